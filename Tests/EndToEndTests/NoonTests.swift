@@ -69,36 +69,6 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Storm expected in Here"])
         }
 
-        /// The download is handed over and goes on trying: that there is no answer is said, here and in status, and taken back with the answer.
-        @Test(arguments: [0, 503, 429]) func aServiceThatDoesNotAnswerAtNoonIsSaid(_ status: Int) async throws {
-            let port = try #require(URL(string: server.url)?.port)
-            if status != 0 { Weather.serve(.status(status), on: server) }
-            let home = try Home(
-                desktop: desktop, budget: 2, extra: "[weather]\nbase_url = \"http://127.0.0.1:\(status == 0 ? 9 : port)\"\n")
-            // Some of them wait behind the others of their service, and know no trouble of their own.
-            let places = (1...5).map { "Place \($0)" }
-            for (number, name) in places.enumerated() { try home.stormy("place", "add", name, "\(number),1", "--no-sync") }
-            try home.stormy("schedule")
-            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
-            #expect(desktop.listen(for: places.count) == places.map { _ in "The weather is not known" })
-            let checks = try #require(try home.json("status") as? [String: Any])["checks"] as? [[String: Any]] ?? []
-            let troubles = checks.compactMap { $0["trouble"] as? String }
-            #expect(troubles.count == places.count && troubles.allSatisfy { $0.hasSuffix("It is tried again.") }, "\(troubles)")
-        }
-
-        /// It takes the connection and says nothing. Of a place without any forecast the first answer may be on its way; the next is missing.
-        @Test func aServiceThatSaysNothingIsSaidToo() throws {
-            Weather.serve(ResponseScript([.stall]), on: server)
-            let home = try Home(server: server, desktop: desktop, budget: 2)
-            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            try home.stormy("schedule")
-            for _ in 0..<2 {
-                #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
-            }
-            #expect(desktop.listen(for: 1) == ["The weather is not known"])
-            #expect(try home.stormy("status").output.contains("no answer when the time was up"))
-        }
-
         /// Nobody has seen its notification: quit names it, and the next check tells of the storm again.
         @Test func aStormThatNobodyHasSeenIsToldAfterQuit() throws {
             let home = try Home(server: server, desktop: desktop, extra: "[notifications]\nquiet_hours = \"00:00-23:59\"\n")
@@ -153,37 +123,6 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Stormy cannot work"])
         }
 
-        /// Seen when the place was added, and the service fails at noon: it is told all the same.
-        @Test func aStormThatIsKnownIsToldWithoutAnAnswer() throws {
-            let home = try Home(server: server, desktop: desktop)
-            #expect(try home.stormy("place", "add", "Here", "1,1").output.contains("stormy"))
-            try home.stormy("schedule")
-            Weather.serve(.status(404, body: "gone"), on: server)
-            try Self.missDays(1, home)
-            try home.waitForEnded("appRefresh")
-            try home.waitForNoticesRemembered()
-            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
-        }
-
-        /// Nobody could show it before it was over: a desktop that comes later shows no storm of yesterday. Nor does one whose place is removed.
-        @Test(arguments: [false, true]) func aStormThatIsOverIsNotShown(_ isPlaceRemoved: Bool) throws {
-            let home = try Home(server: server)
-            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            try home.stormy("schedule")
-            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
-            try home.wait("nobody shows it") { try $0.notification("storm-1")?.state == .pending ? true : nil }
-            if isPlaceRemoved {
-                #expect(try home.stormy("place", "remove", "Here").status == 0)
-            } else {
-                let store = home.directories.data.appendingPathComponent("stormy.sqlite").path
-                let past = "UPDATE storm SET begins = begins - 86400, ends = ends - 86400"
-                #expect(try Child.run("sqlite3", [store, past], environment: home.environment).status == 0)
-                Weather.serve(.json(Weather.calm), on: server)
-                try home.stormy("simulate", "launch", "StormyNoon", "--wait")
-            }
-            #expect(try Ledger(home.directories).read { try $0.notification("storm-1")?.state } == .withdrawn)
-        }
-
         /// The ledger is lost: whichever verb comes next plans the check again, and so does the next login.
         @Test(arguments: ["place list", "check --offline", "why", "status", "agent"])
         func aLostLedgerLosesNoNoon(_ verb: String) throws {
@@ -236,67 +175,6 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Storm expected in Here"])
         }
 
-        /// A network's log-in page at noon is no check: it is made up for, and said where nothing has been known for a day.
-        @Test(arguments: [false, true]) func anUnusableAnswerIsNoCheck(_ isOverdue: Bool) throws {
-            let home = try Home(server: server, desktop: desktop)
-            if isOverdue {
-                try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            } else {
-                Weather.serve(.json(Weather.calm), on: server)
-                #expect(try home.stormy("place", "add", "Here", "1,1").status == 0)
-            }
-            try home.stormy("schedule")
-            Weather.serve(.status(200, headers: ["Content-Type": "text/html"], body: "<html>Log in</html>"), on: server)
-            try Self.missDays(1, home)
-            let failed = try home.wait("two tries", seconds: 60) {
-                let ended = try $0.history(limit: 9).filter { $0.outcome == .crashed }
-                return ended.count >= 2 ? ended.first : nil
-            }
-            #expect(failed.detail?.hasPrefix("Here: ") == true && failed.detail?.contains("login page") == true, "\(failed)")
-            if isOverdue {
-                try home.wait("word of it") { try $0.notification("trouble-weather-1")?.state == .delivered ? true : nil }
-            }
-            Weather.serve(.json(Weather.forecast()), on: server)
-            try home.wait("the check", seconds: 60) {
-                try $0.history(limit: 20).contains { $0.outcome == .completed } ? true : nil
-            }
-            try home.waitForQuiet()
-            #expect(
-                try desktop.heardSoFar() == (isOverdue ? ["The weather is not known"] : []) + ["Storm expected in Here"])
-            #expect(try Ledger(home.directories).read { try $0.notification("trouble-weather-1")?.state } != .delivered)
-        }
-
-        /// A well-formed answer that says nothing about now, as of a mirror that stands still, is no check either.
-        @Test func aStaleForecastIsNoCheck() throws {
-            let home = try Home(server: server, desktop: desktop)
-            #expect(try home.stormy("place", "add", "Here", "1,1", "--no-sync").status == 0)
-            try home.stormy("schedule")
-            Weather.serve(.json(Weather.forecast(from: Date(timeIntervalSinceNow: -5 * 86_400))), on: server)
-            _ = try home.stormy("simulate", "launch", "StormyNoon", "--wait")
-            try home.wait("word of it") { try $0.notification("trouble-weather-1")?.state == .delivered ? true : nil }
-            #expect(try home.history().first == "appRefresh crashed")
-            Weather.serve(.json(Weather.forecast()), on: server)
-            try home.wait("the check", seconds: 60) {
-                try $0.history(limit: 20).contains { $0.outcome == .completed } ? true : nil
-            }
-            try home.waitForQuiet()
-            #expect(try desktop.heardSoFar() == ["The weather is not known", "Storm expected in Here"])
-        }
-
-        /// What was told of a place goes with it; until then the next try is what `status` names.
-        @Test func aRemovedPlaceIsNotAskedForAnyMore() throws {
-            let home = try Home(server: server, desktop: desktop)
-            Weather.serve(.status(200, headers: ["Content-Type": "text/html"], body: "<html>Log in</html>"), on: server)
-            #expect(try home.stormy("place", "add", "Here", "1,1", "--no-sync").status == 0)
-            try home.stormy("schedule")
-            _ = try home.stormy("simulate", "launch", "StormyNoon", "--wait")
-            try home.wait("word of it") { try $0.notification("trouble-weather-1")?.state == .delivered ? true : nil }
-            let status = try home.stormy("status").output
-            #expect(status.contains("daily at 12:00") && !status.contains("none: stormy schedule"), "\(status)")
-            #expect(try home.stormy("place", "remove", "Here").status == 0)
-            try home.wait("it taken back") { try $0.notification("trouble-weather-1")?.state != .delivered ? true : nil }
-        }
-
         /// The data folder is gone: nothing was checked, and that is no calm.
         @Test func aLostDataFolderIsSaid() throws {
             let home = try Home(server: server, desktop: desktop)
@@ -316,34 +194,6 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Stormy's places are gone", "Storm expected in Here"])
         }
 
-        @Test func aMissedNoonRunsOnce() throws {
-            let home = try Home(server: server, desktop: desktop)
-            home.environment["STORMY_NO_AGENT"] = "1"
-            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            try home.stormy("schedule")
-            #expect(try home.status("agent", "running") as? Bool == false)
-            try Self.missDays(3, home)
-            let agent = try home.startAgent()
-            defer { agent.end() }
-            try home.waitForEnded("appRefresh")
-            try home.waitForQuiet()
-            #expect(try home.history() == ["appRefresh completed"])
-            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
-        }
-
-        @Test func aMissedNoonIsLeftOutWhenAskedSo() throws {
-            let home = try Home(server: server, desktop: desktop, extra: "[schedule]\nmissed = \"skip\"\n")
-            home.environment["STORMY_NO_AGENT"] = "1"
-            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            try home.stormy("schedule")
-            try Self.missDays(3, home)
-            let agent = try home.startAgent()
-            defer { agent.end() }
-            try home.waitForEnded("appRefresh")
-            #expect(try home.history() == ["appRefresh skipped"])
-            #expect(try home.wait("planned") { try $0.request("StormyNoon")?.occurrence } > Date())
-        }
-
         /// The machine was off: what was planned lies days back.
         static func missDays(_ days: Double, _ home: Home) throws {
             try Ledger(home.directories).write { transaction in
@@ -352,35 +202,6 @@ extension EndToEnd {
                 request.earliestBegin?.addTimeInterval(-days * 86_400)
                 try transaction.save(request)
             }
-        }
-
-        @Test func aCalmDayTellsNobody() throws {
-            Weather.serve(.json(Weather.calm), on: server)
-            let home = try Home(server: server, desktop: desktop)
-            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            try home.stormy("schedule")
-            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
-            try home.waitForQuiet()
-            #expect(try desktop.heardSoFar() == [])
-            #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.isEmpty)
-        }
-
-        @Test func withoutAServerItWaitsAndIsShownLater() throws {
-            let bare = try Desktop(hasServer: false)
-            let home = try Home(server: server)
-            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            try home.stormy("schedule")
-            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
-            try home.wait("a reason") { try $0.notification("storm-1")?.trouble }
-            let notifications = try #require(try home.status()["notifications"] as? [String: Any])
-            #expect(notifications["pending"] as? Int == 1)
-            #expect((notifications["trouble"] as? String)?.isEmpty == false)
-            // The person logs in: a verb tells where the bus is, and a server comes.
-            home.environment.merge(bare.environment) { $1 }
-            try home.stormy("status")
-            try bare.startServer()
-            #expect(bare.listen(for: 1) == ["Storm expected in Here"])
-            try home.wait("delivered") { try $0.notification("storm-1")?.deliveredAt }
         }
 
         @Test func theSecondAppRunsBesideTheFirst() throws {

@@ -117,43 +117,16 @@ extension EndToEnd {
             #expect(cleaner.waitForEnd() == 0)
         }
 
-        /// What cannot be cleaned is not sent in silence.
-        @Test func whatCannotBeCleanedIsHeldBack() throws {
-            let photo = camera.appendingPathComponent("new.heic")
-            try
-                (Data([0, 0, 0, 24]) + Data("ftypheic".utf8) + Data(count: 4) + Data("mif1heic".utf8)
-                + Data(repeating: 7, count: 900))
-                .write(to: photo)
-            let held = try home.stormy("upload", photo.path)
-            #expect(held.status == 77)
-            #expect(held.errors.contains("HEIC photos cannot be cleaned") && held.errors.contains("--keep-location"))
-            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["held"])
-            #expect(try home.stormy("upload", "--keep-location", "--wait", photo.path).status == 0)
-            #expect(try arrived == ["new.heic"])
-            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["completed"])
-        }
-
         // MARK: Which files
 
-        @Test func foldersPatternsAndLists() throws {
-            let photos = try ["a/one.jpg", "a/b/two.png", "a/three.dat.jpg", "four.webp"].map { try picture($0) }
-            // By content, not by name.
-            let named = camera.appendingPathComponent("a/three.dat")
-            try FileManager.default.moveItem(at: photos[2], to: named)
-            try Data("notes".utf8).write(to: camera.appendingPathComponent("a/notes.jpg"))
-            let folder = try home.stormy("upload", "--recursive", "--wait", camera.appendingPathComponent("a").path)
-            #expect(folder.status == 0 && folder.errors.contains("1 other file skipped"), "\(folder.errors)")
-            #expect(try arrived == ["one.jpg", "three.dat", "two.png"])
-            _ = try picture("c/five.jpg")
-            let folders = try home.stormy("upload", "--recursive", "--wait", camera.path + "/[c]")
-            #expect(try folders.status == 0 && arrived.contains("five.jpg"), "\(folders.errors)")
-            let pattern = try home.stormy("upload", "--wait", camera.path + "/f*.webp")
-            #expect(pattern.status == 0, "\(pattern.errors)")
+        @Test func `a photo of a list on standard input is not sent again`() throws {
+            let photo = try picture("a/one.jpg")
+            #expect(try home.stormy("upload", "--wait", photo.path).status == 0)
             let list = try Child.run(
                 "/bin/sh", ["-c", "find '\(camera.path)/a' -name 'one*' -print0 | '\(Home.product("stormy"))' upload -"],
                 environment: home.environment)
             #expect(list.errors.contains("one.jpg: is there already, as \(nginx.url)photos/one.jpg"), "\(list.errors)")
-            #expect(try arrived.contains("four.webp"))
+            #expect(try arrived == ["one.jpg"])
         }
 
         /// A list is made by a program, which names whatever it finds.
@@ -173,28 +146,6 @@ extension EndToEnd {
             #expect(none.status == 0 && none.errors.contains("nothing to upload: no photo was found"), "\(none.errors)")
         }
 
-        /// A folder that was made of links: what they lead to is meant, and what is left out is said.
-        @Test func linksToPhotosAreSentAndOthersNamed() throws {
-            let elsewhere = home.folder.appendingPathComponent("elsewhere")
-            try FileManager.default.createDirectory(at: elsewhere, withIntermediateDirectories: true)
-            try FileManager.default.moveItem(at: picture("one.jpg"), to: elsewhere.appendingPathComponent("one.jpg"))
-            let album = home.folder.appendingPathComponent("album")
-            try FileManager.default.createDirectory(at: album, withIntermediateDirectories: true)
-            for (name, goal) in [
-                ("linked.jpg", elsewhere.path + "/one.jpg"), ("folder", elsewhere.path), ("gone.jpg", "/nowhere/a.jpg"),
-            ] {
-                try FileManager.default.createSymbolicLink(
-                    atPath: album.appendingPathComponent(name).path, withDestinationPath: goal)
-            }
-            #expect(mkfifo(album.appendingPathComponent("pipe.jpg").path, 0o600) == 0)
-            let sent = try home.stormy("upload", "--wait", "--recursive", album.path)
-            #expect(sent.status == 0)
-            #expect(try arrived == ["linked.jpg"])
-            #expect(sent.errors.contains("1 linked folder skipped"), "\(sent.errors)")
-            #expect(sent.errors.contains("1 link skipped: nothing is there"), "\(sent.errors)")
-            #expect(sent.errors.contains("1 other file skipped"), "\(sent.errors)")
-        }
-
         /// What a list names and is not there is said, also where it looks like a pattern, and over no name the others are forgotten.
         @Test(arguments: ["*.jpg", "~[", "~u2[1].jpg", "~nobody*", "gone.jpg"])
         func aListHasNamesAndNoPatterns(_ name: String) throws {
@@ -211,151 +162,23 @@ extension EndToEnd {
             #expect(named.errors.contains("no such file"), "\(named)")
         }
 
-        /// Wherever it lies.
-        @Test func aPasswordOfADestinationIsNeverSent() throws {
-            let secret = home.folder.appendingPathComponent("secret.txt")
-            try Data("word".utf8).write(to: secret)
-            chmod(secret.path, 0o600)
-            let home = try Home(
-                extra: """
-                    [upload.destinations.home]
-                    kind = "webdav"
-                    url = "\(nginx.url)photos/"
-                    user = "me"
-                    password_file = "\(secret.path)"
-                    """)
-            let refused = try home.stormy("upload", secret.path)
-            #expect(refused.status == 77 && refused.errors.contains("one of Stormy's own files"), "\(refused.errors)")
-            #expect(try arrived == [])
-        }
-
-        /// Whoever names them, by whatever link.
-        @Test(arguments: ["config/stormy/config.toml", "state/stormy/agent.sqlite", "data/stormy/stormy.sqlite"])
-        func stormysOwnFilesAreNeverSent(_ name: String) throws {
+        /// Whoever names it, by whatever link. The configuration and the store have their test in `StormyCommandTests`.
+        @Test func stormysOwnFilesAreNeverSent() throws {
+            let own = home.folder.appendingPathComponent("state/stormy/agent.sqlite")
             let link = camera.appendingPathComponent("link.jpg")
-            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: home.folder.appendingPathComponent(name))
+            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: own)
             #expect(try home.stormy("status").status == 0)
             #expect(try home.stormy("upload", picture("a.jpg").path).status == 0)
             let second = camera.appendingPathComponent("second.jpg")
-            try FileManager.default.linkItem(at: home.folder.appendingPathComponent(name), to: second)
-            for file in [home.folder.appendingPathComponent(name), link, second] {
+            try FileManager.default.linkItem(at: own, to: second)
+            for file in [own, link, second] {
                 let refused = try home.stormy("upload", "--keep-location", file.path)
                 #expect(refused.status == 77 && refused.errors.contains("one of Stormy's own files"), "\(refused.errors)")
             }
             #expect(try home.rows("transfers").count == 1)
         }
 
-        // MARK: No doubles
-
-        @Test func theSamePhotoTwiceIsOneUpload() throws {
-            let photo = try picture("one.jpg", isLocated: true)
-            let copy = camera.appendingPathComponent("copy of one.jpg")
-            try FileManager.default.copyItem(at: photo, to: copy)
-            home.environment["STORMY_NO_AGENT"] = "1"
-            #expect(try home.stormy("upload", photo.path).status == 0)
-            let again = try home.stormy("upload", copy.path)
-            #expect(again.status == 0 && again.errors.contains("is on its way already"))
-            home.environment["STORMY_NO_AGENT"] = nil
-            #expect(try home.stormy("upload", "--wait", copy.path).status == 0)
-            try home.waitForQuiet()
-            #expect(try arrived == ["one.jpg"])
-            let third = try home.stormy("upload", "--wait", copy.path)
-            #expect(third.status == 0 && third.errors.contains("is there already, as"), "\(third)")
-            #expect(!third.output.contains("Uploaded"), "\(third)")
-            #expect(try home.rows("transfers").count == 1)
-            // Another photo of that name does not take its place.
-            let other = try picture("elsewhere/one.jpg")
-            #expect(try home.stormy("upload", "--wait", other.path).status == 0)
-            #expect(try arrived == ["one-1.jpg", "one.jpg"])
-        }
-
-        // MARK: A good moment
-
-        @Test func heldUntilThereIsPower() throws {
-            let system = try SystemServices()
-            home.environment.merge(system.environment) { $1 }
-            try system.set(.power, "OnBattery", "true")
-            let photos = try [picture("one.jpg"), picture("two.jpg")]
-            let queued = try home.run("stormy", ["upload", "--when", "charging"] + photos.map(\.path))
-            #expect(queued.status == 0 && queued.output.contains("held until there is external power"))
-            try home.wait("an agent that knows") { try $0.fact(.conditions)?.conditions.isOnExternalPower == false ? true : nil }
-            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["held", "held"])
-            #expect(try home.stormy("why", "StormyUploads").output.contains("external power"))
-            // The original is of no matter any more.
-            try FileManager.default.removeItem(at: photos[0])
-            try system.set(.power, "OnBattery", "false")
-            try home.waitForQuiet(seconds: 60)
-            #expect(try arrived == ["one.jpg", "two.jpg"])
-            #expect(try home.rows("transfers").allSatisfy { $0["state"] as? String == "completed" })
-        }
-
-        /// The processing task's time ends in the middle: held again, and asked for another moment.
-        @Test func anExpiredReleaseHoldsBackWhatIsLeft() async throws {
-            let server = try await FaultyServer.start()
-            server.route("PUT", "/p/*", .status(201).after(.hold(until: "never")))
-            let home = try Home(extra: "[upload.destinations.home]\nkind = \"put\"\nurl = \"\(server.url)/p/\"\n")
-            let photo = try picture("one.jpg")
-            #expect(try home.stormy("upload", "--when", "charging", photo.path).status == 0)
-            _ = try home.stormy("simulate", "launch", "StormyUploads")
-            try home.wait("sending") { try $0.transfers().first?.state == .running ? true : nil }
-            _ = try home.stormy("simulate", "expire", "StormyUploads")
-            // Not looked at by a verb afterwards: on a machine that says nothing of its power the next good moment is soon.
-            try home.wait("held again") { transaction in
-                let photo = try transaction.transfers().first
-                let isHeld = photo?.isSuspended == true && photo?.state != .running
-                return try isHeld && transaction.request("StormyUploads") != nil ? true : nil
-            }
-            #expect(try home.stormy("transfers", "cancel", "all").status == 0)
-        }
-
-        /// What a person paused is neither released by the processing task nor waited for: it would wait for ever.
-        @Test func aPausedPhotoIsNotReleased() throws {
-            home.environment["STORMY_NO_AGENT"] = "1"
-            let (paused, held) = (try picture("one.jpg"), try picture("two.jpg"))
-            #expect(try home.stormy("upload", paused.path).status == 0)
-            #expect(try home.stormy("transfers", "pause", "all").status == 0)
-            #expect(try home.stormy("upload", "--when", "charging", held.path).status == 0)
-            home.environment["STORMY_NO_AGENT"] = nil
-            _ = try home.stormy("simulate", "launch", "StormyUploads", "--wait")
-            try home.wait("the held one") { try $0.transfers().map(\.state) == [.paused, .completed] ? true : nil }
-            try home.waitForEnded("processing")
-            #expect(try arrived == ["two.jpg"])
-            #expect(
-                try home.rows("history").filter { $0["kind"] as? String == "processing" }.allSatisfy {
-                    $0["outcome"] as? String == "completed"
-                })
-        }
-
-        /// Names that are no text are not left out in silence.
-        @Test func namesThatAreNoText() throws {
-            let photo = try picture("camera/one.jpg")
-            let folder = photo.deletingLastPathComponent().path
-            for name in [[0x66, 0xE9, 0x2E, 0x6A, 0x70, 0x67], [0xE9, 0x74]] as [[UInt8]] {
-                let path = Array((folder + "/").utf8) + name + [0]
-                let descriptor = path.withUnsafeBytes {
-                    open($0.bindMemory(to: CChar.self).baseAddress!, O_CREAT | O_WRONLY, 0o600)
-                }
-                close(descriptor)
-            }
-            home.environment["STORMY_NO_AGENT"] = "1"
-            let result = try home.run("stormy", ["upload", "--recursive", folder])
-            #expect(result.status == 65 && result.output.contains("Queued 1 photo"), "\(result.errors)")
-            #expect(result.errors.components(separatedBy: "its name is not UTF-8").count == 3, "\(result.errors)")
-        }
-
-        /// A folder so deep that no system call takes its path is said, and the rest sent.
-        @Test func aFolderThatIsTooDeepIsSaid() throws {
-            let photo = try picture("camera/one.jpg")
-            let folder = photo.deletingLastPathComponent().path
-            let dig = "cd \"$1\" && for i in $(seq 25); do mkdir \"$2\" && cd \"$2\" || exit 1; done"
-            let name = String(repeating: "d", count: 200)
-            #expect(try Child.run("bash", ["-c", dig, "dig", folder, name], environment: home.environment).status == 0)
-            defer { _ = try? Child.run("rm", ["-rf", folder + "/" + name], environment: home.environment) }
-            home.environment["STORMY_NO_AGENT"] = "1"
-            let result = try home.run("stormy", ["upload", "--recursive", folder])
-            #expect(result.status == 66 && result.output.contains("Queued 1 photo"), "\(result)")
-            #expect(result.errors.contains("cannot be read: File name too long"), "\(result.errors)")
-        }
+        // MARK: Proof
 
         /// How a photo ended is told again where it could not be kept; and where the store comes from a backup, it asks.
         @Test(arguments: [true, false]) func anEndThatTheStoreDidNotHearOf(_ isFromBackup: Bool) async throws {
@@ -391,53 +214,6 @@ extension EndToEnd {
             await server.stop()
         }
 
-        /// Held for a good moment, and then wanted at once.
-        @Test func heldAndThenWantedNow() throws {
-            let photo = try picture("one.jpg")
-            // Without an agent: on a machine that says nothing of its power the good moment may be now.
-            home.environment["STORMY_NO_AGENT"] = "1"
-            #expect(try home.stormy("upload", "--when", "charging", photo.path).status == 0)
-            home.environment["STORMY_NO_AGENT"] = nil
-            let now = try home.stormy("upload", "--wait", photo.path)
-            #expect(now.status == 0 && now.errors.contains("is on its way already"), "\(now.errors)")
-            #expect(try arrived == ["one.jpg"])
-        }
-
-        /// A presigned address is one photo's, and nobody sees its signature.
-        @Test func aPresignedAddress() throws {
-            let home = try Home(
-                extra: "[upload.destinations.home]\nkind = \"put\"\nurl = \"\(nginx.url)photos/x.jpg?X-Sig=secret\"\n")
-            let (first, second) = (try picture("one.jpg"), try picture("two.jpg"))
-            #expect(try home.stormy("upload", "--wait", first.path).status == 0)
-            let refused = try home.stormy("upload", second.path)
-            #expect(refused.status != 0 && refused.errors.contains("is for one file"), "\(refused.errors)")
-            #expect(try Data(contentsOf: nginx.photos.appendingPathComponent("x.jpg")) == Data(contentsOf: first))
-            #expect(try !home.stormy("transfers", "--json").output.contains("secret"))
-            #expect(try !String(contentsOf: home.directories.agentLog, encoding: .utf8).contains("secret"))
-        }
-
-        // MARK: Proof
-
-        /// What a server says of a photo's place is not where the password goes.
-        @Test func verifyingAsksNoStrangerWithThePassword() async throws {
-            let (server, stranger) = (try await FaultyServer.start(), try await FaultyServer.start())
-            server.route("POST", "/up", .status(201, headers: ["Location": stranger.url + "/one.jpg"]))
-            stranger.route("GET", "/one.jpg", .status(200, body: "what"))
-            let home = try Home(
-                extra: """
-                    [upload.destinations.home]
-                    kind = "multipart"
-                    url = "\(server.url)/up"
-                    user = "u"
-                    password = "secret"
-
-                    """)
-            #expect(try home.stormy("upload", "--wait", try picture("one.jpg").path).status == 0)
-            #expect(try home.stormy("upload", "--verify").output.contains("shows something else"))
-            #expect(server.requests(matching: "/up").first?.headers["Authorization"] != nil)
-            #expect(stranger.requests().map { $0.headers["Authorization"] } == [nil])
-        }
-
         /// The list of transfers is lost, and with it what was known of the server's copy: it can be sent once more.
         @Test func withoutReceiptsAPhotoIsSentAgainWhenAsked() throws {
             let photo = try picture("one.jpg").path
@@ -451,24 +227,6 @@ extension EndToEnd {
             #expect(try home.stormy("upload", "--wait", photo).errors.contains("is there already"))
             #expect(try home.stormy("upload", "--wait", "--again", photo).status == 0)
             #expect(try arrived == ["one.jpg"])
-        }
-
-        @Test func whatTheServerLostIsFoundOut() throws {
-            let photos = try [picture("one.jpg"), picture("two.jpg")]
-            #expect(try home.run("stormy", ["upload", "--wait"] + photos.map(\.path)).status == 0)
-            let fine = try home.stormy("upload", "--verify")
-            #expect(
-                fine.status == 0 && fine.output.contains("one.jpg: is what was sent (read back)"), "\(fine.output)\(fine.errors)")
-            let receipt = try #require(try home.rows("transfers").first?["receipt"] as? [String: Any])
-            #expect(receipt["verified"] as? String == "digest" && receipt["checkedAt"] is String)
-            try FileManager.default.removeItem(at: nginx.photos.appendingPathComponent("one.jpg"))
-            try Data("other".utf8).write(to: nginx.photos.appendingPathComponent("two.jpg"))
-            let lost = try home.stormy("upload", "--verify")
-            #expect(lost.status == 69)
-            #expect(lost.output.contains("one.jpg: is GONE") && lost.output.contains("two.jpg: is NOT what was sent"))
-            // Known to be lost, it is sent again.
-            #expect(try home.run("stormy", ["upload", "--wait"] + photos.map(\.path)).status == 0)
-            #expect(try arrived == ["one.jpg", "two-1.jpg", "two.jpg"])
         }
     }
 }

@@ -110,54 +110,6 @@ extension EndToEnd {
             #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
         }
 
-        @Test func aCancelledUploadLeavesNothing() async throws {
-            let home = try home()
-            store.stallUploads(afterBytes: 100_000)
-            try home.stormy("upload", try photo(home).path)
-            try await server.waitForRequest { $0.method == "PUT" && $0.bodyByteCount > 0 }
-            #expect(try home.stormy("transfers", "cancel", "all").status == 0)
-            try home.waitForQuiet()
-            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["cancelled"])
-            #expect(store.files.isEmpty)
-            #expect(try home.stormy("transfers", "cancel", "77").status == 66)
-            #expect(try home.stormy("transfers", "cancel").status == 64)
-        }
-
-        @Test func aResetHalfWayIsTriedAgain() async throws {
-            let home = try home()
-            let photo = try photo(home)
-            // The first PUT meets a reset, the rest the real store.
-            server.route("PUT", "/photos/*", ResponseScript([.reset]).begins(.afterBodyBytes(300_000)))
-            try home.stormy("upload", photo.path)
-            let waiting = try home.wait("waiting") { try $0.transfers().first { $0.state == .waiting } }
-            #expect(waiting.errorMessage?.isEmpty == false)
-            #expect(try home.status("transfers", "waiting") as? Int == 1)
-            server.route("PUT", "/photos/*", .status(507))
-            try home.stormy("transfers", "retry", "all")
-            let full = try home.wait("full") {
-                try $0.transfers().first { $0.state == .waiting && $0.id == waiting.id && $0.attempts > waiting.attempts }
-            }
-            #expect(full.errorMessage != waiting.errorMessage)
-            #expect(full.nextAttemptAt != nil)
-        }
-
-        @Test func aLostCopyFailsWithItsReason() throws {
-            let home = try home()
-            home.environment["STORMY_NO_AGENT"] = "1"
-            try home.stormy("upload", try photo(home).path)
-            let spool = home.directories.spool
-            for name in try FileManager.default.contentsOfDirectory(atPath: spool.path) {
-                try FileManager.default.removeItem(at: spool.appendingPathComponent(name))
-            }
-            let agent = try home.startAgent()
-            defer { agent.end() }
-            try home.waitForQuiet()
-            let row = try #require(try home.rows("transfers").first)
-            #expect(row["state"] as? String == "failed")
-            #expect(((row["error"] as? [String: Any])?["message"] as? String)?.contains("spool") == true)
-            #expect(store.files.isEmpty)
-        }
-
         /// The verb itself dies right after its transfer was committed.
         @Test func theVerbDiesWhileQueuing() throws {
             let desktop = try Desktop()
@@ -215,16 +167,6 @@ extension EndToEnd {
             #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
             try home.waitForQuiet()
             #expect(try home.status("notifications", "delivered") as? Int == 1)
-        }
-
-        @Test func switchedOffNotificationsAreNotShown() throws {
-            let desktop = try Desktop()
-            let home = try Home(server: server, desktop: desktop, extra: "[notifications]\nenabled = false\n")
-            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            try home.stormy("schedule")
-            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
-            #expect((try home.status()["storms"] as? [[String: Any]])?.count == 1)
-            #expect(try desktop.heardSoFar() == [])
         }
 
         // MARK: Clock

@@ -45,6 +45,8 @@ package final class LaunchContext: Sendable {
         var countsWhatWasHeard = false
         /// Delegates that hear of what this launch is for.
         var listeners: [Listener] = []
+        /// Work on queues and in tasks of the app's own, which a test host does not see.
+        var hasUnseenWork = false
         /// What goes on when the result is known.
         var stays: [@Sendable () async -> Void] = []
     }
@@ -116,7 +118,12 @@ package final class LaunchContext: Sendable {
     func leave(_ code: Int32) {
         guard let role else { exit(code) }
         role.runtime.part { HostedLaunches() }.remove(self)
-        if !isDead { role.leave(code) }
+        // Code that goes on has no effect from here on, as after `exit`.
+        let wasAlive = dead.withLock { isDead in
+            defer { isDead = true }
+            return !isDead
+        }
+        if wasAlive { role.leave(code) }
     }
 
     /// What the ledger says of this launch, and from now on the warning is heard. Call once, before any work.
@@ -209,6 +216,14 @@ package final class LaunchContext: Sendable {
         ) {
             (self.session, self.hearsAll, self.leavesTheRest) = (session, hearsAll, leavesTheRest)
         }
+    }
+
+    /// A registered handler runs on a queue of the app's choice, and may begin tasks of its own there.
+    package func noteUnseenWork() { state.withLock { $0.hasUnseenWork = true } }
+
+    /// The sessions whose delegate this launch has, if a test host sees all of its work; else none.
+    package var awaitedSessions: Set<String> {
+        state.withLock { $0.hasUnseenWork ? [] : Set($0.listeners.map(\.session)) }
     }
 
     package func add(_ listener: Listener) { state.withLock { $0.listeners.append(listener) } }

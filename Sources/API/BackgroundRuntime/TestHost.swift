@@ -34,6 +34,9 @@ package struct TestHost: Sendable {
 }
 
 extension AppRuntime {
+    /// The name of the command that a user types.
+    package var programName: String { testHost?.manifest.appIdentifier ?? AppManifest.executableURL.lastPathComponent }
+
     /// Runs the tasks of the app, on a test host that has to know when they wait. `nil` in a process of its own: the default.
     package var executor: (any TaskExecutor)? { testHost?.executor }
 

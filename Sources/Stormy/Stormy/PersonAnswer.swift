@@ -38,7 +38,7 @@ package enum PersonAnswer {
 
 extension WeatherUnits {
     /// Of this process's person.
-    package static let ofPerson = WeatherUnits(region: PersonLocale.measurementRegion())
+    package static var ofPerson: WeatherUnits { WeatherUnits(region: PersonLocale.measurementRegion()) }
 }
 
 /// Photos that a person chooses with the desktop's own chooser.

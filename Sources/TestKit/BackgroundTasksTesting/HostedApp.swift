@@ -53,6 +53,9 @@ final class HostedApp: VirtualProgram {
         return launches.filter { !runtime.isWaiting(launch: $0) }
     }
 
+    /// The sessions whose delegate the launch has.
+    func awaitedSessions(of launch: Int64) -> Set<String> { running(launch)?.context.awaitedSessions ?? [] }
+
     func begin(_ process: VirtualProcess) {
         guard let runtime = state.withLock({ $0.runtime }) else { return process.exit(.exited(74)) }
         let launch = process.launch

@@ -176,9 +176,17 @@ public actor TestDriver {
     }
 
     private func busy() -> [Work] {
-        let processes = app.busy().filter { !clock.hasSleeper(launch: $0) && !network.isAsking(launch: $0) }
-        return processes.map(Work.process) + (executor.isIdle ? [] : [.tasks])
-            + (runtime.part { RunningHandlers() }.isEmpty ? [] : [.handlers])
+        var work = app.busy().filter { !clock.hasSleeper(launch: $0) && !network.isAsking(launch: $0) }.map(Work.process)
+        if !executor.isIdle { work.append(.tasks) }
+        if !runtime.part({ RunningHandlers() }).isEmpty { work.append(.handlers) }
+        let isQuiet = !work.contains(.tasks) && !work.contains(.handlers) && runtime.part { OutstandingCalls() }.isEmpty
+        guard isQuiet, !work.isEmpty else { return work }
+        let moving = Set(ledger.read { try $0.unfinishedTransfers() }.map(\.session))
+        return work.filter { work in
+            guard case .process(let launch) = work else { return true }
+            // Its delegate hears of a transfer that only time brings forward.
+            return app.awaitedSessions(of: launch).isDisjoint(with: moving)
+        }
     }
 
     /// What happened so far is told to the delegates of sessions before time moves on. `false`: nothing is on its way to them.

@@ -104,6 +104,8 @@ final class VirtualHome: Sendable {
     /// Runs a command to its end.
     @discardableResult
     func stormy(_ arguments: [String]) async throws -> Result {
+        // A user needs a moment to type. The store keeps milliseconds, and an answer of the same one may seem to be ahead of the clock.
+        try await driver.advance(by: .milliseconds(50))
         let captured = CapturedOutput()
         let status = try await CapturedOutput.$current.withValue(captured) {
             try await driver.run(command: { await StormyRoot.run(arguments) }, environment: environment)

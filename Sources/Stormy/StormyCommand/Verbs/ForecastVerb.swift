@@ -127,7 +127,7 @@ private enum Terminal {
     /// 80 where nothing says.
     static var columns: Int {
         var size = winsize()
-        if ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 { return max(20, Int(size.ws_col)) }
+        if Output.isTerminal, ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 { return max(20, Int(size.ws_col)) }
         return ThisProcess.environment["COLUMNS"].flatMap { Int($0) }.map { max(20, $0) } ?? 80
     }
 

@@ -1,0 +1,44 @@
+import Foundation
+import ProcessSupport
+import Testing
+
+/// What commands print if `config.toml` has a mistake.
+@Suite(.timeLimit(.minutes(5))) struct ConfigurationMistakeTests {
+    @Test(arguments: [
+        ("[weather]\nprovidre = \"open-meteo\"\n", ":2:1:", "provider"),
+        ("[storm]\n\ngust_kmh = 5\n", ":3:1:", "did you mean \"storm.gusts_kmh\"?"),
+        ("[storm]\ngusts_kmh = \"much\"\n", ":2:", "gusts_kmh"),
+        ("[wether]\n", ":1:", "weather"),
+        ("[background\n", ":1:", "TOML"),
+        ("[notifications]\nquiet_hours = \"late\"\n", ":2:", "quiet_hours"),
+    ])
+    func `a mistake in the configuration is reported with its line`(_ text: String, _ place: String, _ word: String)
+        async throws
+    {
+        try await VirtualHome.play { home in
+            await home.setStartsAgents(false)
+            try home.configure(text)
+            for command in ["status", "check", "history", "schedule"] {
+                let result = try await home.stormy(command)
+                #expect(result.status == 78)
+                #expect(result.errors.contains("config.toml\(place)"), "\(result.errors)")
+                #expect(result.errors.contains(word), "\(result.errors)")
+                #expect(result.output.isEmpty)
+            }
+        }
+    }
+
+    @Test func `a password that other users can read is refused`() async throws {
+        try await VirtualHome.play { home in
+            await home.setStartsAgents(false)
+            try home.configure(
+                "[upload.destinations.home]\nkind = \"webdav\"\nurl = \"http://127.0.0.1:1/\"\nuser = \"me\"\npassword = \"secret\"\n"
+            )
+            #expect(try await home.stormy("status").status == 0)
+            chmod(home.directories.configuration.path + "/config.toml", 0o644)
+            let result = try await home.stormy("status")
+            #expect(result.status == 78)
+            #expect(result.errors.contains("chmod 600") && !result.errors.contains("secret"))
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import Testing
+
+/// Help, mistyped commands, and the locale in which commands print.
+@Suite(.timeLimit(.minutes(5))) struct HelpTests {
+    /// Commands that replace their process with `stormy-rehearse`, which prints their help. `EndToEnd.Help` tests it.
+    private static let companionCommands: Set = ["demo", "rehearse"]
+
+    @Test func `the help of every command has an example`() async throws {
+        try await VirtualHome.play { home in
+            var (open, seen, skipped) = ([[String]()], 0, Set<String>())
+            while let command = open.popLast() {
+                let result = try await home.stormy(command + ["--help"])
+                let name = (["stormy"] + command).joined(separator: " ")
+                #expect(result.status == 0 && result.output.contains("Example:\n  \(name)"), "\(name): \(result)")
+                #expect(!result.output.contains("<rest>"), "\(name): \(result)")
+                seen += 1
+                for word in Self.subcommands(in: result.output) {
+                    if command.isEmpty, Self.companionCommands.contains(word) {
+                        skipped.insert(word)
+                    } else {
+                        open.append(command + [word])
+                    }
+                }
+            }
+            #expect(seen >= 19, "\(seen)")
+            #expect(skipped == Self.companionCommands)
+        }
+    }
+
+    private static func subcommands(in help: String) -> [String] {
+        guard let list = help.range(of: "SUBCOMMANDS:\n") else { return [] }
+        // The names are indented by two columns, and the further lines of a description by more.
+        return help[list.upperBound...].split(separator: "\n", omittingEmptySubsequences: false).prefix { $0.hasPrefix("  ") }
+            .filter { !$0.hasPrefix("   ") }
+            .compactMap { $0.split(separator: " ").first?.trimmingCharacters(in: .punctuationCharacters) }
+    }
+
+    @Test(arguments: [("chekc", "check"), ("statsu", "status"), ("uplaod", "upload")])
+    func `a mistyped command is recognized`(_ typed: String, _ meant: String) async throws {
+        try await VirtualHome.play { home in
+            let result = try await home.stormy(typed, "--json")
+            #expect(result.status == 64 && result.errors.contains("Did you mean: stormy \(meant)?"), "\(result)")
+            #expect(try await home.stormy("xyzzyxyzzy").status == 64)
+        }
+    }
+
+    /// Also if the system does not have the locale.
+    @Test(arguments: [
+        ("de_DE.UTF-8", "12:00"), ("en_US.UTF-8", "12:00 PM"), ("C", "12:00"), ("", "12:00"), ("nonsense", "12:00"),
+        ("fr_CH.UTF-8@euro", "12:00"),
+    ])
+    func `times are printed in the format of the locale`(_ locale: String, _ noon: String) async throws {
+        try await VirtualHome.play { home in
+            await home.setStartsAgents(false)
+            home.environment["LC_ALL"] = nil
+            home.environment["LC_TIME"] = locale
+            home.environment["LANG"] = locale
+            // In two hours and in sixteen: a date precedes only times that are further away.
+            let said = try await home.stormy("schedule").output
+            let next = said.split(separator: "\n").first ?? ""
+            #expect(next.contains("\(noon) (in ") && next.contains("PM") == noon.contains("PM"), "\(said)")
+            // The same format as in a notification.
+            let night = try await home.stormy("schedule", "--at", "02:00").output
+            #expect(night.contains(noon.contains("PM") ? " 2:00 AM (in " : " 02:00 (in "), "\(night)")
+        }
+    }
+
+    /// Text for the user. JSON is metric in every locale.
+    @Test(arguments: [
+        ("en_US.UTF-8", "rain of 0.09 in per hour"), ("en_GB.UTF-8", "rain of 2.4 mm per hour"),
+        ("C", "rain of 2.4 mm per hour"),
+    ])
+    func `units are printed in the system of the locale`(_ locale: String, _ rain: String) async throws {
+        try await VirtualHome.play { home in
+            await home.setStartsAgents(false)
+            home.serveForecast()
+            home.environment["LC_ALL"] = nil
+            home.environment["LC_MEASUREMENT"] = locale
+            home.environment["LANG"] = "C"
+            try await home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            let said = try await home.stormy("check").output
+            #expect(said.contains(rain), "\(said)")
+            #expect(said.hasSuffix("The daily check is off: stormy schedule turns it on.\n"), "\(said)")
+            #expect(try await home.stormy("check", "--json").output.contains("with rain of 2.4 mm per hour"))
+        }
+    }
+}

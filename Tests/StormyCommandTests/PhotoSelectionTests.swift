@@ -1,0 +1,186 @@
+import BackgroundTasksTesting
+import Foundation
+import ProcessSupport
+import ServerScripts
+import Testing
+
+/// Which files `stormy upload` sends, and which it does not.
+@Suite(.timeLimit(.minutes(5))) struct PhotoSelectionTests {
+    /// Runs another program to its end.
+    private static func run(_ program: String, _ arguments: [String]) throws -> ChildProcess.End {
+        try ChildProcess(
+            path: "/usr/bin/env", arguments: [program] + arguments, environment: ProcessInfo.processInfo.environment
+        ).run(within: 60, outputLimit: 1_000)
+    }
+
+    // MARK: Folders and patterns
+
+    @Test func `photos are found in folders and by patterns`() async throws {
+        try await PhotoHome.play { home, store in
+            try home.picture("a/one.jpg")
+            try home.write(OtherPicture.png, to: "camera/a/b/two.png")
+            // Photos are known by their content, not by their name.
+            try home.picture("a/three.dat")
+            try home.write(Data("notes".utf8), to: "camera/a/notes.jpg")
+            try home.write(OtherPicture.webP, to: "camera/four.webp")
+            let folder = try await home.stormy("upload", "--recursive", "--wait", home.camera.path + "/a")
+            #expect(folder.status == 0 && folder.errors.contains("1 other file skipped"), "\(folder)")
+            #expect(store.arrived == ["one.jpg", "three.dat", "two.png"])
+            try home.picture("c/five.jpg")
+            let folders = try await home.stormy("upload", "--recursive", "--wait", home.camera.path + "/[c]")
+            #expect(folders.status == 0 && store.arrived.contains("five.jpg"), "\(folders)")
+            let pattern = try await home.stormy("upload", "--wait", home.camera.path + "/f*.webp")
+            #expect(pattern.status == 0, "\(pattern)")
+            #expect(store.arrived.contains("four.webp"))
+        }
+    }
+
+    @Test func `links to photos in a folder are followed and other links are reported`() async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.write(JPEG.picture("one.jpg"), to: "elsewhere/one.jpg")
+            let album = home.folder.appendingPathComponent("album")
+            try FileManager.default.createDirectory(at: album, withIntermediateDirectories: true)
+            for (name, target) in [
+                ("linked.jpg", photo.path), ("folder", photo.deletingLastPathComponent().path), ("gone.jpg", "/nowhere/a.jpg"),
+            ] {
+                try FileManager.default.createSymbolicLink(
+                    atPath: album.appendingPathComponent(name).path, withDestinationPath: target)
+            }
+            #expect(mkfifo(album.appendingPathComponent("pipe.jpg").path, 0o600) == 0)
+            let sent = try await home.stormy("upload", "--wait", "--recursive", album.path)
+            #expect(sent.status == 0)
+            #expect(store.arrived == ["linked.jpg"])
+            #expect(sent.errors.contains("1 linked folder skipped"), "\(sent)")
+            #expect(sent.errors.contains("1 link skipped: nothing is there"), "\(sent)")
+            #expect(sent.errors.contains("1 other file skipped"), "\(sent)")
+        }
+    }
+
+    @Test func `file names that are not UTF-8 are reported`() async throws {
+        try await PhotoHome.play { home, _ in
+            let folder = try home.picture("one.jpg").deletingLastPathComponent().path
+            let names: [[UInt8]] = [[0x66, 0xE9, 0x2E, 0x6A, 0x70, 0x67], [0xE9, 0x74]]
+            let paths = names.map { Array((folder + "/").utf8) + $0 + [0] }
+            // FileManager cannot remove them.
+            defer {
+                for path in paths { _ = path.withUnsafeBytes { unlink($0.bindMemory(to: CChar.self).baseAddress!) } }
+            }
+            for path in paths {
+                let descriptor = path.withUnsafeBytes {
+                    open($0.bindMemory(to: CChar.self).baseAddress!, O_CREAT | O_WRONLY, 0o600)
+                }
+                #expect(descriptor >= 0)
+                close(descriptor)
+            }
+            await home.setStartsAgents(false)
+            let result = try await home.stormy("upload", "--recursive", folder)
+            #expect(result.status == 65 && result.output.contains("Queued 1 photo"), "\(result)")
+            #expect(result.errors.components(separatedBy: "its name is not UTF-8").count == 3, "\(result)")
+        }
+    }
+
+    /// No system call accepts the path of the deepest folders.
+    @Test func `a folder that is too deep is reported and the other photos are queued`() async throws {
+        try await PhotoHome.play { home, _ in
+            let folder = try home.picture("one.jpg").deletingLastPathComponent().path
+            let dig = "cd \"$1\" && for i in $(seq 25); do mkdir \"$2\" && cd \"$2\" || exit 1; done"
+            let name = String(repeating: "d", count: 200)
+            let dug = try Self.run("bash", ["-c", dig, "dig", folder, name])
+            #expect(dug.code == 0, "\(dug)")
+            defer { _ = try? Self.run("rm", ["-rf", folder + "/" + name]) }
+            await home.setStartsAgents(false)
+            let result = try await home.stormy("upload", "--recursive", folder)
+            #expect(result.status == 66 && result.output.contains("Queued 1 photo"), "\(result)")
+            #expect(result.errors.contains("cannot be read: File name too long"), "\(result)")
+        }
+    }
+
+    // MARK: Files that are not sent
+
+    @Test func `a photo that cannot be cleaned is held back`() async throws {
+        try await PhotoHome.play { home, store in
+            let start = Data([0, 0, 0, 24]) + Data("ftypheic".utf8) + Data(count: 4) + Data("mif1heic".utf8)
+            let photo = try home.write(start + Data(repeating: 7, count: 900), to: "camera/new.heic")
+            let held = try await home.stormy("upload", photo.path)
+            #expect(held.status == 77)
+            #expect(held.errors.contains("HEIC photos cannot be cleaned") && held.errors.contains("--keep-location"))
+            #expect(try await home.rows("transfers").map { $0["state"] as? String } == ["held"])
+            #expect(try await home.stormy("upload", "--keep-location", "--wait", photo.path).status == 0)
+            #expect(store.arrived == ["new.heic"])
+            #expect(try await home.rows("transfers").map { $0["state"] as? String } == ["completed"])
+        }
+    }
+
+    /// The file with the password is not in one of Stormy's own folders.
+    @Test func `the password file of a destination is never sent`() async throws {
+        try await PhotoHome.play { home, store in
+            let secret = try home.writeSecret("word", to: "secret.txt")
+            try home.configure(PhotoHome.destination() + "user = \"me\"\npassword_file = \"\(secret.path)\"\n")
+            let refused = try await home.stormy("upload", secret.path)
+            #expect(refused.status == 77 && refused.errors.contains("one of Stormy's own files"), "\(refused)")
+            #expect(store.arrived == [])
+        }
+    }
+
+    /// The agent's database has its test in `EndToEndTests`, because here it is in memory.
+    @Test(arguments: ["config.toml", "stormy.sqlite"])
+    func `the configuration and the store are never sent, not even through a link`(_ name: String) async throws {
+        try await PhotoHome.play { home, _ in
+            let folder = name == "config.toml" ? home.directories.configuration : home.directories.data
+            let own = folder.appendingPathComponent(name)
+            let photo = try home.picture("a.jpg")
+            let link = home.camera.appendingPathComponent("link.jpg")
+            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: own)
+            #expect(try await home.stormy("status").status == 0)
+            #expect(try await home.stormy("upload", photo.path).status == 0)
+            let second = home.camera.appendingPathComponent("second.jpg")
+            try FileManager.default.linkItem(at: own, to: second)
+            for file in [own, link, second] {
+                let refused = try await home.stormy("upload", "--keep-location", file.path)
+                #expect(refused.status == 77 && refused.errors.contains("one of Stormy's own files"), "\(refused)")
+            }
+            #expect(try await home.rows("transfers").count == 1)
+        }
+    }
+
+    // MARK: Photos that are given again
+
+    @Test func `a photo given twice is uploaded once`() async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.picture("one.jpg", isLocated: true)
+            let copy = home.camera.appendingPathComponent("copy of one.jpg")
+            try FileManager.default.copyItem(at: photo, to: copy)
+            await home.setStartsAgents(false)
+            #expect(try await home.stormy("upload", photo.path).status == 0)
+            let again = try await home.stormy("upload", copy.path)
+            #expect(again.status == 0 && again.errors.contains("is on its way already"))
+            await home.setStartsAgents(true)
+            #expect(try await home.stormy("upload", "--wait", copy.path).status == 0)
+            try await home.driver.advance(by: .seconds(60))
+            #expect(store.arrived == ["one.jpg"])
+            let third = try await home.stormy("upload", "--wait", copy.path)
+            #expect(third.status == 0 && third.errors.contains("is there already, as"), "\(third)")
+            #expect(!third.output.contains("Uploaded"), "\(third)")
+            #expect(try await home.rows("transfers").count == 1)
+            // Another photo of the same name does not replace the first.
+            let other = try home.picture("elsewhere/one.jpg")
+            #expect(try await home.stormy("upload", "--wait", other.path).status == 0)
+            #expect(store.arrived == ["one-1.jpg", "one.jpg"])
+        }
+    }
+
+    @Test func `a presigned address is used for one photo and its signature is not shown`() async throws {
+        let address = PhotoHome.address + "x.jpg?X-Sig=secret"
+        try await PhotoHome.play(PhotoHome.destination("put", address)) { home, store in
+            let (first, second) = (try home.picture("one.jpg"), try home.picture("two.jpg"))
+            #expect(try await home.stormy("upload", "--wait", first.path).status == 0)
+            let refused = try await home.stormy("upload", second.path)
+            #expect(refused.status != 0 && refused.errors.contains("is for one file"), "\(refused)")
+            #expect(store.contents(of: "/x.jpg") == (try Data(contentsOf: first)))
+            let listed = try await home.stormy("transfers", "--json").output
+            #expect(listed.contains("x.jpg") && !listed.contains("secret"), "\(listed)")
+            let log = await home.driver.transcript
+            #expect(!log.isEmpty && !log.contains { $0.contains("secret") }, "\(log)")
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Foundation
+
+/// Small JPEG pictures.
+enum JPEG {
+    /// A picture of one pixel, with its name as a comment. Pictures with different names differ.
+    ///
+    /// - Parameter isLocated: Whether the picture has a GPS position, which the photo cleaner removes.
+    static func picture(_ name: String, isLocated: Bool = false) -> Data {
+        var picture = start
+        if isLocated { picture += segment(0xE1, position) }
+        picture += segment(0xFE, Data(name.utf8))
+        picture += pixel.dropFirst(start.count)
+        return picture
+    }
+
+    /// A picture without pixels. The photo cleaner accepts it.
+    static var withoutPosition: Data { start + Data([0xFF, 0xD9]) + Data(repeating: 7, count: 1_000) }
+
+    private static let start = Data([0xFF, 0xD8])
+
+    private static func segment(_ marker: UInt8, _ content: Data) -> Data {
+        let length = content.count + 2
+        let head: [UInt8] = [0xFF, marker, UInt8(length >> 8), UInt8(length & 0xFF)]
+        return Data(head) + content
+    }
+
+    /// An Exif block whose first directory points to a GPS directory with a latitude.
+    private static var position: Data {
+        func little16(_ value: Int) -> [UInt8] { [UInt8(value & 0xFF), UInt8(value >> 8)] }
+        func little32(_ value: Int) -> [UInt8] { little16(value & 0xFFFF) + little16(value >> 16) }
+        func entry(_ tag: Int, _ type: Int, _ count: Int, _ value: Int) -> [UInt8] {
+            little16(tag) + little16(type) + little32(count) + little32(value)
+        }
+        let first = little16(1) + entry(0x8825, 4, 1, 26) + little32(0)
+        let gps = little16(1) + entry(2, 5, 3, 44) + little32(0)
+        let header: [UInt8] = Array("Exif".utf8) + [0, 0, 0x49, 0x49, 0x2A, 0x00]
+        let block: [UInt8] = header + little32(8) + first + gps + Array(repeating: 1, count: 24)
+        return Data(block)
+    }
+
+    /// Made with `convert -size 1x1 xc:gray -strip -quality 30`.
+    private static let pixel = Data(
+        base64Encoded: """
+            /9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6jq62rZ4C8ybqmx5mo\
+            q6T/wAALCAABAAEBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAAAf/EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEAAD8AH//Z
+            """)!
+}
+
+/// Pictures of one pixel in other formats.
+enum OtherPicture {
+    static let png = Data(
+        base64Encoded: """
+            iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVQI12OoAwAAgAB/zkuMpAAAAABJRU5ErkJggg==
+            """)!
+    static let webP = Data(base64Encoded: "UklGRh4AAABXRUJQVlA4TBEAAAAvAAAAAAdQv/rVr/+BiOh/AAA=")!
+}

@@ -1,0 +1,101 @@
+import BackgroundTasksTesting
+import Foundation
+import ProcessSupport
+import ServerScripts
+import Testing
+
+/// Photos that are given again, retried, or unknown to a lost store arrive once.
+@Suite(.timeLimit(.minutes(5))) struct UploadAgainTests {
+    /// Plays a test with one photo, and a server that refuses it the first time.
+    private func playRefusedOnce(
+        _ body: @Sendable (_ home: VirtualHome, _ store: DavStore, _ photo: String) async throws -> Void
+    ) async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.write(JPEG.withoutPosition, to: "a.jpg")
+            store.refuse(status: 403, method: "PUT", next: 1)
+            try await body(home, store, photo.path)
+        }
+    }
+
+    private static func retryAll(_ home: VirtualHome) async throws -> VirtualHome.Result {
+        let result = try await home.stormy("transfers", "retry", "all")
+        try await home.driver.advance(by: .seconds(60))
+        return result
+    }
+
+    @Test(arguments: [false, true])
+    func `a photo that is given again and retried arrives once`(_ retriesFirst: Bool) async throws {
+        try await playRefusedOnce { home, store, photo in
+            let first = try await home.stormy("upload", "--wait", photo)
+            #expect(first.status == 69, "\(first)")
+            if retriesFirst {
+                #expect(try await Self.retryAll(home).status == 0)
+                #expect(try await home.stormy("upload", "--wait", photo).errors.contains("is there already"))
+            } else {
+                #expect(try await home.stormy("upload", "--wait", photo).status == 0)
+                let again = try await Self.retryAll(home)
+                #expect(again.errors.contains("the same photo was given again"), "\(again)")
+            }
+            let requests = home.server.requests().map { "\($0.method) \($0.path) \($0.status ?? 0)" }
+            #expect(store.files.count == 1, "\(store.files) \(requests)")
+        }
+    }
+
+    /// The process ended before it stored which transfer sends the photo, and how the transfer ended. Then the photo is given
+    /// again, and the old transfer is retried.
+    @Test func `a failed transfer that the store does not know is not retried if its photo was given again`() async throws {
+        try await playRefusedOnce { home, store, photo in
+            #expect(try await home.stormy("upload", "--wait", photo).status == 69)
+            let file = home.directories.data.appendingPathComponent("stormy.sqlite").path
+            let change = "UPDATE photo SET state = 'queued', transfer = NULL, message = NULL"
+            let sqlite = ChildProcess(
+                path: "/usr/bin/env", arguments: ["sqlite3", file, change], environment: ProcessInfo.processInfo.environment)
+            let changed = try sqlite.run(within: 60, outputLimit: 1_000)
+            #expect(changed.code == 0, "\(changed)")
+            #expect(try await home.stormy("upload", "--wait", photo).status == 0)
+            let retry = try await Self.retryAll(home)
+            #expect(retry.errors.contains("the same photo was given again"), "\(retry)")
+            #expect(store.files.count == 1, "\(store.files)")
+        }
+    }
+
+    // MARK: A lost store
+
+    @Test func `queued photos are found again after the store was lost`() async throws {
+        try await PhotoHome.play { home, store in
+            await home.setStartsAgents(false)
+            let wanted = try home.makePhotos(2)
+            let files = wanted.keys.sorted().map { home.camera.appendingPathComponent($0).path }
+            #expect(try await home.stormy(["upload"] + files).status == 0)
+            try home.removeStore()
+            #expect(try await home.stormy("transfers").errors.contains("2 photos found again"))
+            #expect(try await home.stormy("upload", files[0]).errors.contains("is on its way already"))
+            try await home.driver.startAgent()
+            try await home.driver.advance(by: .seconds(60))
+            #expect(store.digests == wanted)
+            #expect(try await home.stormy("upload", files[1]).errors.contains("is there already"))
+        }
+    }
+
+    /// A new store counts its photos from one again. The agent's ledger was not lost.
+    @Test func `a new store does not mistake an old upload for the upload of a new photo`() async throws {
+        let configuration =
+            PhotoHome.destination("webdav", VirtualHome.origin + "/one/")
+            + PhotoHome.destination("webdav", VirtualHome.origin + "/two/", name: "other")
+        try await PhotoHome.play(configuration) { home, _ in
+            let folder = home.folder.appendingPathComponent("two-addresses")
+            for prefix in ["/one", "/two"] { home.server.mount(try DavStore(prefix: prefix, directory: folder)) }
+            let photo = try home.write(JPEG.withoutPosition, to: "a.jpg").path
+            #expect(try await home.stormy("upload", "--wait", "--to", "home", photo).status == 0)
+            try home.removeStore()
+            #expect(try await home.stormy("upload", "--wait", "--to", "other", photo).status == 0)
+            #expect(home.server.requests(matching: "/two/*").contains { $0.method == "PUT" })
+            #expect(try await home.rows("transfers").count == 2)
+            // The first destination has the photo already.
+            let again = try await home.stormy("upload", "--wait", "--to", "home", photo)
+            #expect(again.output.contains("is there already") || again.errors.contains("is there already"), "\(again)")
+            #expect(home.server.requests(matching: "/one/*").filter { $0.method == "PUT" }.count == 1)
+            #expect(try await home.rows("transfers").count == 2)
+        }
+    }
+}

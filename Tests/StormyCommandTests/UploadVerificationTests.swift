@@ -1,0 +1,42 @@
+import BackgroundTasksTesting
+import Foundation
+import ServerScripts
+import Testing
+
+/// `stormy upload --verify`: the server is asked whether it still has what was uploaded.
+@Suite(.timeLimit(.minutes(5))) struct UploadVerificationTests {
+    /// The server names an address on another server.
+    @Test func `the password is not sent to another server`() async throws {
+        let configuration =
+            PhotoHome.destination("multipart", VirtualHome.origin + "/up") + "user = \"u\"\npassword = \"secret\"\n"
+        try await PhotoHome.play(configuration) { home, _ in
+            let stranger = home.driver.network.server("http://stranger.test")
+            home.server.route("POST", "/up", .status(201, headers: ["Location": "http://stranger.test/one.jpg"]))
+            stranger.route("GET", "/one.jpg", .status(200, body: "what"))
+            let photo = try home.picture("one.jpg")
+            #expect(try await home.stormy("upload", "--wait", photo.path).status == 0)
+            #expect(try await home.stormy("upload", "--verify").output.contains("shows something else"))
+            #expect(home.server.requests(matching: "/up").first?.headers["Authorization"] != nil)
+            #expect(stranger.requests().map { $0.headers["Authorization"] } == [nil])
+        }
+    }
+
+    @Test func `lost and changed photos are reported and sent again`() async throws {
+        try await PhotoHome.play { home, store in
+            let photos = [try home.picture("one.jpg"), try home.picture("two.jpg")].map(\.path)
+            #expect(try await home.stormy(["upload", "--wait"] + photos).status == 0)
+            let fine = try await home.stormy("upload", "--verify")
+            #expect(fine.status == 0 && fine.output.contains("one.jpg: is what was sent (read back)"), "\(fine)")
+            let receipt = try #require(try await home.rows("transfers").first?["receipt"] as? [String: Any])
+            #expect(receipt["verified"] as? String == "digest" && receipt["checkedAt"] is String)
+            try FileManager.default.removeItem(at: store.directory.appendingPathComponent("one.jpg"))
+            try Data("other".utf8).write(to: store.directory.appendingPathComponent("two.jpg"))
+            let lost = try await home.stormy("upload", "--verify")
+            #expect(lost.status == 69)
+            #expect(lost.output.contains("one.jpg: is GONE") && lost.output.contains("two.jpg: is NOT what was sent"), "\(lost)")
+            // Stormy knows that they are lost.
+            #expect(try await home.stormy(["upload", "--wait"] + photos).status == 0)
+            #expect(store.arrived == ["one.jpg", "two-1.jpg", "two.jpg"])
+        }
+    }
+}
