@@ -8,7 +8,7 @@ import Testing
 extension OneEnvironment {
     /// What a delegate hears, and when.
     @MainActor
-    @Suite(.timeLimit(.minutes(5))) struct ApplicationDelegateTests {
+    @Suite(.timeLimit(.minutes(30))) struct ApplicationDelegateTests {
         private final class Listening: ApplicationDelegate {
             var heard: [String] = []
 

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// What scenes of another library make known, in a test of such an app.
-@Suite(.timeLimit(.minutes(5))) struct BackgroundLaunchTests {
+@Suite(.timeLimit(.minutes(30))) struct BackgroundLaunchTests {
     private actor Heard {
         var words: [String] = []
 

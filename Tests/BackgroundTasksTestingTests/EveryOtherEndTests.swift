@@ -11,7 +11,7 @@ import Testing
 import UserNotifications
 
 /// Row by row what the tutorial's table says that a test can bring about.
-@Suite(.timeLimit(.minutes(5))) struct EveryOtherEndTests {
+@Suite(.timeLimit(.minutes(30))) struct EveryOtherEndTests {
     /// A driver with a handler "work", which takes two virtual minutes and stops when it is told to.
     private func run(_ body: @escaping @Sendable (TestDriver) async throws -> Void) async throws {
         try await TestDriver.run(permitting: ["work", "refresh", "job.*"]) { driver in

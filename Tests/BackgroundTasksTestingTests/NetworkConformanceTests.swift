@@ -10,7 +10,7 @@ import TransferMachines
 
 /// One suite for both networks: libcurl over sockets to a `FaultyServer`, and the virtual one. What an attempt comes to must not
 /// depend on which of them carried it.
-@Suite(.timeLimit(.minutes(5))) struct NetworkConformanceTests {
+@Suite(.timeLimit(.minutes(30))) struct NetworkConformanceTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
         let scripts: [ResponseScript]

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// The tests that somebody from outside writes first.
-@Suite(.timeLimit(.minutes(5))) struct OutsidersTests {
+@Suite(.timeLimit(.minutes(30))) struct OutsidersTests {
     /// A podcast app: its session, with a delegate, lives as long as the app.
     private final class Episodes: NSObject, URLSessionDownloadDelegate, Sendable {
         let kept = Mutex<[String]>([])

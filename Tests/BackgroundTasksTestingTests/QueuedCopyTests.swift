@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 
 /// Between the copy of a file and the row that names it, no agent may take it for something that was left behind.
-@Suite(.timeLimit(.minutes(5))) struct QueuedCopyTests {
+@Suite(.timeLimit(.minutes(30))) struct QueuedCopyTests {
     /// A background session's upload of a small file, not resumed, and where its copies are.
     private func upload(in folder: URL, of session: URLSession? = nil) throws -> URLSessionUploadTask {
         let file = folder.appendingPathComponent("photo")

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// Session objects of one identifier in one process.
-@Suite(.timeLimit(.minutes(5))) struct SessionObjectsTests {
+@Suite(.timeLimit(.minutes(30))) struct SessionObjectsTests {
     private final class Heard: NSObject, URLSessionDownloadDelegate, Sendable {
         let ends = Mutex<[String]>([])
         let invalid = AsyncStream.makeStream(of: Void.self)

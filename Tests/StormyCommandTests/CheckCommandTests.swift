@@ -6,7 +6,7 @@ import StormyFixtures
 import Testing
 
 /// What `stormy check` and `stormy forecast` print, when they use the stored forecast, and how they report an unusable response.
-@Suite(.timeLimit(.minutes(5))) struct CheckCommandTests {
+@Suite(.timeLimit(.minutes(30))) struct CheckCommandTests {
     /// Plays a test without an agent, with a stormy forecast on the server.
     private func play(_ configuration: String = "", _ body: @Sendable (VirtualHome) async throws -> Void) async throws {
         try await VirtualHome.play(configuration) { home in

@@ -3,7 +3,7 @@ import ProcessSupport
 import Testing
 
 /// What commands print if `config.toml` has a mistake.
-@Suite(.timeLimit(.minutes(5))) struct ConfigurationMistakeTests {
+@Suite(.timeLimit(.minutes(30))) struct ConfigurationMistakeTests {
     @Test(arguments: [
         ("[weather]\nprovidre = \"open-meteo\"\n", ":2:1:", "provider"),
         ("[storm]\n\ngust_kmh = 5\n", ":3:1:", "did you mean \"storm.gusts_kmh\"?"),

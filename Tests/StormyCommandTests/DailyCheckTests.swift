@@ -7,7 +7,7 @@ import Testing
 @testable import Stormy
 
 /// The daily check: when it runs, what it shows, and how it is retried.
-@Suite(.timeLimit(.minutes(5))) struct DailyCheckTests {
+@Suite(.timeLimit(.minutes(30))) struct DailyCheckTests {
     /// A check has two seconds, and two more to end.
     private static let shortTime = "[background]\nrefresh_budget_seconds = 2\ngrace_seconds = 2\n"
     private static let loginPage = ResponseScript.status(

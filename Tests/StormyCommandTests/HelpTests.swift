@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Help, mistyped commands, and the locale in which commands print.
-@Suite(.timeLimit(.minutes(5))) struct HelpTests {
+@Suite(.timeLimit(.minutes(30))) struct HelpTests {
     /// Commands that replace their process with `stormy-rehearse`, which prints their help. `EndToEnd.Help` tests it.
     private static let companionCommands: Set = ["demo", "rehearse"]
 

@@ -4,7 +4,7 @@ import ServerScripts
 import Testing
 
 /// Photos that wait for a good moment: external power and a network that costs nothing.
-@Suite(.timeLimit(.minutes(5))) struct PhotoMomentTests {
+@Suite(.timeLimit(.minutes(30))) struct PhotoMomentTests {
     /// Plays a test on a machine that runs on battery.
     private func playOnBattery(
         _ configuration: String = PhotoHome.destination(), _ body: @Sendable (VirtualHome, DavStore) async throws -> Void

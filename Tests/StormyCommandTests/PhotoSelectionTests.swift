@@ -5,7 +5,7 @@ import ServerScripts
 import Testing
 
 /// Which files `stormy upload` sends, and which it does not.
-@Suite(.timeLimit(.minutes(5))) struct PhotoSelectionTests {
+@Suite(.timeLimit(.minutes(30))) struct PhotoSelectionTests {
     /// Runs another program to its end.
     private static func run(_ program: String, _ arguments: [String]) throws -> ChildProcess.End {
         try ChildProcess(

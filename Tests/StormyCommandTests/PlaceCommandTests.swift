@@ -3,7 +3,7 @@ import ServerScripts
 import Testing
 
 /// `stormy place`: valid and invalid places, and the search for a place by its name.
-@Suite(.timeLimit(.minutes(5))) struct PlaceCommandTests {
+@Suite(.timeLimit(.minutes(30))) struct PlaceCommandTests {
     /// Plays a test without an agent.
     private func play(_ configuration: String = "", _ body: @Sendable (VirtualHome) async throws -> Void) async throws {
         try await VirtualHome.play(configuration) { home in

@@ -5,7 +5,7 @@ import ServerScripts
 import Testing
 
 /// Photos that are given again, retried, or unknown to a lost store arrive once.
-@Suite(.timeLimit(.minutes(5))) struct UploadAgainTests {
+@Suite(.timeLimit(.minutes(30))) struct UploadAgainTests {
     /// Plays a test with one photo, and a server that refuses it the first time.
     private func playRefusedOnce(
         _ body: @Sendable (_ home: VirtualHome, _ store: DavStore, _ photo: String) async throws -> Void

@@ -4,7 +4,7 @@ import ServerScripts
 import Testing
 
 /// `stormy upload`: the bytes that are sent, the files that cannot be queued, and servers that fail.
-@Suite(.timeLimit(.minutes(5))) struct UploadCommandTests {
+@Suite(.timeLimit(.minutes(30))) struct UploadCommandTests {
     @Test func `a photo is sent as it was when it was queued`() async throws {
         try await PhotoHome.play { home, store in
             await home.setStartsAgents(false)

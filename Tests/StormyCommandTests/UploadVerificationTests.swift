@@ -4,7 +4,7 @@ import ServerScripts
 import Testing
 
 /// `stormy upload --verify`: the server is asked whether it still has what was uploaded.
-@Suite(.timeLimit(.minutes(5))) struct UploadVerificationTests {
+@Suite(.timeLimit(.minutes(30))) struct UploadVerificationTests {
     /// The server names an address on another server.
     @Test func `the password is not sent to another server`() async throws {
         let configuration =

@@ -5,7 +5,7 @@ import ServerScripts
 import Testing
 
 /// Work that cannot continue waits, is shown, and continues as soon as it can.
-@Suite(.timeLimit(.minutes(5))) struct WaitingTests {
+@Suite(.timeLimit(.minutes(30))) struct WaitingTests {
     private func play(_ body: @Sendable (VirtualHome, DavStore) async throws -> Void) async throws {
         let destination = "[upload.destinations.home]\nkind = \"webdav\"\nurl = \"\(VirtualHome.origin)/photos/\"\n"
         try await VirtualHome.play(destination) { home in

@@ -5,7 +5,7 @@ import StormyFixtures
 import Testing
 
 /// Weather services in the shape of their recorded answers, asked by the daily check and by hand.
-@Suite(.timeLimit(.minutes(5))) struct WeatherServiceTests {
+@Suite(.timeLimit(.minutes(30))) struct WeatherServiceTests {
     private func play(
         _ provider: String, at place: String, _ configuration: String = "",
         _ body: @Sendable (VirtualHome) async throws -> Void

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Stormy
 
-@Suite(.timeLimit(.minutes(5))) struct LanesTests {
+@Suite(.timeLimit(.minutes(30))) struct LanesTests {
     private final class Work: Sendable {
         private let state = Mutex((now: 0, most: 0, done: [Int]()))
 

@@ -36,7 +36,7 @@ private final class Seen: Sendable {
     }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct OpeningTests {
+@Suite(.timeLimit(.minutes(30))) struct OpeningTests {
     private static let service = "https://weather.test"
 
     private struct World: Sendable {
