@@ -278,13 +278,13 @@ extension EndToEnd {
             let script = """
                 mount -t tmpfs -o size=200k none '\(disk.path)' || exit 9
                 '\(Home.product("stormy"))' download '\(server.url)/disk.img' -o '\(disk.path)/x' || exit 8
-                for i in $(seq 100); do
+                for i in $(seq 1200); do
                   '\(Home.product("stormy"))' transfers | grep -q 'No space' && break; sleep 0.1
                 done
                 '\(Home.product("stormy"))' transfers
                 mount -o remount,size=10m '\(disk.path)'
                 '\(Home.product("stormy"))' transfers retry 1
-                for i in $(seq 100); do
+                for i in $(seq 1200); do
                   '\(Home.product("stormy"))' transfers | grep -q completed && break; sleep 0.1
                 done
                 '\(Home.product("stormy"))' transfers; sha256sum '\(disk.path)/x'
@@ -313,7 +313,7 @@ extension EndToEnd {
                 '\(tool)' download '\(server.url)/endless' -o '\(state)/endless' --wait || echo "endless ended with $?"
                 ls -A '\(state)' | grep -c endless
                 '\(tool)' download '\(server.url)/stuck' -o '\(folder.path)/stuck'
-                for i in $(seq 100); do ls '\(state)' | grep -q reserve && break; sleep 0.1; done
+                timeout 100 sh -c "until ls '\(state)' | grep -q reserve; do sleep 0.1; done" || echo "the wait for a reserve ended with $?"
                 dd if=/dev/zero of='\(state)/fill' bs=4k 2>/dev/null
                 df --output=avail '\(state)' | tail -1
                 for verb in status transfers history why; do '\(tool)' $verb > /dev/null || echo "$verb ended with $?"; done
@@ -346,13 +346,13 @@ extension EndToEnd {
             let script = """
                 mkdir -p '\(state)' && mount -t tmpfs -o size=24m,mode=700 none '\(state)' || exit 9
                 for name in small large; do '\(tool)' download "\(server.url)/$name" -o '\(state)'/$name || exit 8; done
-                for i in $(seq 300); do '\(tool)' transfers | grep -c 503 | grep -q 2 && break; sleep 0.1; done
+                for i in $(seq 1200); do '\(tool)' transfers | grep -c 503 | grep -q 2 && break; sleep 0.1; done
                 '\(tool)' transfers
                 pid=$('\(tool)' status | sed -n 's/.*running, pid \\([0-9]*\\).*/\\1/p')
                 kill -9 $pid; while [ -e /proc/$pid/exe ]; do sleep 0.01; done
                 dd if=/dev/zero of='\(state)/fill' bs=4k 2>/dev/null
                 '\(Home.product("background-agent"))' --app stormy 2> '\(folder.path)/agent.errors' &
-                for i in $(seq 300); do
+                for i in $(seq 1200); do
                   grep -aq 'gave way' '\(state)/agent.log' '\(folder.path)/agent.errors' && break
                   dd if=/dev/zero of='\(state)/more' bs=1k 2>/dev/null; sleep 0.1
                 done

@@ -42,13 +42,13 @@ extension EndToEnd {
             let script = """
                 mount -t tmpfs none /run || exit 9
                 /lib/systemd/systemd-journald & journal=$!
-                for i in $(seq 100); do [ -S /run/systemd/journal/socket ] && break; sleep 0.1; done
+                for i in $(seq 1200); do [ -S /run/systemd/journal/socket ] && break; sleep 0.1; done
                 systemd-cat sh -c 'export JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2); exec "\(agent)" --app stormy' &
-                for i in $(seq 100); do journalctl -q BACKGROUND_EVENT=agent-started | grep -q started && break; sleep 0.1; done
+                for i in $(seq 1200); do journalctl -q BACKGROUND_EVENT=agent-started | grep -q started && break; sleep 0.1; done
                 '\(tool)' download --wait '\(server.url)/gone?signature=secret' -o '\(home.folder.path)/x' >&2
                 '\(tool)' upload --wait '\(photo.path)' >&2
                 '\(tool)' quit >&2
-                for i in $(seq 100); do journalctl -q BACKGROUND_EVENT=agent-stopped | grep -q stopped && break; sleep 0.1; done
+                for i in $(seq 1200); do journalctl -q BACKGROUND_EVENT=agent-stopped | grep -q stopped && break; sleep 0.1; done
                 journalctl -o json BACKGROUND_APP=stormy
                 kill $journal
                 """

@@ -462,13 +462,13 @@ extension EndToEnd {
             let script = """
                 mkdir -p '\(state)' && mount -t tmpfs -o size=2m,mode=700 none '\(state)' || exit 9
                 '\(tool)' refresh 3 || exit 8
-                for i in $(seq 300); do '\(tool)' background status | grep -q 'running, pid' && break; sleep 0.1; done
+                for i in $(seq 1200); do '\(tool)' background status | grep -q 'running, pid' && break; sleep 0.1; done
                 dd if=/dev/zero of='\(state)/fill' bs=4k 2>/dev/null
-                for i in $(seq 300); do grep -aq reason '\(state)/agent.lock' && break; sleep 0.1; done
+                for i in $(seq 1200); do grep -aq reason '\(state)/agent.lock' && break; sleep 0.1; done
                 '\(tool)' background status
                 rm '\(state)/fill'
-                for i in $(seq 300); do grep -q 'begin refresh' '\(log)' && break; sleep 0.1; done
-                for i in $(seq 300); do grep -aq reason '\(state)/agent.lock' || break; sleep 0.1; done
+                for i in $(seq 1200); do grep -q 'begin refresh' '\(log)' && break; sleep 0.1; done
+                for i in $(seq 1200); do grep -aq reason '\(state)/agent.lock' || break; sleep 0.1; done
                 '\(tool)' background status
                 '\(tool)' background quit
                 """

@@ -26,7 +26,7 @@ BUILD = os.path.join(COPY, ".build")
 STEPS = (("^(?!EndToEndTests|ArchitectureTests|APICompileTests)", 900), ("EndToEndTests", 2400))
 SWIFT = os.environ.get("SWIFT", "swift")
 # One test that fails is enough.
-FAILED = re.compile(r"✘ Test \S+?\(|error: \S+ : ")
+FAILED = re.compile(r'✘ Test (?:"[^"]+"|\S+?\()|error: \S+ : ')
 
 
 def run(arguments, seconds, until=None):
@@ -68,7 +68,7 @@ def refresh(paths):
 
 
 def caught_by(text):
-    names = re.findall(r"✘ Test (\S+?)\(", text) + re.findall(r"error: (\S+) : ", text)
+    names = re.findall(r'✘ Test ("[^"]+"|\S+?(?=\())', text) + re.findall(r"error: (\S+) : ", text)
     crash = re.search(r"(Fatal error[^\n]*|Signal \d+|precondition[^\n]*)", text)
     return list(dict.fromkeys(names)) or ([crash.group(1)] if crash else [])
 
