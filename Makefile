@@ -78,7 +78,7 @@ build-folder:
 	@$(if $(FAST),mkdir -p .build && touch .build/fast)
 
 plain: ## Build with SwiftPM's own flags from now on: debug information, and plain `swift build` in the same folder
-	rm -f .build/fast
+	mkdir -p .build && rm -f .build/fast
 
 install: release ## Install for everybody, or with PREFIX=$HOME/.local for yourself (NAME= renames the command)
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/libexec"
@@ -113,7 +113,7 @@ dist: release ## Make a folder that works wherever it is unpacked, as .build/pac
 	rm -rf .build/stage && $(MAKE) --no-print-directory install DESTDIR=$(CURDIR)/.build/stage PREFIX=/usr NAME=stormy >/dev/null
 	python3 Packaging/package.py tarball .build/stage .build/packages/stormy.tar.xz
 
-release: run-packages ## Build what a person runs, for installing (under 4 min)
+release: run-packages build-folder ## Build what a person runs, for installing (under 4 min)
 	@mkdir -p .build
 	python3 Packaging/icu_data.py .build/icu-data.o
 	for product in $(PROGRAMS); do \
@@ -128,7 +128,7 @@ check: lint test-build ## Lint, and every test that needs no process, bus or ser
 	$(SWIFT) test --skip-build --skip '$(call tests,$(EFFECTS))'
 
 test: test-build ## Every test, on private buses with a real notification server (under 6 min once built)
-	PROCESSES_WIDTH=$(PROCESSES_WIDTH) SWIFT=$(SWIFT) Tests/all.sh .build/test-logs
+	PROCESSES_WIDTH=$(PROCESSES_WIDTH) Tests/all.sh .build/test-logs
 
 test-build: run-packages test-packages build-folder
 	$(SWIFT) build $(FLAGS) --build-tests
@@ -148,7 +148,7 @@ test-tutorial: build ## The apps of README and tutorial, made from nothing; the 
 screenshot: test-build ## Take the README's picture of the notification again
 	STORMY_SCREENSHOT=$(CURDIR)/Resources/notification.png $(SWIFT) test --skip-build --filter NotificationPicture
 
-simulate: run-packages ## Seeded days of a virtual desktop, and hostile months, every invariant checked: make simulate SEEDS=10000 MONTHS=300 WHYS=10000 SEED=1
+simulate: run-packages build-folder ## Seeded days of a virtual desktop, and hostile months, every invariant checked: make simulate SEEDS=10000 MONTHS=300 WHYS=10000 SEED=1
 	$(SWIFT) build $(if $(filter debug,$(CONFIGURATION)),$(FLAGS)) -c $(CONFIGURATION) --product simulate
 	.build/$(CONFIGURATION)/simulate $(SEEDS) --from $(SEED)
 	.build/$(CONFIGURATION)/simulate $(MONTHS) --from $(SEED) --month

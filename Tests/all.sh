@@ -1,37 +1,44 @@
 #!/usr/bin/env bash
-# Runs every test, in three processes at once: the tests of the modules compute, those of the desktop services wait for a bus, and the
-# end-to-end tests wait for processes. Two cores have work all the time, and no test waits for a thread that another one blocks.
+# Runs every test, in three processes at once. The tests of the modules compute; the tests of the desktop services wait for a bus; the
+# end-to-end tests wait for processes. Both cores have work all the time, and no test waits for a thread that another one blocks.
 #
 # usage: all.sh LOG_FOLDER
 #
-# The output of the first two is printed when all have ended, and kept in LOG_FOLDER. Exits with 1 if a test failed.
+# The output is printed when all have ended, and kept in LOG_FOLDER. Exits with 1 if a test failed.
 set -uo pipefail
-swift="${SWIFT:-swift}"
+# Run without SwiftPM, which allows one test run at a time in a folder.
+bundle=.build/debug/stormyPackageTests.xctest
 logs="$(mkdir -p "$1" && cd "$1" && pwd)"
-rm -f "$logs"/*.log "$logs/times"
-trap 'kill 0' INT TERM
+# One run at a time uses the folder and the programs.
+exec 9>"$logs/lock"
+flock -n 9 || { echo "Another run of the tests uses $logs."; exit 1; }
+rm -f "$logs"/*.log "$logs"/*.status "$logs/times"
+# In process groups of their own, so that an interrupted run ends all of them.
+set -m
+jobs=()
+trap 'for job in "${jobs[@]}"; do kill -TERM -- "-$job" 2>/dev/null; done; exit 130' INT TERM
 
-# $1: a name; then the options of `swift test`.
+# $1: a name; then the options of the test runner.
 run() {
   local name="$1"
   shift
-  # One SwiftPM at a time locks its folder. These only read it.
-  "$swift" test --skip-build --ignore-lock "$@" >"$logs/$name.log" 2>&1
+  "$bundle" --testing-library swift-testing "$@" >"$logs/$name.log" 2>&1 9>&-
   echo $? >"$logs/$name.status"
 }
 
 run modules --skip '^(EndToEndTests|DesktopServicesTests)' &
+jobs+=($!)
 run desktop --filter '^DesktopServicesTests' &
-# Each end-to-end test is many processes: more at once take as long in all, and each of them longer than it may.
-TEST_TIMES="$logs/times" SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH="${PROCESSES_WIDTH:-16}" \
-  "$swift" test --skip-build --ignore-lock --filter '^EndToEndTests' 2>&1 | tee "$logs/processes.log"
-echo "${PIPESTATUS[0]}" >"$logs/processes.status"
+jobs+=($!)
+# Each end-to-end test starts many processes. A higher width does not shorten the run, and each test takes longer.
+TEST_TIMES="$logs/times" SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH="${PROCESSES_WIDTH:-16}" run processes --filter '^EndToEndTests' &
+jobs+=($!)
 wait
 
 failed=0
 for name in desktop modules processes; do
-  [[ $name == processes ]] || cat "$logs/$name.log"
-  if [[ $(<"$logs/$name.status") != 0 ]]; then failed=1; fi
+  cat "$logs/$name.log"
+  if [[ $(cat "$logs/$name.status" 2>/dev/null) != 0 ]]; then failed=1; fi
 done
 python3 "$(dirname "$0")/slowest.py" "$logs/times"
 # The closing lines of the runner again, since the end is what is read.

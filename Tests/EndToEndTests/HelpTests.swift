@@ -1,5 +1,6 @@
 import FaultyServer
 import Foundation
+import StormyFixtures
 import Testing
 
 extension EndToEnd {
@@ -7,7 +8,7 @@ extension EndToEnd {
         /// The commands of `stormy-rehearse`. The help of all others is tested without a process, in `StormyCommandTests`.
         @Test func `the help of every command of a companion has an example`() throws {
             let home = try Home()
-            var (open, seen) = ([["demo"], ["rehearse"]], 0)
+            var (open, seen) = ([["demo"], ["rehearse"], ["status"]], 0)
             while let verb = open.popLast() {
                 let result = try home.run("stormy", verb + ["--help"])
                 let name = (["stormy"] + verb).joined(separator: " ")
@@ -31,6 +32,41 @@ extension EndToEnd {
             let words = "set -o pipefail; '\(Home.product("stormy"))' rehearse --list | head -n 1"
             let result = try Child.run("bash", ["-c", words], environment: home.environment)
             #expect(result.status == 0 && result.errors == "", "\(result)")
+        }
+
+        /// The environment of a real process; the other locales are tested in process.
+        @Test(arguments: [("en_US.UTF-8", "12:00 PM")])
+        func timesAreThoseOfTheLocale(_ locale: String, _ noon: String) throws {
+            let home = try Home()
+            home.environment["STORMY_NO_AGENT"] = "1"
+            home.environment["LC_ALL"] = nil
+            home.environment["LC_TIME"] = locale
+            home.environment["LANG"] = locale
+            // Soon, so that no date stands before it.
+            home.environment["TZ"] = "UTC"
+            let said = try home.stormy("schedule").output
+            let next = said.split(separator: "\n").first ?? ""
+            #expect(next.contains("\(noon) (in ") && next.contains("PM") == noon.contains("PM"), "\(said)")
+            // As a notification has it.
+            let night = try home.stormy("schedule", "--at", "02:00").output
+            #expect(night.contains(noon.contains("PM") ? " 2:00 AM (in " : " 02:00 (in "), "\(night)")
+        }
+
+        /// The same for units.
+        @Test(arguments: [("en_US.UTF-8", "rain of 0.09 in per hour")])
+        func unitsAreThoseOfTheLocale(_ locale: String, _ rain: String) async throws {
+            let server = try await FaultyServer.start()
+            Weather.serve(.json(Weather.forecast()), on: server)
+            let home = try Home(server: server)
+            home.environment["STORMY_NO_AGENT"] = "1"
+            home.environment["LC_ALL"] = nil
+            home.environment["LC_MEASUREMENT"] = locale
+            home.environment["LANG"] = "C"
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            let said = try home.stormy("check").output
+            #expect(said.contains(rain), "\(said)")
+            #expect(said.hasSuffix("The daily check is off: stormy schedule turns it on.\n"), "\(said)")
+            #expect(try home.stormy("check", "--json").output.contains("with rain of 2.4 mm per hour"))
         }
 
         /// A terminal of forty columns: no line wraps. A dumb one gets none that redraws itself.

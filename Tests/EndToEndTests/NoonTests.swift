@@ -204,6 +204,24 @@ extension EndToEnd {
             }
         }
 
+        @Test func withoutAServerItWaitsAndIsShownLater() throws {
+            let bare = try Desktop(hasServer: false)
+            let home = try Home(server: server)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            try home.wait("a reason") { try $0.notification("storm-1")?.trouble }
+            let notifications = try #require(try home.status()["notifications"] as? [String: Any])
+            #expect(notifications["pending"] as? Int == 1)
+            #expect((notifications["trouble"] as? String)?.isEmpty == false)
+            // The person logs in: a verb tells where the bus is, and a server comes.
+            home.environment.merge(bare.environment) { $1 }
+            try home.stormy("status")
+            try bare.startServer()
+            #expect(bare.listen(for: 1) == ["Storm expected in Here"])
+            try home.wait("delivered") { try $0.notification("storm-1")?.deliveredAt }
+        }
+
         @Test func theSecondAppRunsBesideTheFirst() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")

@@ -162,7 +162,7 @@ extension EndToEnd {
             #expect(named.errors.contains("no such file"), "\(named)")
         }
 
-        /// Whoever names it, by whatever link. The configuration and the store have their test in `StormyCommandTests`.
+        /// Also through symbolic and hard links. The configuration and the store have their test in `StormyCommandTests`.
         @Test func stormysOwnFilesAreNeverSent() throws {
             let own = home.folder.appendingPathComponent("state/stormy/agent.sqlite")
             let link = camera.appendingPathComponent("link.jpg")

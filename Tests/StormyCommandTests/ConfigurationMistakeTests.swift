@@ -2,7 +2,7 @@ import Foundation
 import ProcessSupport
 import Testing
 
-/// What commands print if `config.toml` has a mistake.
+/// The output of commands if `config.toml` has a mistake.
 @Suite(.timeLimit(.minutes(30))) struct ConfigurationMistakeTests {
     @Test(arguments: [
         ("[weather]\nprovidre = \"open-meteo\"\n", ":2:1:", "provider"),

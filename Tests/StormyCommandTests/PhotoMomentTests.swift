@@ -63,7 +63,8 @@ import Testing
             #expect(home.driver.ledger.transfers.map(\.state) == [.paused, .completed])
             #expect(store.arrived == ["two.jpg"])
             let launches = try await home.rows("history").filter { $0["kind"] as? String == "processing" }
-            #expect(launches.map { $0["outcome"] as? String } == ["completed"])
+            let transcript = await home.driver.transcript.joined(separator: "\n")
+            #expect(launches.map { $0["outcome"] as? String } == ["completed"], "\(transcript)")
         }
     }
 

@@ -67,7 +67,7 @@ import Testing
             try Data(repeating: 3, count: 1_000).write(to: photo)
             store.loseAnswers(to: "MOVE", next: 1)
             #expect(try await home.stormy("upload", "--wait", photo.path).status == 0)
-            // One photo was refused and three arrived, each under a name of its own.
+            // One photo was refused and three arrived, each under another name.
             #expect(store.files.count == 3, "\(store.files)")
             #expect(store.unfinishedUploads == 0)
         }

@@ -10,8 +10,8 @@ import Testing
         let configuration =
             PhotoHome.destination("multipart", VirtualHome.origin + "/up") + "user = \"u\"\npassword = \"secret\"\n"
         try await PhotoHome.play(configuration) { home, _ in
-            let stranger = home.driver.network.server("http://stranger.test")
-            home.server.route("POST", "/up", .status(201, headers: ["Location": "http://stranger.test/one.jpg"]))
+            let stranger = home.driver.network.server("http://service.test:8080")
+            home.server.route("POST", "/up", .status(201, headers: ["Location": "http://service.test:8080/one.jpg"]))
             stranger.route("GET", "/one.jpg", .status(200, body: "what"))
             let photo = try home.picture("one.jpg")
             #expect(try await home.stormy("upload", "--wait", photo.path).status == 0)

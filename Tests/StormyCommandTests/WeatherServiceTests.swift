@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    /// The time of the check ends while the service says where its forecast is.
+    /// The time of the check ends while the first response, with the address of the forecast, arrives.
     @Test func `an answer that leads to another is followed after the hand-over`() async throws {
         try await play("nws", at: "30,-85", "[background]\nrefresh_budget_seconds = 2\ngrace_seconds = 2\n") { home in
             let points = NationalWeatherServiceAnswer.points
@@ -345,7 +345,7 @@ import Testing
             #expect(!said.output.contains("there") && !said.output.contains("Gale test"))
             #expect(said.errors.contains("/feed.xml: 1 of its 3 warnings name their areas by code alone"), "\(said)")
             #expect(server.requests(matching: "/cap/*").count == 4, "each once")
-            // The feed says that one document was written again.
+            // According to the feed one document was changed.
             let again =
                 "<entry><updated>2026-07-01T12:00:00Z</updated><link type=\"application/cap+xml\" href=\"/cap/there\"/></entry>"
             server.route("GET", "/feed.xml", .status(200, body: .text("<feed>\(again)</feed>")))
@@ -397,7 +397,10 @@ import Testing
             let moved = try await home.stormy("place", "move", "There", "-1.01,1.01")
             #expect(moved.output.contains("There is at -1.01,1.01 now.") && moved.output.contains("There: stormy."), "\(moved)")
             try await home.check()
-            #expect(home.shown == ["Storm expected in Here"])
+            // Its text has the new name, without a second alert.
+            #expect(
+                home.onScreen == ["Storm expected in There"]
+                    && home.driver.notifications.history.filter { $0.showings == 1 }.count == 1)
             #expect(try await home.stormy("place", "add", "Home", "2,2", "--no-sync").status == 0)
             #expect(try await home.stormy("place", "rename", "Home", "there").status == 65, "taken")
             #expect(try await home.stormy("place", "rename", "Nowhere", "X").status == 66)
@@ -407,7 +410,7 @@ import Testing
         }
     }
 
-    @Test func `a place can have a service of its own`() async throws {
+    @Test func `a place can use another service`() async throws {
         try await play("open-meteo", at: "1,1") { home in
             home.server.route("GET", MetNorwayAnswer.path, .json(MetNorwayAnswer.forecast(thunder: false, from: home.now)))
             let added = try await home.stormy("place", "add", "Oslo", "59.91,10.75", "--provider", "met-norway")

@@ -32,7 +32,7 @@ package enum NationalWeatherServiceAnswer {
     package static let pointsPath = "/points/30,-85"
     package static let forecastPath = "/gridpoints/TAE/58,65/forecast/hourly"
 
-    /// Says where the forecast is.
+    /// Contains the address of the forecast.
     package static let points = Weather.json([
         "properties": ["forecastHourly": "https://api.weather.gov" + forecastPath]
     ])

@@ -29,7 +29,7 @@ public struct BackgroundCommands: AsyncParsableCommand {
         dispatchMain()
     }
 
-    static var program: String { AppRuntime.shared.programName }
+    static var program: String { AppRuntime.programName }
 
     /// What a person types before a verb, for the examples in the help: the verbs are a group, unless an app has them among its own.
     static var typed: String {

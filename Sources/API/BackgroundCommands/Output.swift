@@ -5,7 +5,9 @@ import ProcessSupport
 /// What a verb prints: one JSON document on standard output and nothing else there, or text for a person.
 package enum Output {
     package static var isTerminal: Bool { isTerminal(STDOUT_FILENO) }
-    package static var usesColor: Bool { isTerminal && ThisProcess.environment["NO_COLOR"] == nil }
+    package static var usesColor: Bool { CapturedOutput.current == nil && isColourful }
+
+    private static let isColourful = isatty(STDOUT_FILENO) == 1 && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
 
     /// Whether standard output (`STDOUT_FILENO`) or standard error is a terminal.
     package static func isTerminal(_ descriptor: Int32) -> Bool { CapturedOutput.current == nil && isatty(descriptor) == 1 }

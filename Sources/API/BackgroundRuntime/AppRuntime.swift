@@ -102,7 +102,7 @@ package final class AppRuntime: Sendable {
     package var zone: TimeZone { testHost?.zone() ?? ThisProcess.zone }
 
     /// Who this is, among processes.
-    package var identity: ProcessIdentity { LaunchContext.current?.identity ?? .current }
+    package var identity: ProcessIdentity { LaunchContext.current?.identity ?? HostedCommand.current?.identity ?? .current }
 
     package func isAlive(_ process: ProcessIdentity) -> Bool { testHost?.isAlive(process) ?? process.isAlive }
 

@@ -45,7 +45,7 @@ package final class LaunchContext: Sendable {
         var countsWhatWasHeard = false
         /// Delegates that hear of what this launch is for.
         var listeners: [Listener] = []
-        /// Work on queues and in tasks of the app's own, which a test host does not see.
+        /// The app works on queues or in unstructured tasks, which a test host cannot observe.
         var hasUnseenWork = false
         /// What goes on when the result is known.
         var stays: [@Sendable () async -> Void] = []
@@ -118,12 +118,7 @@ package final class LaunchContext: Sendable {
     func leave(_ code: Int32) {
         guard let role else { exit(code) }
         role.runtime.part { HostedLaunches() }.remove(self)
-        // Code that goes on has no effect from here on, as after `exit`.
-        let wasAlive = dead.withLock { isDead in
-            defer { isDead = true }
-            return !isDead
-        }
-        if wasAlive { role.leave(code) }
+        if !isDead { role.leave(code) }
     }
 
     /// What the ledger says of this launch, and from now on the warning is heard. Call once, before any work.
@@ -221,9 +216,12 @@ package final class LaunchContext: Sendable {
     /// A registered handler runs on a queue of the app's choice, and may begin tasks of its own there.
     package func noteUnseenWork() { state.withLock { $0.hasUnseenWork = true } }
 
-    /// The sessions whose delegate this launch has, if a test host sees all of its work; else none.
+    /// On a test host: whether the process of this launch has not ended.
+    var isLiving: Bool { runtime?.part { HostedLaunches() }.contains(self) ?? false }
+
+    /// The sessions whose delegate this launch has. Empty if the launch has its result, or a test host cannot observe all of its work.
     package var awaitedSessions: Set<String> {
-        state.withLock { $0.hasUnseenWork ? [] : Set($0.listeners.map(\.session)) }
+        state.withLock { $0.hasUnseenWork || $0.isFinished ? [] : Set($0.listeners.map(\.session)) }
     }
 
     package func add(_ listener: Listener) { state.withLock { $0.listeners.append(listener) } }
@@ -365,6 +363,8 @@ private final class HostedLaunches: Sendable {
     private let living = Mutex<[LaunchContext]>([])
 
     var only: LaunchContext? { living.withLock { $0.count == 1 ? $0[0] : nil } }
+
+    func contains(_ context: LaunchContext) -> Bool { living.withLock { $0.contains { $0 === context } } }
 
     func add(_ context: LaunchContext) { living.withLock { $0.append(context) } }
 

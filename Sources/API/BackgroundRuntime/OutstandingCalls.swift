@@ -18,9 +18,9 @@ package final class OutstandingCalls: Sendable {
     /// Runs the call on a queue of the system's.
     package func run(_ body: @escaping @Sendable () -> Void) {
         enter()
-        let context = WorkContext()
+        let body = WorkContext().block(body)
         DispatchQueue.global().async {
-            context.run(body)
+            body()
             self.leave()
         }
     }

@@ -7,8 +7,7 @@ package enum PersonLocale {
         ThisProcess.givenEnvironment.map(locale(in:)) ?? ofProcess
     }
 
-    /// Read once: the environment of a process does not change.
-    private static let ofProcess = locale(in: ThisProcess.environment)
+    private static let ofProcess = locale(in: ProcessInfo.processInfo.environment)
 
     /// Source of the rule: POSIX.1-2017, XBD 8.2: `LC_ALL`, then `LC_TIME`, then `LANG`, the first that is not empty; a codeset and a
     /// modifier may follow. `C` and `POSIX` have 24 hours, and English words as everything else here.

@@ -35,7 +35,10 @@ package struct TestHost: Sendable {
 
 extension AppRuntime {
     /// The name of the command that a user types.
-    package var programName: String { testHost?.manifest.appIdentifier ?? AppManifest.executableURL.lastPathComponent }
+    package static var programName: String {
+        // Asked before the manifest of a process is set.
+        (isTestHosted ? shared.testHost?.manifest.appIdentifier : nil) ?? AppManifest.executableURL.lastPathComponent
+    }
 
     /// Runs the tasks of the app, on a test host that has to know when they wait. `nil` in a process of its own: the default.
     package var executor: (any TaskExecutor)? { testHost?.executor }
@@ -76,14 +79,14 @@ final class HostedWaits: Sendable {
         }
     }
 
-    /// Its work runs again, whatever it has seen.
+    /// Marks the work of a wait as running again, so that virtual time does not pass.
     func wake(_ number: Int) { state.withLock { $0.waits[number]?.seen = -1 } }
 
     func looked(_ number: Int, at commits: Int) { state.withLock { $0.waits[number]?.seen = commits } }
 
     func end(_ number: Int) { state.withLock { _ = $0.waits.removeValue(forKey: number) } }
 
-    /// Whether the launch awaits the ledger, and each of its waits has seen all of it.
+    /// Returns whether the launch awaits the ledger and each of these waits has seen every commit.
     func isWaiting(launch: Int64, commits: Int) -> Bool {
         state.withLock { state in
             let own = state.waits.values.filter { $0.launch == launch }

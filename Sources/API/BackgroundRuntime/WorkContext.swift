@@ -2,28 +2,43 @@ import ProcessSupport
 
 /// The process that some work belongs to on a test host, for callbacks on queues, which do not carry task-local values.
 ///
-/// Cost: nothing in a process of its own.
+/// Cost: one comparison in a process that is not hosted.
 package struct WorkContext: Sendable {
-    private let launch: LaunchContext?
-    private let command: HostedCommand?
-    private let environment: [String: String]?
-    private let isTestHosted: Bool
-
-    /// That of the work that asks.
-    package init() {
-        (launch, command, environment) = (LaunchContext.own, HostedCommand.current, ThisProcess.givenEnvironment)
-        isTestHosted = AppRuntime.isTestHosted
+    private struct Hosted: Sendable {
+        let activity: HostedActivity
+        let launch: LaunchContext?
+        let command: HostedCommand?
+        let environment: [String: String]?
+        let isTestHosted: Bool
     }
 
-    /// Runs a callback as part of that process.
-    package func run<Value>(_ body: () throws -> Value) rethrows -> Value {
-        guard isTestHosted || launch != nil else { return try body() }
-        return try AppRuntime.$isTestHosted.withValue(isTestHosted) {
-            try LaunchContext.$own.withValue(launch) {
-                try HostedCommand.$current.withValue(command) {
-                    try ThisProcess.$givenEnvironment.withValue(environment) { try body() }
+    private let hosted: Hosted?
+
+    /// Captures the process of the current task.
+    package init() {
+        guard AppRuntime.isOnTestHost else {
+            hosted = nil
+            return
+        }
+        hosted = Hosted(
+            activity: AppRuntime.shared.part { HostedActivity() }, launch: LaunchContext.own, command: HostedCommand.current,
+            environment: ThisProcess.givenEnvironment, isTestHosted: AppRuntime.isTestHosted)
+    }
+
+    /// Returns a block that calls `body` as part of that process. Virtual time does not pass until the block has run, so it must be run.
+    package func block(_ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+        guard let hosted else { return body }
+        hosted.activity.enter()
+        return {
+            AppRuntime.$isTestHosted.withValue(hosted.isTestHosted) {
+                // A session that the app keeps may outlive the launch that made it.
+                LaunchContext.$own.withValue(hosted.launch.flatMap { $0.isLiving ? $0 : nil }) {
+                    HostedCommand.$current.withValue(hosted.command) {
+                        ThisProcess.$givenEnvironment.withValue(hosted.environment) { body() }
+                    }
                 }
             }
+            hosted.activity.leave()
         }
     }
 }

@@ -118,22 +118,18 @@ final class TaskHandlers: Sendable {
                 for await _ in returned {}
                 await LaunchContext.graceAfterResult()
             }
-            let running = AppRuntime.shared.part { RunningHandlers() }
-            running.enter()
-            let context = WorkContext()
-            registered.queue.async {
-                context.run { registered.handler(task) }
-                hasReturned.finish()
-                running.leave()
-            }
+            registered.queue.async(
+                execute: WorkContext().block {
+                    registered.handler(task)
+                    hasReturned.finish()
+                })
         }
     }
 
     /// Continued processing runs in the process that asked for it, several at once; `completions` brings the task's own word.
     func runContinued(_ launch: LaunchRecord, _ task: BGContinuedProcessingTask, _ completions: AsyncStream<Bool>) async -> Bool {
         let (registered, actions) = handlers(of: launch)
-        let context = WorkContext()
-        if let registered { registered.queue.async { context.run { registered.handler(task) } } }
+        if let registered { registered.queue.async(execute: WorkContext().block { registered.handler(task) }) }
         await run(actions, Payload(identifier: launch.identifier, continued: task))
         if registered == nil { task.setTaskCompleted(success: true) }
         // Not ended by the cancelling of this very work: the task says when it is done.

@@ -335,10 +335,10 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
             await withCheckedContinuation { continuation in
                 let once = Once { continuation.resume() }
                 // On the main thread, as on iOS: real delegates are isolated to it.
-                let context = WorkContext()
-                DispatchQueue.main.async {
-                    context.run { receiver.userNotificationCenter(self, didReceive: response) { once.run() } }
+                let block = WorkContext().block {
+                    receiver.userNotificationCenter(self, didReceive: response) { once.run() }
                 }
+                DispatchQueue.main.async(execute: block)
             }
             LaunchContext.current?.acknowledgeAtEnd { try $0.responseWasDelivered(record.id!, now: AppRuntime.shared.now) }
         }

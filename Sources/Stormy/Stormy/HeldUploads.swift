@@ -20,7 +20,7 @@ package struct HeldUploads: Sendable {
         let request = BGProcessingTaskRequest(identifier: identifier)
         request.requiresNetworkConnectivity = true
         request.requiresExternalPower = true
-        if delay > 0 { request.earliestBeginDate = Date(timeIntervalSinceNow: delay) }
+        if delay > 0 { request.earliestBeginDate = BGTaskScheduler.now.addingTimeInterval(delay) }
         try BGTaskScheduler.shared.submit(request)
     }
 

@@ -42,14 +42,14 @@ package struct StormySettings: Sendable, Equatable {
         destination = nil
     }
 
-    /// The settings of one process, or of one that a test host stands in for.
+    /// The settings of one process. A test host has several processes in one.
     private final class Chosen: Sendable {
         let settings = Mutex<StormySettings?>(nil)
     }
 
     private static func chosen(_ runtime: AppRuntime) -> Chosen { runtime.part { Chosen() } }
 
-    /// Whether the configuration was read.
+    /// `true` after the configuration was read.
     package static var areSet: Bool { chosen(.ofWork).settings.withLock { $0 != nil } }
 
     /// The settings of this process. Set once, before anything else of Stormy is used.

@@ -37,7 +37,7 @@ package struct StormyRoot: AsyncParsableCommand {
     ///
     /// - Returns: The exit code of the contract.
     package static func run(_ asked: [String]) async -> Int32 {
-        // Another program prints the help of its own commands.
+        // `stormy-rehearse` prints the help of `demo` and `rehearse`.
         let isOfAnother = asked.count == 2 && asked[0] == "help" && ["demo", "rehearse"].contains(asked[1])
         let arguments = isOfAnother ? [asked[1], "--help"] : asked
         if let first = asked.first, let meant = verb(meantBy: first) {

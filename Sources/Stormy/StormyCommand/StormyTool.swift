@@ -16,7 +16,7 @@ package enum StormyTool {
     /// The manifest that is embedded in the program.
     package static var propertyList: Data { Data(PackageResources.Stormy_Info_plist) }
 
-    /// What the agent launches.
+    /// The app that the agent launches.
     package static let app = StormyApp.self
 
     @MainActor

@@ -1,6 +1,7 @@
 import BackgroundLedger
 import BackgroundRuntime
 import Foundation
+import ProcessSupport
 import Synchronization
 
 /// The app under test as the processes that its agent launches: each a launch context in this process, with the handlers that
@@ -32,15 +33,18 @@ final class HostedApp: VirtualProgram {
 
     // MARK: Commands
 
-    func beginCommand() -> HostedCommand {
+    func beginCommand(_ identity: ProcessIdentity) -> HostedCommand {
         state.withLock { state in
             state.lastCommand -= 1
             state.commands.insert(state.lastCommand)
-            return HostedCommand(number: state.lastCommand)
+            return HostedCommand(number: state.lastCommand, identity: identity)
         }
     }
 
-    func end(_ command: HostedCommand) { state.withLock { _ = $0.commands.remove(command.number) } }
+    func end(_ command: HostedCommand) {
+        state.withLock { $0.runtime }?.processEnded(launch: command.number)
+        state.withLock { _ = $0.commands.remove(command.number) }
+    }
 
     func isRunning(_ command: HostedCommand) -> Bool { state.withLock { $0.commands.contains(command.number) } }
 
@@ -60,8 +64,10 @@ final class HostedApp: VirtualProgram {
         guard let runtime = state.withLock({ $0.runtime }) else { return process.exit(.exited(74)) }
         let launch = process.launch
         let context = LaunchContext(id: launch, runtime: runtime, identity: process.identity) { [self] code in
-            ended(launch)
+            // The agent hears of the end before the launch counts as over: time must not pass in between.
+            runtime.processEnded(launch: launch)
             process.exit(.exited(code))
+            ended(launch)
         }
         // Known before it runs: a handler may end at once.
         state.withLock { $0.running[launch] = Running(context: context, process: process, work: nil) }
@@ -73,11 +79,10 @@ final class HostedApp: VirtualProgram {
     }
 
     private func ended(_ launch: Int64) {
-        let (runtime, onEnd) = state.withLock { state in
+        let onEnd = state.withLock { state in
             state.running[launch] = nil
-            return (state.runtime, state.onEnd)
+            return state.onEnd
         }
-        runtime?.processEnded(launch: launch)
         onEnd(launch)
     }
 
@@ -96,6 +101,7 @@ final class HostedApp: VirtualProgram {
         guard let running = running(process.launch) else { return }
         running.context.die()
         running.work?.cancel()
+        state.withLock { $0.runtime }?.processEnded(launch: process.launch)
         ended(process.launch)
     }
 }
@@ -131,11 +137,12 @@ final class ChangeCounter: Sendable {
             return state.next
         }
         defer { state.withLock { _ = $0.waiters.removeValue(forKey: number) } }
-        // In short steps, each of which has to wait for its turn behind the tasks that were ready before it: where other tests
-        // hold all threads, what is awaited had no chance either, and that time does not count.
+        // In short steps, each of which waits for its turn behind the tasks and the blocks of queues that were ready before it: if other
+        // tests hold all threads, the awaited work has no chance either, and that time does not count.
         let alarm = Task {
             for _ in 0..<max(1, Int(patience / Self.step)) {
                 do { try await Task.sleep(for: Self.step) } catch { return }
+                await withCheckedContinuation { turn in DispatchQueue.global().async { turn.resume() } }
             }
             continuation.finish()
         }

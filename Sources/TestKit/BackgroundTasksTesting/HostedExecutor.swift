@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Runs the tasks of the processes that a test host stands in for, and knows whether one of them runs or is about to.
+/// Runs the tasks of an app on a test host, and reports whether one of them runs or is queued.
 ///
 /// Without it virtual time could pass while an app computes on a busy machine.
 final class HostedExecutor: TaskExecutor {

@@ -19,7 +19,7 @@ package final class SimulatedHost {
     let conditions: ScriptedConditions
     let processes: VirtualProcesses
     private let inbox = AgentInbox()
-    /// Where the home of the simulated user is.
+    /// The home folder of the simulated user.
     package let folder: URL
     /// Everything that is noted goes to standard error, too: `SIMULATE_TRACE=1`.
     private let isLoud = ProcessInfo.processInfo.environment["SIMULATE_TRACE"] == "1"

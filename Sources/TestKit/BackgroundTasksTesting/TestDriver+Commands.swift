@@ -3,7 +3,7 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-// What a user does at a terminal while the app's background work goes through virtual time.
+// Commands that a user types while the app's background work goes through virtual time.
 extension TestDriver {
     /// Runs a command of the app where a user would start a process, and lets virtual time pass until the command has ended.
     ///
@@ -16,12 +16,14 @@ extension TestDriver {
         command body: @escaping @Sendable () async -> Value, environment: [String: String],
         within limit: Duration = .seconds(3_600)
     ) async throws -> Value {
-        let command = app.beginCommand()
+        let processes = machine.processes
+        let command = app.beginCommand(processes.beginCommand())
         let (app, changes) = (app, changes)
         let work = HostedCommand.$current.withValue(command) {
             ThisProcess.$givenEnvironment.withValue(environment) {
                 Task(executorPreference: executor) {
                     let value = await body()
+                    processes.endCommand(command.identity)
                     app.end(command)
                     changes.add()
                     return value
@@ -33,6 +35,8 @@ extension TestDriver {
         while app.isRunning(command) {
             guard clock.awake < end else {
                 work.cancel()
+                processes.endCommand(command.identity)
+                app.end(command)
                 throw CommandStillRuns(limit: limit, transcript: transcript.suffix(20).joined(separator: "\n"))
             }
             try machine.step(atMost: end - clock.awake)
@@ -49,6 +53,6 @@ extension TestDriver {
         package var description: String { "the command still runs after \(limit)\n\(transcript)" }
     }
 
-    /// Whether work that comes starts an agent that is not running. The default is `true`.
+    /// Sets whether new work starts an agent. The default is `true`.
     package func setStartsAgents(_ starts: Bool) { machine.startsAgents = starts }
 }

@@ -17,6 +17,9 @@ import Synchronization
 /// ``patience`` of real time is waited for. Requests of ordinary `URLSession`s are answered by ``network`` too; one that the test
 /// itself awaits, outside a launch, is answered while the test lets time pass (`async let` it, then ``advance(by:)``).
 ///
+/// Virtual time does not pass while an action of a scene computes. An action whose session delegate awaits transfers lets time pass. In
+/// unstructured tasks, on the main actor and on queues the driver sees awaited transfers and sleeps only.
+///
 /// Differs from a real launch: all launches share this process, so what the app holds in memory outlives a launch, and a killed
 /// handler's code goes on (cancelled, and without effect on the ledger) until it returns.
 public actor TestDriver {
@@ -71,7 +74,7 @@ public actor TestDriver {
         return try await run(manifest, start: start, zone: zone, body)
     }
 
-    /// The same for an app with a manifest of its own.
+    /// Runs a test of an app with the given manifest.
     package static func run<Value: Sendable>(
         _ manifest: AppManifest, start: Date, zone: TimeZone, _ body: @Sendable (TestDriver) async throws -> Value
     ) async throws -> Value {
@@ -121,9 +124,12 @@ public actor TestDriver {
         let network = machine.network
         _ = runtime.part { InProcessTransport(onTestHost: VirtualNetwork.AppWire(network: network)) }
         network.onOrdinaryRequests { changes.add() }
-        app.join(runtime) { network.processEnded(launch: $0) }
+        app.join(runtime) { launch in
+            network.processEnded(launch: launch)
+            changes.add()
+        }
         runtime.part { OutstandingCalls() }.onIdle { changes.add() }
-        runtime.part { RunningHandlers() }.whenNone { changes.add() }
+        runtime.part { HostedActivity() }.whenNone { changes.add() }
         clock.onSleepersChange { changes.add() }
         machine.onWake { changes.add() }
         _ = machine.ledger.onCommit { changes.add() }
@@ -171,20 +177,19 @@ public actor TestDriver {
         case process(Int64)
         /// Tasks that run or are about to.
         case tasks
-        /// Registered handlers that have not returned.
-        case handlers
     }
 
     private func busy() -> [Work] {
         var work = app.busy().filter { !clock.hasSleeper(launch: $0) && !network.isAsking(launch: $0) }.map(Work.process)
         if !executor.isIdle { work.append(.tasks) }
-        if !runtime.part({ RunningHandlers() }).isEmpty { work.append(.handlers) }
-        let isQuiet = !work.contains(.tasks) && !work.contains(.handlers) && runtime.part { OutstandingCalls() }.isEmpty
+        let isQuiet =
+            !work.contains(.tasks) && runtime.part { HostedActivity() }.isEmpty && runtime.part { OutstandingCalls() }.isEmpty
         guard isQuiet, !work.isEmpty else { return work }
-        let moving = Set(ledger.read { try $0.unfinishedTransfers() }.map(\.session))
+        let moving = Set(
+            ledger.read { try $0.unfinishedTransfers() }.filter { $0.state != .paused && !$0.isSuspended }.map(\.session))
         return work.filter { work in
             guard case .process(let launch) = work else { return true }
-            // Its delegate hears of a transfer that only time brings forward.
+            // The delegate of the launch awaits a transfer that only virtual time moves.
             return app.awaitedSessions(of: launch).isDisjoint(with: moving)
         }
     }

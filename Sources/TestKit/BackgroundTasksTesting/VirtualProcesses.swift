@@ -42,6 +42,8 @@ package final class VirtualProcess: Sendable {
 final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mutex guards what changes
     private struct State {
         var living: [Int64: VirtualProcess] = [:]
+        /// Processes that the agent did not launch.
+        var commands: [ProcessIdentity] = []
         var next: Int32 = 5_000_000
         /// Why none can be started.
         var refusal: (any Error)?
@@ -76,7 +78,8 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
 
     func isAlive(_ process: ProcessIdentity) -> Bool {
         // One that is none of ours is the test's own process, which outlives all of this.
-        process.pid < 5_000_000 || state.withLock { $0.living.values.contains { $0.identity == process } }
+        process.pid < 5_000_000
+            || state.withLock { $0.living.values.contains { $0.identity == process } || $0.commands.contains(process) }
     }
 
     /// Ends that the agent has not heard of, as it is there to hear.
@@ -85,6 +88,26 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
             defer { (state.gone, state.deaths) = ([], []) }
             return (state.gone, state.deaths)
         }
+    }
+
+    // MARK: Commands
+
+    /// A user starts a process.
+    func beginCommand() -> ProcessIdentity {
+        state.withLock { state in
+            state.next += 1
+            let identity = ProcessIdentity(pid: state.next, start: Int64(state.next))
+            state.commands.append(identity)
+            return identity
+        }
+    }
+
+    func endCommand(_ identity: ProcessIdentity) {
+        state.withLock { state in
+            state.commands.removeAll { $0 == identity }
+            state.deaths.append(identity)
+        }
+        wake()
     }
 
     // MARK: Launcher

@@ -11,8 +11,8 @@ import Testing
 
 @testable import StormyCommand
 
-/// A throw-away home on a virtual desktop. Commands, launches and the agent run in this process, in virtual time: no bus, no server and no
-/// process is started.
+/// A throw-away home on a virtual desktop. Commands, launches and the agent run in this process, in virtual time, without a bus or a server.
+/// Only the photo cleaner is a process.
 final class VirtualHome: Sendable {
     /// The origin of the weather service and of the upload server.
     static let origin = "http://service.test"
@@ -33,7 +33,7 @@ final class VirtualHome: Sendable {
         variables = Mutex(environment)
     }
 
-    /// Plays a test in a home of its own, from 10:00 in Berlin on a day in June.
+    /// Plays a test in a new home, from 10:00 in Berlin on a day in June.
     ///
     /// - Parameters:
     ///   - configuration: Lines after the `[weather]` section's `base_url`.
@@ -104,7 +104,7 @@ final class VirtualHome: Sendable {
     /// Runs a command to its end.
     @discardableResult
     func stormy(_ arguments: [String]) async throws -> Result {
-        // A user needs a moment to type. The store keeps milliseconds, and an answer of the same one may seem to be ahead of the clock.
+        // A user needs a moment to type. The store rounds to milliseconds, so a response of this instant could be ahead of the clock.
         try await driver.advance(by: .milliseconds(50))
         let captured = CapturedOutput()
         let status = try await CapturedOutput.$current.withValue(captured) {
@@ -146,8 +146,12 @@ final class VirtualHome: Sendable {
 
     // MARK: The desktop
 
-    /// The titles of all notifications that were shown so far, in order, without those that only replaced their own text.
-    var shown: [String] { driver.notifications.history.filter { $0.showings == 1 }.map(\.title) }
+    /// The titles of all notifications that were shown so far, in order. One that replaced another counts if its title was not shown before.
+    var shown: [String] {
+        driver.notifications.history.reduce(into: []) { titles, notice in
+            if notice.showings == 1 || !titles.contains(notice.title) { titles.append(notice.title) }
+        }
+    }
 
     /// The titles on the screen.
     var onScreen: [String] { driver.notifications.shown.map(\.title) }

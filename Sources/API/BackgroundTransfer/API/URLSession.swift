@@ -103,9 +103,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
 
     /// Calls the app on the delegate queue, as part of the process that made this session.
     func onDelegateQueue(_ body: @escaping @Sendable () -> Void) {
-        delegateQueue.addOperation { [context] in
-            if let context { context.run(body) } else { body() }
-        }
+        delegateQueue.addOperation(context?.block(body) ?? body)
     }
 
     private static func serialQueue() -> OperationQueue {

@@ -52,7 +52,7 @@ final class BackgroundSession: SessionEngine {
 
     static func named(_ identifier: String, _ configuration: URLSessionConfiguration) -> BackgroundSession {
         let launch = LaunchContext.current
-        return AppRuntime.shared.part { KnownSessions() }.session(identifier, launch?.id) {
+        return AppRuntime.shared.part { KnownSessions() }.session(identifier, LaunchContext.currentNumber) {
             BackgroundSession(identifier, configuration, launch)
         }
     }
@@ -60,10 +60,12 @@ final class BackgroundSession: SessionEngine {
     /// The process that this session lives in, and the launch that it is for.
     let process: ProcessIdentity
     let launch: LaunchContext?
+    /// On a test host: the number of that process.
+    let processNumber: Int64?
 
     private init(_ identifier: String, _ configuration: URLSessionConfiguration, _ launch: LaunchContext?) {
         (self.identifier, self.configuration, self.launch) = (identifier, configuration, launch)
-        process = AppRuntime.shared.identity
+        (process, processNumber) = (AppRuntime.shared.identity, LaunchContext.currentNumber)
     }
 
     /// Its process ended on a test host: nobody is told any more.

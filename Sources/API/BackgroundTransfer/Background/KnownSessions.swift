@@ -35,7 +35,9 @@ final class KnownSessions: ProcessBound {
         }
     }
 
-    private func name(_ session: BackgroundSession) -> Name { Name(identifier: session.identifier, launch: session.launch?.id) }
+    private func name(_ session: BackgroundSession) -> Name {
+        Name(identifier: session.identifier, launch: session.processNumber)
+    }
 
     func keep(_ session: BackgroundSession) {
         let name = name(session)

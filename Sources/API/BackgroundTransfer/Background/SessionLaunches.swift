@@ -22,7 +22,7 @@ final class SessionLaunches: Sendable {
         let identifier = launch.identifier
         if let handler = handler.withLock({ $0 }) {
             await call(handler, identifier)
-        } else if AppRuntime.shared.part({ KnownSessions() }).listening(identifier, LaunchContext.current?.id) == nil {
+        } else if AppRuntime.shared.part({ KnownSessions() }).listening(identifier, LaunchContext.currentNumber) == nil {
             return nil
         }
         // Its delegate is waited for, as after every handler.

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Counts the registered handlers that have not returned yet. On a test host virtual time does not pass while one of them runs.
-package final class RunningHandlers: Sendable {
+/// Counts the callbacks and handlers of an app that are queued or run. On a test host virtual time does not pass before they returned.
+package final class HostedActivity: Sendable {
     private let state = Mutex((count: 0, whenNone: Optional<@Sendable () -> Void>.none))
 
     package init() {}
