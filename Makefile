@@ -61,7 +61,7 @@ UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitiz
 
 # The runner begins every test at once, and some hold many descriptors.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
-# Each end-to-end test is many processes: more at once take as long in all, and each of them longer than it may.
+# The width of the end-to-end tests, each of which starts many processes.
 PROCESSES_WIDTH ?= 16
 
 .DEFAULT_GOAL := help
@@ -127,7 +127,7 @@ build: run-packages build-folder ## Build everything
 check: lint test-build ## Lint, and every test that needs no process, bus or server (under 90 s once built)
 	$(SWIFT) test --skip-build --skip '$(call tests,$(EFFECTS))'
 
-test: test-build ## Every test, on private buses with a real notification server (under 6 min once built)
+test: test-build ## Every test, on private buses with a real notification server (about 6 min once built)
 	PROCESSES_WIDTH=$(PROCESSES_WIDTH) Tests/all.sh .build/test-logs
 
 test-build: run-packages test-packages build-folder

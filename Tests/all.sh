@@ -7,13 +7,13 @@
 # The output is printed when all have ended, and kept in LOG_FOLDER. Exits with 1 if a test failed.
 set -uo pipefail
 # Run without SwiftPM, which allows one test run at a time in a folder.
-bundle=.build/debug/stormyPackageTests.xctest
+bundle="$(realpath .build/debug/stormyPackageTests.xctest)"
 logs="$(mkdir -p "$1" && cd "$1" && pwd)"
 # One run at a time uses the folder and the programs.
 exec 9>"$logs/lock"
 flock -n 9 || { echo "Another run of the tests uses $logs."; exit 1; }
 rm -f "$logs"/*.log "$logs"/*.status "$logs/times"
-# In process groups of their own, so that an interrupted run ends all of them.
+# Each job has a process group, so that an interrupted run ends all of its processes.
 set -m
 jobs=()
 trap 'for job in "${jobs[@]}"; do kill -TERM -- "-$job" 2>/dev/null; done; exit 130' INT TERM
@@ -22,10 +22,11 @@ trap 'for job in "${jobs[@]}"; do kill -TERM -- "-$job" 2>/dev/null; done; exit 
 run() {
   local name="$1"
   shift
-  "$bundle" --testing-library swift-testing "$@" >"$logs/$name.log" 2>&1 9>&-
+  "$bundle" --testing-library swift-testing "$@" </dev/null >"$logs/$name.log" 2>&1 9>&-
   echo $? >"$logs/$name.status"
 }
 
+echo "Running all tests. Follow them in $logs/*.log."
 run modules --skip '^(EndToEndTests|DesktopServicesTests)' &
 jobs+=($!)
 run desktop --filter '^DesktopServicesTests' &

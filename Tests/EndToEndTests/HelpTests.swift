@@ -5,8 +5,8 @@ import Testing
 
 extension EndToEnd {
     @Suite struct Help {
-        /// The commands of `stormy-rehearse`. The help of all others is tested without a process, in `StormyCommandTests`.
-        @Test func `the help of every command of a companion has an example`() throws {
+        /// The commands of `stormy-rehearse` and one of `stormy`. The others are tested without a process, in `StormyCommandTests`.
+        @Test func `the help of a real process has an example`() throws {
             let home = try Home()
             var (open, seen) = ([["demo"], ["rehearse"], ["status"]], 0)
             while let verb = open.popLast() {

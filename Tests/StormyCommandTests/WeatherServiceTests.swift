@@ -46,8 +46,8 @@ import Testing
         }
     }
 
-    /// MET Norway asks clients to keep an answer until it expires, and to ask for a newer one alone then.
-    @Test func `a service is not asked before its answer expires`() async throws {
+    /// MET Norway requires clients to keep a response until it expires.
+    @Test func `a service is not requested before its response expires`() async throws {
         let date = "Mon, 20 Jul 2020 11:44:31 GMT"
         let style = Date.VerbatimFormatStyle(
             format:
@@ -79,7 +79,7 @@ import Testing
     // MARK: One service after the other
 
     @Test(arguments: ["page", "refusal", "silence"])
-    func `the next service is asked at once if one fails`(_ fault: String) async throws {
+    func `the next service is requested at once if one fails`(_ fault: String) async throws {
         try await play("open-meteo", at: "59.91,10.75") { home in
             let script: ResponseScript =
                 switch fault {
@@ -130,7 +130,7 @@ import Testing
     }
 
     /// The time of the check ends while the first response, with the address of the forecast, arrives.
-    @Test func `an answer that leads to another is followed after the hand-over`() async throws {
+    @Test func `a response with the address of the forecast is followed after the hand-over`() async throws {
         try await play("nws", at: "30,-85", "[background]\nrefresh_budget_seconds = 2\ngrace_seconds = 2\n") { home in
             let points = NationalWeatherServiceAnswer.points
             home.server.closeGate("rest")

@@ -383,7 +383,7 @@ package final class AppRuntime: Sendable {
             }
             throw CancellationError()
         } onCancel: {
-            // From here on the work runs again, also before its thread does: virtual time must not pass meanwhile.
+            // The work counts as running before its thread runs, so that virtual time does not pass.
             waits.wake(wait)
             testHost.waitsChanged()
         }

@@ -16,7 +16,7 @@ package struct TestHost: Sendable {
     package var isAlive: @Sendable (ProcessIdentity) -> Bool
     /// An await on the ledger began, looked or ended.
     package var waitsChanged: @Sendable () -> Void
-    /// Calls an action after so many seconds of virtual time. Returns what takes it back.
+    /// Calls an action after so many seconds of virtual time. Returns a closure that cancels it.
     package var alarm: @Sendable (Double, @escaping @Sendable () -> Void) -> @Sendable () -> Void
     /// Runs the tasks of the app.
     package var executor: any TaskExecutor
@@ -40,12 +40,12 @@ extension AppRuntime {
         (isTestHosted ? shared.testHost?.manifest.appIdentifier : nil) ?? AppManifest.executableURL.lastPathComponent
     }
 
-    /// Runs the tasks of the app, on a test host that has to know when they wait. `nil` in a process of its own: the default.
+    /// Runs the tasks of the app, on a test host that has to know when they wait. `nil` if the process is not hosted.
     package var executor: (any TaskExecutor)? { testHost?.executor }
 
     /// Calls an action once, after so many seconds of the app's time. On a test host these are virtual.
     ///
-    /// - Returns: What takes the alarm back.
+    /// - Returns: A closure that cancels the alarm.
     package func alarm(after seconds: Double, _ action: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
         if let testHost { return testHost.alarm(seconds, action) }
         let sleeper = Task {

@@ -13,8 +13,8 @@ func within<Value: Sendable>(
 ) async throws -> Value {
     let runtime = AppRuntime.ofWork
     let working = Task(executorPreference: runtime.executor) { try await work() }
-    let takeBack = limit.map { runtime.alarm(after: $0 / .seconds(1)) { working.cancel() } }
-    defer { takeBack?() }
+    let cancelAlarm = limit.map { runtime.alarm(after: $0 / .seconds(1)) { working.cancel() } }
+    defer { cancelAlarm?() }
     return try await withTaskCancellationHandler {
         try await working.value
     } onCancel: {

@@ -75,7 +75,9 @@ struct DownloadVerb: AsyncParsableCommand {
             if json { return try Output.json(BackgroundTransfers.statuses(of: [number]).map(TransferReport.init)) }
             return Output.line("Downloading to \(file.path): transfer \(number).")
         }
-        if Output.isTerminal(STDERR_FILENO) { Output.note("Transfer \(number); interrupted here, it goes on in the background.") }
+        if Output.isTerminal(STDERR_FILENO) {
+            Output.note("Transfer \(number). It continues in the background if you interrupt this command.")
+        }
         let ended = try await follow(number)
         if json { try Output.json([TransferReport(ended)]) }
         try report(ended, file, follower)
