@@ -29,7 +29,7 @@ package enum Output {
 
     /// With the offset of the person's zone.
     package static func iso8601(_ date: Date) -> String {
-        date.formatted(Date.ISO8601FormatStyle(timeZone: AppRuntime.shared.zone).timeZoneSeparator(.colon))
+        date.formatted(Date.ISO8601FormatStyle(timeZone: zone).timeZoneSeparator(.colon))
     }
 
     /// A whole document, as it stands.
@@ -115,11 +115,14 @@ package enum Output {
 
     // MARK: Dates
 
+    /// Not read from the system for each date: a list may have many.
+    private static var zone: TimeZone { AppRuntime.isOnTestHost ? AppRuntime.shared.zone : .current }
+
     /// In the person's locale and zone, the relative time beside it.
     package static func moment(_ date: Date, now: Date = AppRuntime.shared.now) -> String {
         let isNear = abs(date.timeIntervalSince(now)) < 20 * 3600
         // "02:00" where the locale writes it so, as in a notification; `time: .shortened` drops the zero everywhere.
-        let hours = Date.FormatStyle(locale: PersonLocale.current, timeZone: AppRuntime.shared.zone).hour().minute()
+        let hours = Date.FormatStyle(locale: PersonLocale.current, timeZone: zone).hour().minute()
         let style = isNear ? hours : hours.year().month(.abbreviated).day()
         // ICU puts narrow no-break spaces before "PM"; not every terminal has them.
         return "\(date.formatted(style).replacingOccurrences(of: "\u{202F}", with: " ")) (\(relative(date, now: now)))"
