@@ -180,7 +180,10 @@ public actor TestDriver {
     }
 
     private func busy() -> [Work] {
-        var work = app.busy().filter { !clock.hasSleeper(launch: $0) && !network.isAsking(launch: $0) }.map(Work.process)
+        // A handler that has begun a task which sleeps has not set its expiration handler yet: it returns first.
+        let sleeps = runtime.part { HostedActivity() }.isEmpty
+        var work = app.busy().filter { !(sleeps && clock.hasSleeper(launch: $0)) && !network.isAsking(launch: $0) }.map(
+            Work.process)
         if !executor.isIdle { work.append(.tasks) }
         let isQuiet =
             !work.contains(.tasks) && runtime.part { HostedActivity() }.isEmpty && runtime.part { OutstandingCalls() }.isEmpty
