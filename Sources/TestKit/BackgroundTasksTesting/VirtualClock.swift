@@ -22,7 +22,9 @@ public final class VirtualClock: Clock, Sendable {
     private struct Timer {
         let number: Int
         let due: Double
-        let action: @Sendable (Int) -> Void
+        /// Set for a sleeping task: its launch, `.some(nil)` if that is not known.
+        var sleeper: Int64??
+        let action: @Sendable () -> Void
     }
 
     private struct State {
@@ -62,52 +64,46 @@ public final class VirtualClock: Clock, Sendable {
     /// - Throws: `CancellationError`.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
-        let due = deadline.offset / .seconds(1)
         let number = newNumber()
-        // Asleep before its time can come.
-        sleepers.withLock { $0.launches[number] = .some(LaunchContext.currentNumber) }
-        insert(
-            Timer(number: number, due: due) { [self] number in
-                // Awake from here on, also before its thread is: what it does next is waited for.
-                wake(number)
-                continuation.finish()
-            })
-        sleepers.withLock { $0.onChange }()
+        let timer = Timer(
+            number: number, due: deadline.offset / .seconds(1), sleeper: .some(LaunchContext.currentNumber),
+            action: { continuation.finish() })
         await withTaskCancellationHandler {
+            // Only here, where the cancellation of the task wakes it: the driver lets time pass from this line on.
+            insert(timer)
+            sleepersChanged()
             for await _ in stream {}
         } onCancel: {
-            // At once: whoever was told to stop sleeps no longer, and its last words are waited for.
-            wake(number)
+            // Before the thread of the task runs: time does not pass until its work is done.
+            cancel(number)
+            sleepersChanged()
         }
-        wake(number)
+        cancel(number)
         try Task.checkCancellation()
     }
 
-    private struct Sleepers {
-        /// Of which launch each is; `nil`: of none that is known.
-        var launches: [Int: Int64?] = [:]
-        var onChange: @Sendable () -> Void = {}
+    private let onSleepersChange = Mutex<@Sendable () -> Void>({})
+
+    private func sleepersChanged() { onSleepersChange.withLock { $0 }() }
+
+    /// Whether a task of this launch sleeps on the clock, or a task that belongs to no known launch.
+    func hasSleeper(launch: Int64) -> Bool {
+        state.withLock { state in
+            state.timers.contains { timer in
+                guard let sleeper = timer.sleeper else { return false }
+                return sleeper == launch || sleeper == nil
+            }
+        }
     }
 
-    private func wake(_ number: Int) {
-        cancel(number)
-        let (wasThere, onChange) = sleepers.withLock { ($0.launches.removeValue(forKey: number) != nil, $0.onChange) }
-        if wasThere { onChange() }
-    }
-
-    private let sleepers = Mutex(Sleepers())
-
-    /// Some work of this launch sleeps here.
-    func hasSleeper(launch: Int64) -> Bool { sleepers.withLock { $0.launches.values.contains { $0 == launch || $0 == nil } } }
-
-    func onSleepersChange(_ action: @escaping @Sendable () -> Void) { sleepers.withLock { $0.onChange = action } }
+    func onSleepersChange(_ action: @escaping @Sendable () -> Void) { onSleepersChange.withLock { $0 = action } }
 
     // MARK: Timers of the host
 
     @discardableResult
     package func schedule(after seconds: Double, _ action: @escaping @Sendable () -> Void) -> Int {
         let number = newNumber()
-        insert(Timer(number: number, due: awake + seconds) { _ in action() })
+        insert(Timer(number: number, due: awake + seconds, action: action))
         return number
     }
 
@@ -120,6 +116,8 @@ public final class VirtualClock: Clock, Sendable {
 
     private func insert(_ timer: Timer) {
         state.withLock { state in
+            // A task that is cancelled after this line finds its timer, and removes it.
+            if timer.sleeper != nil, Task.isCancelled { return }
             let place = state.timers.firstIndex { $0.due > timer.due } ?? state.timers.endIndex
             state.timers.insert(timer, at: place)
         }
@@ -137,7 +135,8 @@ public final class VirtualClock: Clock, Sendable {
             state.timers.removeFirst(due.count)
             return Array(due)
         }
-        for timer in due { timer.action(timer.number) }
+        for timer in due { timer.action() }
+        if due.contains(where: { $0.sleeper != nil }) { sleepersChanged() }
         return !due.isEmpty
     }
 
