@@ -117,6 +117,28 @@ extension EndToEnd {
             #expect(cleaner.waitForEnd() == 0)
         }
 
+        /// The first process ends over each photo, the second one works.
+        @Test func `a photo is cleaned by a second process if the first one is killed`() throws {
+            let programs = home.folder.appendingPathComponent("programs")
+            try FileManager.default.createDirectory(at: programs, withIntermediateDirectories: true)
+            for name in ["stormy", "background-agent"] {
+                try Home.copyProgram(Home.product(name), to: programs.appendingPathComponent(name).path)
+            }
+            let script = """
+                #!/bin/sh
+                if mkdir '\(programs.path)/killed'; then head -c 1 > /dev/null; kill -9 $$; fi
+                exec '\(Home.product("photo-cleaner"))' "$@"
+                """
+            let cleaner = programs.appendingPathComponent("photo-cleaner")
+            try Data(script.utf8).write(to: cleaner)
+            chmod(cleaner.path, 0o700)
+            let photo = try picture("garden.jpg", isLocated: true)
+            let sent = try Child.run(
+                programs.appendingPathComponent("stormy").path, ["upload", "--wait", photo.path], environment: home.environment)
+            #expect(sent.status == 0 && sent.errors.contains("location removed"), "\(sent)")
+            #expect(FileManager.default.fileExists(atPath: programs.path + "/killed"))
+        }
+
         // MARK: Which files
 
         @Test func `a photo of a list on standard input is not sent again`() throws {

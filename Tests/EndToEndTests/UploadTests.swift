@@ -16,7 +16,9 @@ extension EndToEnd {
             var digests: [String: String] = [:]
             for index in 0..<count {
                 var generator = SystemRandomNumberGenerator()
-                let bytes = Data((0..<size / 8).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } })
+                let bytes =
+                    JPEG.withoutPosition
+                    + Data((0..<size / 8).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } })
                 let name = "IMG \(index) ü#?.jpg"
                 try bytes.write(to: folder.appendingPathComponent(name))
                 digests[name] = FileDigest.sha256(of: bytes)
@@ -30,6 +32,26 @@ extension EndToEnd {
                 found[name] = try FileDigest.sha256(of: folder.appendingPathComponent(name)).digest
             }
             return found
+        }
+
+        /// Root can read all files, except in a user namespace in which root has no number.
+        @Test func `photos that cannot be read make the upload of a folder fail`() throws {
+            let home = try Home(extra: Self.destination("http://127.0.0.1:1/"))
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let card = home.folder.appendingPathComponent("card")
+            try FileManager.default.createDirectory(
+                at: card.appendingPathComponent("private"), withIntermediateDirectories: true)
+            let names = ["a.jpg", "b.jpg"]
+            for name in names { try JPEG.withoutPosition.write(to: card.appendingPathComponent(name)) }
+            chmod(card.appendingPathComponent("b.jpg").path, 0)
+            chmod(card.appendingPathComponent("private").path, 0)
+            let result = try Child.run(
+                "unshare", ["-U", Home.product("stormy"), "upload", "--recursive", card.path], environment: home.environment)
+            chmod(card.appendingPathComponent("private").path, 0o700)
+            #expect(result.status == 74, "\(result)")
+            #expect(result.output.contains("Queued 1 photo"), "\(result)")
+            #expect(result.errors.contains("b.jpg: cannot be read: Permission denied"), "\(result)")
+            #expect(result.errors.contains("private: cannot be read: Permission denied"), "\(result)")
         }
 
         @Test func twentyPhotosToNginxOverAKilledAgent() throws {

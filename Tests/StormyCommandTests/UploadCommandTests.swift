@@ -37,6 +37,62 @@ import Testing
         }
     }
 
+    @Test func `the first problem in the order given decides the exit code`() async throws {
+        try await PhotoHome.play { home, store in
+            let good = try home.picture("good.jpg").path
+            let held = try home.write(OtherPicture.heic, to: "camera/held.heic").path
+            let missing = home.camera.path + "/missing.jpg"
+            let heldFirst = try await home.stormy("upload", good, held, missing)
+            #expect(heldFirst.status == 77 && heldFirst.errors.contains("held.heic: held back"), "\(heldFirst)")
+            let missingFirst = try await home.stormy("upload", missing, held, good)
+            #expect(missingFirst.status == 66, "\(missingFirst)")
+            try await home.driver.advance(by: .seconds(60))
+            #expect(store.arrived == ["good.jpg"])
+        }
+    }
+
+    @Test func `a photo that is held back is in the JSON document and fails a folder`() async throws {
+        try await PhotoHome.play { home, store in
+            try home.picture("card/a.jpg")
+            try home.write(OtherPicture.heic, to: "camera/card/b.heic")
+            try home.write(Data("notes".utf8), to: "camera/card/notes.txt")
+            let result = try await home.stormy("upload", "--recursive", "--wait", "--json", home.camera.path + "/card")
+            #expect(result.status == 77, "\(result)")
+            #expect(result.errors.contains("1 other file skipped"))
+            let rows = try #require(try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [[String: Any]])
+            #expect(rows.map { $0["state"] as? String } == ["completed", "held"], "\(rows)")
+            #expect(store.arrived == ["a.jpg"])
+        }
+    }
+
+    @Test func `a photo that the server refuses is in the JSON document of an upload that waits`() async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.picture("a.jpg")
+            store.refuse(status: 403, method: "PUT", next: 1)
+            let result = try await home.stormy("upload", "--wait", "--json", photo.path)
+            #expect(result.status == 69, "\(result)")
+            let rows = try #require(try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [[String: Any]])
+            #expect(rows.map { $0["state"] as? String } == ["failed"])
+        }
+    }
+
+    @Test func `a text file does not fulfil the photo request of a storm`() async throws {
+        try await PhotoHome.play { home, store in
+            home.serveForecast()
+            try await home.stormy("place", "add", "Sydney", "-33.87,151.21", "--no-sync")
+            try await home.stormy("check", "--notify")
+            func requests() async throws -> [String?] {
+                try await home.rows("transfers").map { $0["state"] as? String }.filter { $0 == "awaitingPhoto" }
+            }
+            #expect(try await requests().count == 1)
+            let notes = try home.write(Data("notes".utf8), to: "notes.txt")
+            #expect(try await home.stormy("upload", "--wait", notes.path).status == 0)
+            #expect(try await requests().count == 1)
+            #expect(try await home.stormy("upload", "--wait", try home.picture("storm.jpg").path).status == 0)
+            #expect(try await requests().count == 0)
+        }
+    }
+
     // MARK: Servers that fail
 
     @Test func `each photo arrives once at a server that refuses requests, is full or cuts connections`() async throws {

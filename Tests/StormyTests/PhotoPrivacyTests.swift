@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(arguments: PhotoFormat.allCases + [nil]) func whatStillLooksLocatedIsHeld(_ format: PhotoFormat?) {
-        for verdict in [PhotoCleaner.Verdict.clean([]), .unreadable("x"), .notCleaned("x")] {
+        for verdict in [PhotoCleaner.Verdict.clean([]), .unreadable("x"), .notCleaned("x"), .interrupted] {
             #expect(isHeld(ends(format, verdict, true)))
         }
     }

@@ -21,10 +21,11 @@ public struct TransfersCommand: BackgroundCommand {
     }
 
     public func perform() async throws {
-        if let action { try apply(action) }
+        let problem = try action.map(apply)
         let reports = try BackgroundTransfers.all().map(TransferReport.init)
-        if json { return try Output.json(reports) }
-        guard action == nil else { return }
+        if json { try Output.json(reports) }
+        try problem?.throwIfAny()
+        guard action == nil, !json else { return }
         if reports.isEmpty { Output.line("No transfers.") }
         for report in reports {
             Output.line(report.line())
@@ -32,23 +33,37 @@ public struct TransfersCommand: BackgroundCommand {
         }
     }
 
-    private func apply(_ action: BackgroundTransfers.Action) throws {
-        let named = Set(ids.filter { $0 != "all" })
-        let numbers = named.filter { Int64($0).map(String.init) == $0 }
-        if let first = named.subtracting(numbers).sorted().first {
-            throw CommandFailure(.notFound, "no transfer has the id \(first)")
+    private func apply(_ action: BackgroundTransfers.Action) throws -> FirstProblem {
+        let numbers = ids.compactMap(BackgroundTransfers.number(of:))
+        let changes = try BackgroundTransfers.perform(action, on: ids.contains("all") ? .all : .ids(Set(numbers)))
+        var problem = FirstProblem()
+        for (position, id) in ids.enumerated() where id != "all" {
+            if let number = BackgroundTransfers.number(of: id), !changes.unknown.contains(number) { continue }
+            problem.note(CommandFailure(.notFound, "no transfer has the id \(id)"), at: position)
         }
-        let changes = try BackgroundTransfers.perform(
-            action, on: ids.contains("all") ? .all : .ids(Set(numbers.compactMap(Int64.init))))
-        if let first = changes.unknown.sorted().first { throw CommandFailure(.notFound, "no transfer has the id \(first)") }
-        changes.say(after: action, counts: !json)
+        changes.say(after: action, counts: !json, ids, &problem)
+        return problem
+    }
+}
+
+extension BackgroundTransfers {
+    /// `nil` if the text is not the identifier of a transfer.
+    package static func number(of identifier: String) -> Int64? {
+        Int64(identifier).flatMap { String($0) == identifier ? $0 : nil }
     }
 }
 
 extension BackgroundTransfers.Changes {
-    /// To the person who asked for them.
-    package func say(after action: BackgroundTransfers.Action, counts: Bool) {
-        for id in letFinish { Output.note("\(id): is let finish, as nobody could know whether the server carried it out") }
+    /// Prints what the user should know of the changes.
+    ///
+    /// - Parameters:
+    ///   - ids: The arguments of the command.
+    ///   - problem: Notes the transfers that were named and could not be paused.
+    package func say(after action: BackgroundTransfers.Action, counts: Bool, _ ids: [String], _ problem: inout FirstProblem) {
+        for id in letFinish {
+            Output.note("\(id): not paused, because the server may have carried it out already; it is let finish")
+            problem.note(.tryAgain, at: ids.firstIndex(of: String(id)) ?? ids.firstIndex(of: "all") ?? 0)
+        }
         if counts { Output.note("\(action.rawValue): \(changed.count) transfer\(changed.count == 1 ? "" : "s")") }
     }
 }

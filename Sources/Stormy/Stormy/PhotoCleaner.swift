@@ -13,6 +13,8 @@ final class PhotoCleaner: Sendable {
         case unreadable(String)
         /// It was looked at and could not be cleaned; or nobody could look.
         case notCleaned(String)
+        /// The program ended, or was ended, before it had an answer. The file may be cleaned in part.
+        case interrupted
         /// There is no room on the disk for what cleaning writes.
         case noRoom(String)
     }
@@ -32,8 +34,7 @@ final class PhotoCleaner: Sendable {
         guard let verdict = helper.clean(file) else {
             // Whatever it was about this file: the next one gets a fresh program.
             helper.kill()
-            return Self.hasRoom(for: file)
-                ? .notCleaned("its metadata cannot be read (the reader ended over it)") : Self.noRoom(for: file)
+            return Self.hasRoom(for: file) ? .interrupted : Self.noRoom(for: file)
         }
         idle.withLock { $0.append(helper) }
         return verdict

@@ -48,17 +48,40 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
         }
     }
 
-    /// `nil`: not a picture, or not to be read.
-    package init?(of file: URL) {
-        // Opening a named pipe must not wait for whoever writes into it.
+    /// The kind of a file, by its first bytes.
+    package enum Look: Sendable, Equatable {
+        case photo(PhotoFormat)
+        /// A file of another kind, or not a regular file.
+        case other
+        /// The value of `errno`.
+        case unreadable(Int32)
+    }
+
+    /// Reads the first bytes of a file.
+    package static func look(at file: URL) -> Look {
+        // Without O_NONBLOCK, opening a named pipe waits for a writer.
         let descriptor = open(file.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
-        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        guard descriptor >= 0 else { return .unreadable(errno) }
+        defer { close(descriptor) }
         var information = stat()
-        guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
-            let bytes = try? handle.read(upToCount: Self.signatureLength)
-        else { return nil }
-        self.init(firstBytes: bytes)
+        guard fstat(descriptor, &information) == 0 else { return .unreadable(errno) }
+        guard information.st_mode & S_IFMT == S_IFREG else { return .other }
+        var bytes = [UInt8](repeating: 0, count: signatureLength)
+        var filled = 0
+        while filled < bytes.count {
+            let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress! + filled, $0.count - filled) }
+            if count < 0, errno == EINTR { continue }
+            if count < 0 { return .unreadable(errno) }
+            if count == 0 { break }
+            filled += count
+        }
+        return PhotoFormat(firstBytes: Data(bytes.prefix(filled))).map(Look.photo) ?? .other
+    }
+
+    /// `nil` if the file is not a picture, or cannot be read.
+    package init?(of file: URL) {
+        guard case .photo(let format) = Self.look(at: file) else { return nil }
+        self = format
     }
 
     /// Media type, as servers know it.

@@ -26,8 +26,11 @@ enum PhotoPrivacy: Equatable {
         case (.noRoom(let why), _, _): self = .hold(why)
         // Something was found and is still there, or nobody could look.
         case (.notCleaned(let why), .some, _), (.notCleaned(let why), nil, true): self = .hold("\(why); \(advice)")
+        case (.interrupted, .some, _), (.interrupted, nil, true):
+            self = .hold("its metadata cannot be read (the reader ended over it); \(advice)")
         case (.clean(let removed), nil, false): self = .send(removed: removed, note: Self.unknownKind)
-        case (.unreadable, nil, false), (.notCleaned, nil, false): self = .send(removed: [], note: Self.unknownKind)
+        case (.unreadable, nil, false), (.notCleaned, nil, false), (.interrupted, nil, false):
+            self = .send(removed: [], note: Self.unknownKind)
         }
     }
 

@@ -93,6 +93,8 @@ package struct PhotoUploads: Sendable {
         let task: URLSessionUploadTask
         let digest: String
         let privacy: PhotoPrivacy
+        /// Only a photo fulfils the request of a storm.
+        let isPhoto: Bool
     }
 
     /// Queues a photo and fills a waiting photo job (that of the storm, or the oldest).
@@ -114,19 +116,33 @@ package struct PhotoUploads: Sendable {
         task.startsSuspended = order.isHeld
         task.delivery = UploadDelivery(
             destination.way, fileName: file.lastPathComponent, contentType: PhotoFormat.contentType(of: file))
-        var privacy = PhotoPrivacy.send(removed: [], note: nil)
-        let snapshot = try task.takeSnapshot { copy in
-            guard !photo.isKnownPhotoOnly || PhotoFormat(of: copy) != nil else { throw PhotoUploadError.isNoPhoto(path: path) }
-            guard !order.keepsLocation else { return false }
-            privacy = try clean(copy)
-            // Also when it is held back: it may have been changed all the same.
-            return privacy != .send(removed: [], note: nil)
-        } checking: { descriptor in
-            // What is copied, whatever was there a moment ago.
-            guard !ownFiles.contain(descriptor: descriptor) else { throw PhotoUploadError.isOwnFile(path: path) }
+        var (privacy, isPhoto) = (PhotoPrivacy.send(removed: [], note: nil), false)
+        func snapshot(mayTryAgain: Bool) throws -> String {
+            try task.takeSnapshot { copy in
+                let format = try Self.format(of: copy, path)
+                guard !photo.isKnownPhotoOnly || format != nil else { throw PhotoUploadError.isNoPhoto(path: path) }
+                isPhoto = format != nil
+                guard !order.keepsLocation else { return false }
+                privacy = try clean(copy, format, mayTryAgain: mayTryAgain)
+                // A photo that is held back may have been changed before.
+                return privacy != .send(removed: [], note: nil)
+            } checking: { descriptor in
+                // The name may have led to another file a moment ago.
+                guard !ownFiles.contain(descriptor: descriptor) else { throw PhotoUploadError.isOwnFile(path: path) }
+            }.sha256
         }
-        return Prepared(path: file.standardizedFileURL.path, task: task, digest: snapshot.sha256, privacy: privacy)
+        let digest: String
+        do {
+            digest = try snapshot(mayTryAgain: true)
+        } catch is CleanerInterrupted {
+            // The copy may be cleaned in part: the second attempt has a fresh copy.
+            digest = try snapshot(mayTryAgain: false)
+        }
+        return Prepared(path: file.standardizedFileURL.path, task: task, digest: digest, privacy: privacy, isPhoto: isPhoto)
     }
+
+    /// The program that cleans photos was killed, or did not answer in time.
+    private struct CleanerInterrupted: Error {}
 
     /// A copy that was made and cleaned before, of a file that may be gone.
     func prepare(copy: BackgroundTransfers.LeftCopy, of path: String, _ order: BatchOptions) throws -> Prepared {
@@ -137,7 +153,9 @@ package struct PhotoUploads: Sendable {
         task.delivery = UploadDelivery(
             order.destination.way, fileName: original.lastPathComponent, contentType: PhotoFormat.contentType(of: copy.file))
         let snapshot = try task.takeSnapshot()
-        return Prepared(path: path, task: task, digest: snapshot.sha256, privacy: .send(removed: [], note: nil))
+        return Prepared(
+            path: path, task: task, digest: snapshot.sha256, privacy: .send(removed: [], note: nil),
+            isPhoto: try Self.format(of: copy.file, path) != nil)
     }
 
     /// Prepares many side by side: copying waits for the disk, and cleaning for another program.
@@ -176,7 +194,7 @@ package struct PhotoUploads: Sendable {
             photo.task.discardSnapshot()
             let held = try store.beginPhoto(
                 path: photo.path, digest: photo.digest, storm: order.storm, destination: order.destination.identity, as: .held,
-                message: reason)
+                message: reason, isPhoto: photo.isPhoto)
             results[index] = .success(.held(photo: held.photo.id!, reason: reason))
         }
         if order.isAgain { try store.forgetArrivals(of: sendable.map { photos[$0].digest }, at: order.destination.identity) }
@@ -185,7 +203,7 @@ package struct PhotoUploads: Sendable {
             sendable.map {
                 StormyStore.NewPhoto(
                     path: photos[$0].path, digest: photos[$0].digest, storm: order.storm, destination: order.destination.identity,
-                    tells: order.tells, isForLater: order.isHeld)
+                    tells: order.tells, isForLater: order.isHeld, isPhoto: photos[$0].isPhoto)
             })
         var begun: [(index: Int, photo: PhotoRecord, before: PhotoRecord?)] = []
         for (index, (photo, before)) in zip(sendable, records) {
@@ -248,9 +266,19 @@ package struct PhotoUploads: Sendable {
         }
     }
 
-    private func clean(_ copy: URL) throws -> PhotoPrivacy {
-        let format = PhotoFormat(of: copy)
+    /// - Throws: ``PhotoUploadError/cannotRead(path:reason:)``.
+    private static func format(of copy: URL, _ path: String) throws -> PhotoFormat? {
+        switch PhotoFormat.look(at: copy) {
+        case .photo(let format): return format
+        case .other: return nil
+        case .unreadable(let code):
+            throw PhotoUploadError.cannotRead(path: path, reason: "its copy cannot be read: \(String(cString: strerror(code)))")
+        }
+    }
+
+    private func clean(_ copy: URL, _ format: PhotoFormat?, mayTryAgain: Bool) throws -> PhotoPrivacy {
         let verdict = cleaner.clean(copy)
+        if mayTryAgain, verdict == .interrupted { throw CleanerInterrupted() }
         return PhotoPrivacy(format: format, verdict: verdict, looksLocated: try Self.saysWhere(copy))
     }
 

@@ -63,12 +63,12 @@ extension StormyStore {
     /// - Returns: the record, and what it was before; `nil`: new.
     func beginPhoto(
         path: String, digest: String, storm: Int64?, destination: String? = nil, tells: Bool = false,
-        as state: PhotoRecord.State, message: String?
+        as state: PhotoRecord.State, message: String?, isPhoto: Bool = true
     ) throws -> (photo: PhotoRecord, before: PhotoRecord?) {
         try queue.write { database in
             try Self.begin(
-                NewPhoto(path: path, digest: digest, storm: storm, destination: destination, tells: tells), as: state,
-                message: message, in: database)
+                NewPhoto(path: path, digest: digest, storm: storm, destination: destination, tells: tells, isPhoto: isPhoto),
+                as: state, message: message, in: database)
         }
     }
 
@@ -85,6 +85,8 @@ extension StormyStore {
         var destination: String?
         var tells = false
         var isForLater = false
+        /// A file of another kind fulfils no request.
+        var isPhoto = true
     }
 
     private static func begin(
@@ -106,7 +108,7 @@ extension StormyStore {
                 again.tells = again.tells || new.tells
                 try again.update(database)
             }
-            if let storm, again.storm != storm { try closeJob(of: storm, in: database) }
+            if let storm, again.storm != storm, new.isPhoto { try closeJob(of: storm, in: database) }
             return (again, again)
         }
         let held = try PhotoRecord.filter(
@@ -116,7 +118,7 @@ extension StormyStore {
             database,
             sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1",
             arguments: [storm])
-        let before = held ?? job
+        let before = held ?? (new.isPhoto ? job : nil)
         let now = BGTaskScheduler.now
         var photo =
             before

@@ -15,13 +15,18 @@ struct PhotoFinder {
     private var skippedFolders = 0
     /// Of folders: links to other folders, and links to nothing.
     private var (linkedFolders, deadLinks) = (0, 0)
-    private(set) var failures: [CommandFailure] = []
     private let ownFiles = OwnFiles()
 
     init(isRecursive: Bool) { self.isRecursive = isRecursive }
 
-    /// In the order given; those of a folder by name.
-    mutating func find(_ words: [String]) -> [PhotoFile] { words.flatMap { $0 == "-" ? list() : named($0) } }
+    /// A file to send, or the reason why something that was named cannot be sent.
+    enum Found {
+        case file(PhotoFile)
+        case problem(CommandFailure)
+    }
+
+    /// Returns what was found, in the order given. The files of a folder are sorted by name.
+    mutating func find(_ words: [String]) -> [Found] { words.flatMap { $0 == "-" ? list() : named($0) } }
 
     /// What was skipped, for the person.
     var sentences: [String] {
@@ -44,7 +49,7 @@ struct PhotoFinder {
 
     // MARK: Named
 
-    private mutating func named(_ word: String) -> [PhotoFile] {
+    private mutating func named(_ word: String) -> [Found] {
         // Not somebody's home: the shell has said already whose it is.
         let path = word.hasPrefix("~") && FileManager.default.fileExists(atPath: "./" + word) ? "./" + word : word
         guard FileManager.default.fileExists(atPath: path) else {
@@ -55,11 +60,11 @@ struct PhotoFinder {
         return meant(path)
     }
 
-    private mutating func meant(_ path: String) -> [PhotoFile] {
+    private mutating func meant(_ path: String) -> [Found] {
         var isFolder: ObjCBool = false
         let isThere = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
         if isThere, isFolder.boolValue, isRecursive { return walk(path) }
-        return [PhotoFile(path: path, isKnownPhotoOnly: false)]
+        return [.file(PhotoFile(path: path, isKnownPhotoOnly: false))]
     }
 
     /// Without `GLOB_TILDE`, with which glibc crashes over `~[`.
@@ -78,66 +83,71 @@ struct PhotoFinder {
     // MARK: Listed
 
     /// One path per line; where there is a NUL, between NULs. They are names, and no patterns: what is not there any more is said.
-    private mutating func list() -> [PhotoFile] {
-        var data = readStandardInput()
+    private mutating func list() -> [Found] {
+        var (data, problem) = Self.readStandardInput()
         // Of a list that was made on Windows, as a line's CR is.
         if data.starts(with: [0xEF, 0xBB, 0xBF]) { data = data.dropFirst(3) }
         let isOfLines = !data.contains(0)
-        return data.split(separator: isOfLines ? 0x0A : 0).flatMap { bytes -> [PhotoFile] in
+        let found = data.split(separator: isOfLines ? 0x0A : 0).flatMap { bytes -> [Found] in
             var path = String(decoding: bytes, as: UTF8.self)
             if isOfLines, path.last == "\r", !FileManager.default.fileExists(atPath: path) { path.removeLast() }
             return listed(path)
         }
+        return found + (problem.map { [.problem($0)] } ?? [])
     }
 
-    /// What came before an error counts. Whoever made it non-blocking has the reader wait.
-    private mutating func readStandardInput() -> Data {
+    /// Returns what could be read, and the error that ended it. Waits for data if the descriptor is non-blocking.
+    private static func readStandardInput() -> (Data, CommandFailure?) {
         var (data, buffer) = (Data(), [UInt8](repeating: 0, count: 1 << 16))
         while true {
             let count = read(STDIN_FILENO, &buffer, buffer.count)
             if count > 0 {
                 data.append(contentsOf: buffer.prefix(count))
             } else if count == 0 {
-                return data
+                return (data, nil)
             } else if errno == EAGAIN {
                 var input = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
                 poll(&input, 1, -1)
             } else if errno != EINTR {
-                failures.append(CommandFailure(.inputOutput, "the list cannot be read: \(String(cString: strerror(errno)))"))
-                return data
+                return (data, CommandFailure(.inputOutput, "the list cannot be read: \(String(cString: strerror(errno)))"))
             }
         }
     }
 
-    /// What cannot be looked at is a photo until somebody says why not.
-    private mutating func listed(_ name: String) -> [PhotoFile] {
+    private mutating func listed(_ name: String) -> [Found] {
         let path = name.hasPrefix("~") ? "./" + name : name
         let file = PhotoFile(path: path, isKnownPhotoOnly: true)
         var information = stat()
-        guard stat(path, &information) == 0 else { return [file] }
+        guard stat(path, &information) == 0 else { return [.file(file)] }
         if information.st_mode & S_IFMT == S_IFDIR {
             if isRecursive { return walk(path) }
             skippedFolders += 1
             return []
         }
-        let isUnreadable = information.st_mode & S_IFMT == S_IFREG && access(path, R_OK) != 0
-        return isUnreadable || isPhoto(path) ? [file] : []
+        return mayBePhoto(path) ? [.file(file)] : []
     }
 
-    private mutating func isPhoto(_ path: String) -> Bool {
-        if !ownFiles.contain(path), PhotoFormat(of: URL(fileURLWithPath: path)) != nil { return true }
+    /// A file that cannot be read may be a photo. The attempt to copy it reports the reason.
+    private mutating func mayBePhoto(_ path: String) -> Bool {
+        if !ownFiles.contain(path) {
+            switch PhotoFormat.look(at: URL(fileURLWithPath: path)) {
+            case .photo, .unreadable: return true
+            case .other: break
+            }
+        }
         skipped.append(path)
         return false
     }
 
-    private mutating func leadsToPhoto(_ link: String) -> Bool {
+    private mutating func mayLeadToPhoto(_ link: String) -> Bool {
         var information = stat()
         guard stat(link, &information) == 0 else {
+            if errno != ENOENT { return true }
             deadLinks += 1
             return false
         }
         switch information.st_mode & S_IFMT {
-        case S_IFREG: return isPhoto(link)
+        case S_IFREG: return mayBePhoto(link)
         case S_IFDIR: linkedFolders += 1
         default: skipped.append(link)
         }
@@ -146,44 +156,57 @@ struct PhotoFinder {
 
     // MARK: Walked
 
-    /// Hidden ones are left out: a folder of photos may be full of thumbnails. A link to a photo is one; to a folder it may lead in circles.
-    private mutating func walk(_ folder: String) -> [PhotoFile] {
-        var photos: [String] = []
+    /// Hidden files are left out, because a folder of photos may be full of thumbnails. A link to a photo is a photo; a link to a folder may
+    /// lead in circles.
+    private mutating func walk(_ folder: String) -> [Found] {
+        var found: [(path: String, what: Found)] = []
+        func note(_ status: ExitStatus, _ path: String, _ why: String) {
+            found.append((path, .problem(CommandFailure(status, "\(path): \(why)"))))
+        }
+        func noteUnreadable(_ path: String, _ code: Int32) {
+            note(code == ENOENT ? .notFound : .inputOutput, path, "cannot be read: \(String(cString: strerror(code)))")
+        }
         var folders = [folder]
         while let next = folders.popLast() {
             guard let entries = opendir(next) else {
-                failures.append(CommandFailure(.notFound, "\(next): cannot be read: \(String(cString: strerror(errno)))"))
+                noteUnreadable(next, errno)
                 continue
             }
             defer { closedir(entries) }
-            // Not by Foundation, which leaves out in silence what it cannot read as text.
-            while let entry = readdir(entries) {
+            while true {
+                // Not by Foundation, which leaves out names that are not UTF-8, without an error.
+                errno = 0
+                guard let entry = readdir(entries) else {
+                    if errno != 0 { noteUnreadable(next, errno) }
+                    break
+                }
                 let bytes = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
                 guard bytes.first != UInt8(ascii: ".") else { continue }
                 guard let name = String(validating: bytes, as: UTF8.self) else {
-                    let shown = String(decoding: bytes, as: UTF8.self)
-                    failures.append(CommandFailure(.badData, "\(next)/\(shown): its name is not UTF-8; rename it first"))
+                    note(.badData, "\(next)/\(String(decoding: bytes, as: UTF8.self))", "its name is not UTF-8; rename it first")
                     continue
                 }
                 let path = next.hasSuffix("/") ? next + name : next + "/" + name
                 var information = stat()
                 guard lstat(path, &information) == 0 else {
-                    // Gone since, or out of reach: a path of more than 4,096 bytes, say, which no system call takes.
-                    if errno != ENOENT {
-                        failures.append(CommandFailure(.notFound, "\(path): cannot be read: \(String(cString: strerror(errno)))"))
-                    }
+                    // Removed since, or out of reach, for example because the path has more than 4,096 bytes.
+                    if errno != ENOENT { noteUnreadable(path, errno) }
                     continue
                 }
+                let isPhoto: Bool
                 switch information.st_mode & S_IFMT {
-                case S_IFDIR: folders.append(path)
-                case S_IFREG where isPhoto(path): photos.append(path)
-                case S_IFLNK: if leadsToPhoto(path) { photos.append(path) }
-                // Said already.
-                case S_IFREG: break
-                default: skipped.append(path)
+                case S_IFDIR:
+                    folders.append(path)
+                    continue
+                case S_IFREG: isPhoto = mayBePhoto(path)
+                case S_IFLNK: isPhoto = mayLeadToPhoto(path)
+                default:
+                    skipped.append(path)
+                    continue
                 }
+                if isPhoto { found.append((path, .file(PhotoFile(path: path, isKnownPhotoOnly: true)))) }
             }
         }
-        return photos.sorted().map { PhotoFile(path: $0, isKnownPhotoOnly: true) }
+        return found.sorted { $0.path < $1.path }.map(\.what)
     }
 }

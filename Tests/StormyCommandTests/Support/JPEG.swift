@@ -53,4 +53,7 @@ enum OtherPicture {
             iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVQI12OoAwAAgAB/zkuMpAAAAABJRU5ErkJggg==
             """)!
     static let webP = Data(base64Encoded: "UklGRh4AAABXRUJQVlA4TBEAAAAvAAAAAAdQv/rVr/+BiOh/AAA=")!
+    /// The photo cleaner cannot read it, so the photo is held back.
+    static let heic =
+        Data([0, 0, 0, 24]) + Data("ftypheic".utf8) + Data(count: 4) + Data("mif1heic".utf8) + Data(repeating: 7, count: 900)
 }

@@ -206,13 +206,22 @@ struct PlaceVerb: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Forgets a place, its forecast and its storms.", discussion: "Example:\n  stormy place remove Sydney")
+            abstract: "Forgets places, their forecasts and their storms.",
+            discussion: "Example:\n  stormy place remove Sydney")
 
-        @Argument(help: "Its name.") var name: String
+        @Argument(help: "Their names.") var names: [String]
 
         func run() async throws {
             try StormyTool.configure()
             let store = try StormyStore.open()
+            var problem = FirstProblem()
+            for (position, name) in names.enumerated() {
+                do { try remove(name, store) } catch { problem.note(CommandFailure(ofStormy: error), at: position) }
+            }
+            try problem.throwIfAny()
+        }
+
+        private func remove(_ name: String, _ store: StormyStore) throws {
             let place = try store.place(named: name)
             let storms = try store.storms().filter { $0.place == place.id }
             try store.removePlace(name)

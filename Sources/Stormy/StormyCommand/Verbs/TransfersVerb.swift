@@ -24,13 +24,14 @@ struct TransfersVerb: AsyncParsableCommand {
         case .resume, .retry: try StormyTool.configure()
         }
         let store = try action == nil ? StormyStore.toRead() : StormyStore.open()
-        if let action { try apply(action, store) }
+        let problem = try action.map { try apply($0, store) }
         // Nobody waits any more for what is paused.
         if action == .pause { try await PhotoBatch.tell(store) }
         if action == .retry { try await PhotoBatch.takeBackFailures(store) }
         let reports = try TransferReport.all(store)
-        if json { return try Output.json(reports) }
-        guard action == nil else { return }
+        if json { try Output.json(reports) }
+        try problem?.throwIfAny()
+        guard action == nil, !json else { return }
         if reports.isEmpty { Output.line("No transfers.") }
         for report in reports {
             Output.line(Self.line(report))
@@ -45,19 +46,15 @@ struct TransfersVerb: AsyncParsableCommand {
         return report.line(name: "forecast of " + (host ?? "a weather service"))
     }
 
-    private func apply(_ action: BackgroundTransfers.Action, _ store: StormyStore) throws {
+    private func apply(_ action: BackgroundTransfers.Action, _ store: StormyStore) throws -> FirstProblem {
+        var problem = FirstProblem()
         var unknown = Set(ids.filter { $0 != "all" })
         // What the ledger can end it ends, also where this store cannot be written.
         let photosEnded = Result { if action == .cancel { try cancelPhotos(store, &unknown) } }
-        if action != .cancel {
-            for id in unknown.sorted() where try store.photos().contains(where: { TransferReport.identifier(of: $0) == id }) {
-                throw CommandFailure(.usage, "\(id) is not being sent: only cancel applies to it")
-            }
-        }
         // What goes on goes to its destination as it is configured now.
         let destinations = action == .resume || action == .retry ? try Destinations() : nil
         let photos = try store.photos()
-        let numbers = unknown.compactMap { id in Int64(id).flatMap { String($0) == id ? $0 : nil } }
+        let numbers = unknown.compactMap(BackgroundTransfers.number(of:))
         var selection = ids.contains("all") ? BackgroundTransfers.Selection.all : .ids(Set(numbers))
         if action == .retry {
             selection = try withoutPhotosElsewhere(selection, store)
@@ -67,12 +64,20 @@ struct TransfersVerb: AsyncParsableCommand {
             try destinations?.of($0, photos)?.asCredential
         }
         try photosEnded.get()
-        let nobodys = unknown.subtracting(numbers.map(String.init)).union(changes.unknown.map(String.init))
-        if let first = nobodys.sorted().first { throw CommandFailure(.notFound, "no transfer has the id \(first)") }
+        unknown.subtract(numbers.filter { !changes.unknown.contains($0) }.map(String.init))
+        let waiting = Set(photos.map { TransferReport.identifier(of: $0) })
+        for (position, id) in ids.enumerated() where unknown.remove(id) != nil {
+            let failure =
+                waiting.contains(id)
+                ? CommandFailure(.usage, "\(id) is not being sent: only cancel applies to it")
+                : CommandFailure(.notFound, "no transfer has the id \(id)")
+            problem.note(failure, at: position)
+        }
         for id in changes.unrenewed {
             Output.note("\(id): its destination is not in the configuration any more; it goes there as it was queued")
         }
-        changes.say(after: action, counts: !json)
+        changes.say(after: action, counts: !json, ids, &problem)
+        return problem
     }
 
     /// Photos that are with no agent: jobs that wait, and those that are held back.

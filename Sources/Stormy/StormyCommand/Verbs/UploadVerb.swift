@@ -64,24 +64,25 @@ struct UploadVerb: AsyncParsableCommand {
                 tells: DesktopAnswer.hasDesktop, isHeld: when == .charging, isAgain: again,
                 follower: wait ? FollowedPhotos(try StormyStore.open(), notifies: DesktopAnswer.hasDesktop) { said.say($0) } : nil
             ))
-        for failure in finder.failures { batch.note(failure) }
         try TransferReport.reconcile(try StormyStore.open())
+        let hasFiles = found.contains { if case .file = $0 { true } else { false } }
         // Before them, too: were this process to end in between, they would wait for a moment that nobody asked for.
-        if batch.order.isHeld, !found.isEmpty { try HeldUploads.submit() }
+        if batch.order.isHeld, hasFiles { try HeldUploads.submit() }
         try await batch.add(found)
         for sentence in finder.sentences { Output.note(sentence) }
-        if found.isEmpty, finder.failures.isEmpty { Output.note("nothing to upload: no photo was found") }
+        if found.isEmpty { Output.note("nothing to upload: no photo was found") }
         try wake(batch.known, isHeld: batch.order.isHeld)
         if batch.order.isHeld, !batch.transfers.isEmpty { try HeldUploads.submit() }
         if !json, batch.queued > 0 {
             let rest = batch.order.isHeld ? ", held until there is external power and a network that costs nothing" : ""
             Output.line("Queued \(batch.queued) photo\(batch.queued == 1 ? "" : "s") for \(destination.name)\(rest).")
         }
-        if let follower = batch.order.follower, !batch.toFollow.isEmpty { try await follow(batch.toFollow, follower, said) }
-        if json { try Output.json(try reports(batch.transfers)) }
+        if let follower = batch.order.follower, !batch.toFollow.isEmpty {
+            for transfer in try await follow(batch.toFollow, follower, said) { batch.noteNotUploaded(transfer) }
+        }
+        if json { try Output.json(try reports(batch)) }
         if choose { try await batch.tellOnTheDesktop() }
-        if let failure = batch.failure { throw ExitCode(failure.status.rawValue) }
-        if batch.transfers.isEmpty, batch.held > 0 { throw ExitCode(ExitStatus.notPermitted.rawValue) }
+        try batch.problem.throwIfAny()
     }
 
     /// Given again, a photo that was paused goes on, and one that was held goes now, unless this is to be held as well.
@@ -104,9 +105,11 @@ struct UploadVerb: AsyncParsableCommand {
         private var arrived: Set<Int64> = []
         var toFollow: [Int64] { transfers.filter { !arrived.contains($0) } }
         private(set) var queued = 0
-        private(set) var held = 0
-        /// The first one; each was said.
-        private(set) var failure: CommandFailure?
+        /// Photos that are held back, by their numbers in the store.
+        private(set) var held: [Int64] = []
+        private(set) var problem = FirstProblem()
+        /// The position of each transfer's file among the files that were given.
+        private var positions: [Int64: Int] = [:]
         /// What keeps some of them here, and what was given before, for whoever sees no terminal.
         private var troubles: [String] = []
         private var knownBefore: [String] = []
@@ -118,13 +121,20 @@ struct UploadVerb: AsyncParsableCommand {
 
         /// One bad file does not keep the others: each says what is wrong with it. While some are made durable, the next are
         /// copied and cleaned.
-        mutating func add(_ files: [PhotoFile]) async throws {
+        mutating func add(_ found: [PhotoFinder.Found]) async throws {
             let uploads = PhotoUploads(store: try StormyStore.open())
             let order = order
-            func begin(_ batch: [PhotoFile]) -> Task<[Result<PhotoUploads.Prepared, any Error>], Never> {
-                Task.detached { uploads.prepare(batch, order) }
+            func begin(_ batch: [(Int, PhotoFile)]) -> Task<[Result<PhotoUploads.Prepared, any Error>], Never> {
+                let files = batch.map(\.1)
+                return Task.detached { uploads.prepare(files, order) }
             }
-            let readable = files.filter { isReadable($0.path) }
+            var readable: [(position: Int, file: PhotoFile)] = []
+            for (position, found) in found.enumerated() {
+                switch found {
+                case .file(let file): if isReadable(file.path, position) { readable.append((position, file)) }
+                case .problem(let failure): note(failure, position)
+                }
+            }
             let batches = stride(from: 0, to: readable.count, by: Self.size).map { start in
                 Array(readable[start..<min(start + Self.size, readable.count)])
             }
@@ -132,50 +142,60 @@ struct UploadVerb: AsyncParsableCommand {
             for (index, batch) in batches.enumerated() {
                 let results = await ahead?.value ?? []
                 ahead = index + 1 < batches.count ? begin(batches[index + 1]) : nil
-                var prepared: [(file: String, photo: PhotoUploads.Prepared)] = []
-                for (file, result) in zip(batch.map(\.path), results) {
-                    do { prepared.append((file, try result.get())) } catch { note(CommandFailure(ofStormy: error), of: file) }
+                var prepared: [(position: Int, file: String, photo: PhotoUploads.Prepared)] = []
+                for ((position, file), result) in zip(batch, results) {
+                    do { prepared.append((position, file.path, try result.get())) } catch {
+                        note(CommandFailure(ofStormy: error), of: file.path, position)
+                    }
                 }
-                for ((file, _), result) in zip(prepared, try uploads.queue(prepared.map(\.photo), order)) {
-                    do { note(try result.get(), of: file) } catch { note(CommandFailure(ofStormy: error), of: file) }
+                for ((position, file, _), result) in zip(prepared, try uploads.queue(prepared.map(\.photo), order)) {
+                    do { note(try result.get(), of: file, position) } catch {
+                        note(CommandFailure(ofStormy: error), of: file, position)
+                    }
                 }
             }
         }
 
-        mutating func note(_ problem: CommandFailure) {
-            Output.note("stormy: \(problem.message)")
-            troubles.append(problem.message)
-            failure = failure ?? problem
+        private mutating func note(_ failure: CommandFailure, _ position: Int) {
+            problem.note(failure, at: position)
+            troubles.append(failure.message)
         }
 
-        /// What names only the folder that it was copied into says whose copy that was.
-        private mutating func note(_ problem: CommandFailure, of file: String) {
-            note(
-                problem.message.contains(file)
-                    ? problem : CommandFailure(problem.status, "\(file) was not queued: \(problem.message)"))
+        /// Names the file that was given if the message names only a copy of it.
+        private mutating func note(_ failure: CommandFailure, of file: String, _ position: Int) {
+            let named =
+                failure.message.contains(file)
+                ? failure : CommandFailure(failure.status, "\(file) was not queued: \(failure.message)")
+            note(named, position)
         }
 
-        /// What Swift cannot read as text arrives with replacement characters, and names another file.
-        private mutating func isReadable(_ file: String) -> Bool {
+        /// The transfer was followed to its end, and the server does not have the photo. The reason was printed.
+        mutating func noteNotUploaded(_ transfer: Int64) { problem.note(.unavailable, at: positions[transfer] ?? .max) }
+
+        /// A name that is not UTF-8 arrives with replacement characters, and names another file.
+        private mutating func isReadable(_ file: String, _ position: Int) -> Bool {
             if !file.contains("\u{FFFD}") || FileManager.default.fileExists(atPath: file) { return true }
-            note(CommandFailure(.badData, "\(file): its name is not UTF-8; rename it first"))
+            note(CommandFailure(.badData, "\(file): its name is not UTF-8; rename it first"), position)
             return false
         }
 
-        private mutating func note(_ result: PhotoUploads.Result, of file: String) {
+        private mutating func note(_ result: PhotoUploads.Result, of file: String, _ position: Int) {
             switch result {
             case .queued(_, let transfer, let removed, let note):
                 transfers.append(transfer)
+                positions[transfer] = position
                 queued += 1
                 if !removed.isEmpty { Output.note("\(file): location removed (\(UploadVerb.short(removed)))") }
                 if let note { Output.note("\(file): \(note)") }
-            case .held(_, let reason):
-                held += 1
+            case .held(let photo, let reason):
+                held.append(photo)
                 troubles.append("\(file): held back: \(reason)")
                 Output.note("\(file): held back: \(reason)")
+                problem.note(.notPermitted, at: position)
             case .known(_, let transfer, let url):
                 if let transfer {
                     transfers.append(transfer)
+                    positions[transfer] = min(position, positions[transfer] ?? position)
                     // The number of one that arrived may be another's by now: the ledger may be a new one.
                     if url == nil { known.append(transfer) } else { arrived.insert(transfer) }
                 }
@@ -201,11 +221,15 @@ struct UploadVerb: AsyncParsableCommand {
         return names.prefix(4).joined(separator: ", ") + (names.count > 4 ? " and \(names.count - 4) more" : "")
     }
 
-    private func reports(_ transfers: [Int64]) throws -> [TransferReport] {
-        try BackgroundTransfers.statuses(of: transfers).map(TransferReport.init)
+    /// Returns the transfers, and the photos that are held back.
+    private func reports(_ batch: Batch) throws -> [TransferReport] {
+        let held = Set(batch.held)
+        let photos = held.isEmpty ? [] : try StormyStore.open().photos().filter { $0.id.map(held.contains) ?? false }
+        return try BackgroundTransfers.statuses(of: batch.transfers).map(TransferReport.init) + photos.map(TransferReport.init)
     }
 
-    private func follow(_ transfers: [Int64], _ follower: FollowedPhotos, _ said: SaidEnds) async throws {
+    /// - Returns: The transfers that did not complete.
+    private func follow(_ transfers: [Int64], _ follower: FollowedPhotos, _ said: SaidEnds) async throws -> Set<Int64> {
         let bar = ProgressBar()
         let ended = try await BackgroundTransfers.follow(transfers, untilTold: true) { tally in
             bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)
@@ -217,14 +241,14 @@ struct UploadVerb: AsyncParsableCommand {
         }
         try await follower.finish()
         // A row that is gone says nothing of how it ended.
-        guard ended.count == Set(transfers).count, ended.allSatisfy({ $0.state == .completed }) else {
-            throw ExitCode(ExitStatus.unavailable.rawValue)
-        }
+        let missing = Set(transfers).subtracting(ended.filter { $0.state == .completed }.map(\.id))
+        guard missing.isEmpty else { return missing }
         let bytes = ended.reduce(0) { $0 + ($1.bytesTotal ?? 0) }
         // With --json the document says it.
         if !json, !Output.lineIsTaken("Uploaded \(ended.count), \(Output.bytes(bytes)).") {
             try await follower.tell(completed: transfers)
         }
+        return []
     }
 }
 
