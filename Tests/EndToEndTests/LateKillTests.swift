@@ -128,7 +128,7 @@ extension EndToEnd {
             let home = try home()
             Weather.serve(.json(Weather.forecast()), on: server)
             let photo = home.folder.appendingPathComponent("a.jpg")
-            try Payload.pattern(200_000).data.write(to: photo)
+            try (JPEG.withoutPosition + Payload.pattern(200_000).data).write(to: photo)
             try home.installChooser("echo '\(photo.path)'")
             try Noon.missDays(1, home)
             // The check is over before the curse: only what the button starts dies. The notification is the agent's, so

@@ -25,7 +25,7 @@ extension EndToEnd {
 
         private func photo(_ home: Home, _ name: String = "a.jpg", size: Int = 2_000_000) throws -> URL {
             let url = home.folder.appendingPathComponent(name)
-            try Payload.pattern(size).data.write(to: url)
+            try (JPEG.withoutPosition + Payload.pattern(size).data).write(to: url)
             return url
         }
 
