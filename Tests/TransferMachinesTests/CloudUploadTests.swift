@@ -199,10 +199,22 @@ import Testing
         #expect(talk.lines.filter { $0.hasSuffix("/assets") }.count == 1)
     }
 
+    /// Immich 3 knows no device, and refuses fields that it does not know.
+    @Test func `a form that is refused is sent once more without the names of the device`() {
+        var talk = Dialogue(plan())
+        talk.hear(200, [:], verdict("accept"))
+        talk.hear(400, [:], #"{"message":"Validation failed","errors":[{"code":"unrecognized_keys","keys":["deviceId"]}]}"#)
+        talk.hear(201, [:], #"{"id":"7","status":"created"}"#)
+        let form = talk.words.last ?? ""
+        #expect(!form.contains("device") && form.contains("name=\"fileCreatedAt\"") && form.contains("name=\"assetData\""))
+        talk.hear(200, [:], verdict("reject", duplicate))
+        #expect(talk.outcome == .finished(remoteURL: "https://i/photos/7"))
+    }
+
     @Test func itsWordsArePassedOn() {
         var talk = Dialogue(plan())
         talk.hear(200, [:], verdict("accept"))
-        talk.hear(400, [:], #"{"message":"Unsupported file type"}"#)
+        for _ in 0..<2 { talk.hear(400, [:], #"{"message":"Unsupported file type"}"#) }
         #expect(talk.message?.contains("Unsupported file type") == true)
     }
 }

@@ -17,11 +17,13 @@ struct ImmichUpload: UploadProtocol {
     private var asset: String?
     private(set) var proof = UploadProof.answer
 
-    private let form: FormBody
+    /// Immich before version 3 requires the names of the device, and version 3 refuses them.
+    private var namesDevice = true
+    private var form: FormBody
 
     init(plan: UploadPlan) {
         self.plan = plan
-        form = Self.form(of: plan)
+        form = Self.form(of: plan, namesDevice: true)
     }
 
     /// The address is the site's, or its `/api`.
@@ -31,15 +33,17 @@ struct ImmichUpload: UploadProtocol {
         return text.hasSuffix("/api") ? String(text.dropLast(4)) : text
     }
 
-    private static func form(of plan: UploadPlan) -> FormBody {
+    private static func form(of plan: UploadPlan, namesDevice: Bool) -> FormBody {
         let time = (plan.modificationTime ?? Date(timeIntervalSince1970: 0)).formatted(.iso8601)
         let name = RemoteName.safe(plan.fileName)
+        let device: [FormBody.Field] = [
+            .init(name: "deviceAssetId", value: "\(name)-\(plan.sha1 ?? plan.token)"), .init(name: "deviceId", value: "stormy"),
+        ]
         return FormBody(
             token: plan.token,
-            fields: [
-                .init(name: "deviceAssetId", value: "\(name)-\(plan.sha1 ?? plan.token)"),
-                .init(name: "deviceId", value: "stormy"), .init(name: "fileCreatedAt", value: time),
-                .init(name: "fileModifiedAt", value: time), .init(name: "filename", value: name),
+            fields: (namesDevice ? device : []) + [
+                .init(name: "fileCreatedAt", value: time), .init(name: "fileModifiedAt", value: time),
+                .init(name: "filename", value: name),
             ], fileField: "assetData", fileName: plan.fileName, contentType: plan.contentType)
     }
 
@@ -94,6 +98,10 @@ struct ImmichUpload: UploadProtocol {
             }
             asset = (try? JSONDecoder().decode(Asset.self, from: end.body))?.id
             state = .asking(isSent: true)
+            return .continue
+        case (.sending, 400) where namesDevice:
+            namesDevice = false
+            form = Self.form(of: plan, namesDevice: false)
             return .continue
         case (.sending, 400):
             let words =
