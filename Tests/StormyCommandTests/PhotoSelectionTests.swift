@@ -110,6 +110,16 @@ import Testing
         }
     }
 
+    @Test func `an HDR photo that would lose its gain map is held back`() async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.write(JPEG.withGainMap, to: "camera/hdr.jpg")
+            let held = try await home.stormy("upload", photo.path)
+            #expect(held.status == 77 && held.errors.contains("it would lose its other pictures"), "\(held)")
+            #expect(try await home.stormy("upload", "--keep-location", "--wait", photo.path).status == 0)
+            #expect(store.contents(of: "hdr.jpg") == JPEG.withGainMap)
+        }
+    }
+
     /// The file with the password is not in one of Stormy's own folders.
     @Test func `the password file of a destination is never sent`() async throws {
         try await PhotoHome.play { home, store in

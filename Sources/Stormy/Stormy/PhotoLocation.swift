@@ -15,7 +15,7 @@ package enum PhotoLocation {
 
     /// - Parameter leave: told of each stretch that was looked at and will not be again but for a few numbers.
     package static func isPresent(in data: Data, leave: (Range<Int>) -> Void = { _ in }) -> Bool {
-        var film = false
+        var (film, seen, captions) = (false, Set<Int>(), 0)
         var (marks, entries) = (0, 0)
         for start in stride(from: 0, to: data.count, by: window) {
             let range = start..<min(start + window + overlap, data.count)
@@ -24,6 +24,14 @@ package enum PhotoLocation {
             let behind = film ? start : findFilm(in: data, range)
             film = behind != nil
             if let behind, places.contains(where: { find($0, in: data, behind..<range.upperBound) != nil }) { return true }
+            for (index, pair) in unreadBlocks.enumerated() {
+                for (half, mark) in pair.enumerated() where !seen.contains(2 * index + half) {
+                    if find(mark, in: data, range) != nil { seen.insert(2 * index + half) }
+                }
+                if seen.isSuperset(of: [2 * index, 2 * index + 1]) { return true }
+            }
+            captions += count(iptcMark, in: data, range.lowerBound..<min(range.upperBound, start + window + iptcMark.count - 1))
+            if captions > 1 { return true }
             for (mark, isLittleEndian) in tiffMarks {
                 var from = start
                 while let base = find(mark, in: data, from..<range.upperBound) {
@@ -47,6 +55,18 @@ package enum PhotoLocation {
             from = mark + 1
         }
         return nil
+    }
+
+    /// Blocks that nothing here reads and that may hold a position: a phone's trailer (SEFT), and the telemetry of a camera (GPMF). Four bytes stand
+    /// anywhere by chance, two such marks in one file do not.
+    private static let unreadBlocks = [["SEFH", "SEFT"], ["GPMF", "DEVC"]].map { $0.map { Array($0.utf8) } }
+    /// IPTC in a Photoshop resource. Only the first one is cleaned.
+    private static let iptcMark = Array("8BIM".utf8) + [4, 4]
+
+    private static func count(_ mark: [UInt8], in data: Data, _ range: Range<Int>) -> Int {
+        var (count, from) = (0, range.lowerBound)
+        while let found = find(mark, in: data, from..<range.upperBound) { (count, from) = (count + 1, found + mark.count) }
+        return count
     }
 
     private static let filmMark = Array("ftyp".utf8)
@@ -90,55 +110,36 @@ package enum PhotoLocation {
             "Iptc4xmpCore:Location", "Iptc4xmpCore:CountryCode", "Iptc4xmpExt:Location",
         ].map { Array($0.utf8) }
         let wide = texts.map { text in Array(text.map { [$0] }.joined(separator: [0])) }
-        let others = ["com.apple.quicktime.location", "brobExif", "brobxml "].map { Array($0.utf8) }
+        let chunks = ["tEXt", "zTXt", "iTXt"].flatMap { ["\($0)Location\0", "\($0)GPS"] }
+        let others = (["com.apple.quicktime.location", "brobExif", "brobxml ", "FLIR\0"] + chunks).map { Array($0.utf8) }
         return Dictionary(grouping: texts + wide + others) { $0[0] }
     }()
 
-    /// Follows the first directories of a TIFF structure to a GPS directory (tag 0x8825) with a latitude (tag 2) or longitude (4).
+    /// Follows the first directories of a TIFF structure, and those that they lead to, to a GPS directory (tag 0x8825) with a latitude (tag 2) or
+    /// longitude (4).
     ///
     /// - Parameter count: of the entries that were looked at.
     private static func hasPosition(in data: Data, at base: Int, isLittleEndian: Bool, _ count: inout Int) -> Bool {
         let reader = TIFFReader(data: data, base: base, isLittleEndian: isLittleEndian)
-        guard var directory = reader.number(at: 4, bytes: 4) else { return false }
-        for _ in 0..<8 where directory > 0 {
-            guard let entries = reader.entries(at: directory) else { return false }
+        guard let first = reader.number(at: 4, bytes: 4) else { return false }
+        var (waiting, looked) = ([first], Set<Int>())
+        while let directory = waiting.popLast() {
+            guard directory > 0, looked.count < 64, looked.insert(directory).inserted, let entries = reader.entries(at: directory)
+            else { continue }
             count += entries.count
-            for entry in entries where entry.tag == 0x8825 {
-                let tags = reader.entries(at: entry.value)?.map(\.tag) ?? []
-                count += tags.count
-                if tags.contains(2) || tags.contains(4) { return true }
+            for entry in entries {
+                switch entry.tag {
+                case 0x8825:
+                    let tags = reader.entries(at: entry.value)?.map(\.tag) ?? []
+                    count += tags.count
+                    if tags.contains(2) || tags.contains(4) { return true }
+                // The directories of Exif and of other pictures in the file.
+                case 0x8769, 0x014A: waiting += reader.offsets(of: entry)
+                default: break
+                }
             }
-            directory = reader.number(at: directory + 2 + 12 * entries.count, bytes: 4) ?? 0
+            waiting.append(reader.number(at: directory + 2 + 12 * entries.count, bytes: 4) ?? 0)
         }
         return false
-    }
-}
-
-/// Numbers of a TIFF structure, never outside the file.
-private struct TIFFReader {
-    let data: Data
-    let base: Int
-    let isLittleEndian: Bool
-
-    func number(at offset: Int, bytes: Int) -> Int? {
-        let start = base + offset
-        guard offset >= 0, start + bytes <= data.endIndex else { return nil }
-        var value = 0
-        for index in 0..<bytes {
-            let byte = Int(data[start + (isLittleEndian ? bytes - 1 - index : index)])
-            value = value << 8 | byte
-        }
-        return value
-    }
-
-    func entries(at offset: Int) -> [(tag: Int, value: Int)]? {
-        guard let count = number(at: offset, bytes: 2), base + offset + 2 + 12 * count <= data.endIndex else { return nil }
-        var entries: [(tag: Int, value: Int)] = []
-        for index in 0..<count {
-            let start = offset + 2 + 12 * index
-            guard let tag = number(at: start, bytes: 2), let value = number(at: start + 8, bytes: 4) else { return nil }
-            entries.append((tag, value))
-        }
-        return entries
     }
 }

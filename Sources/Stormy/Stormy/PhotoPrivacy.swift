@@ -16,7 +16,7 @@ enum PhotoPrivacy: Equatable {
         let advice = "--keep-location sends it as it is"
         switch (verdict, format, looksLocated) {
         case (.clean, _, true):
-            self = .hold("it still says where it was taken after its metadata was cleaned; \(advice)")
+            self = .hold("it may still say where it was taken after its metadata was cleaned; \(advice)")
         case (.clean(let removed), .some, false): self = .send(removed: removed, note: nil)
         case (.unreadable, .heic, _), (.unreadable, .avif, _), (.unreadable, .jxl, _), (.unreadable, .raw, _):
             self = .hold("\(format!.rawValue.uppercased()) photos cannot be cleaned of their location here; \(advice)")

@@ -277,8 +277,12 @@ package struct PhotoUploads: Sendable {
     }
 
     private func clean(_ copy: URL, _ format: PhotoFormat?, mayTryAgain: Bool) throws -> PhotoPrivacy {
+        let before = try Self.structure(of: copy)
         let verdict = cleaner.clean(copy)
         if mayTryAgain, verdict == .interrupted { throw CleanerInterrupted() }
+        if case .clean(let removed) = verdict, !removed.isEmpty, let damage = try Self.structure(of: copy).damage(since: before) {
+            return .hold("its location cannot be removed without damage: \(damage); --keep-location sends it as it is")
+        }
         return PhotoPrivacy(format: format, verdict: verdict, looksLocated: try Self.saysWhere(copy))
     }
 
@@ -299,6 +303,11 @@ package struct PhotoUploads: Sendable {
             guard parts.count >= 2, parts[0] == "photo", let photo = Int64(parts[1]) else { return nil }
             self.init(photo: photo, tells: parts.count == 3)
         }
+    }
+
+    private static func structure(of file: URL) throws -> PhotoStructure {
+        let photo = try MappedFile(file)
+        return withExtendedLifetime(photo) { PhotoStructure(of: photo.data) }
     }
 
     private static func saysWhere(_ file: URL) throws -> Bool {

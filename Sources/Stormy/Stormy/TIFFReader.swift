@@ -1,0 +1,44 @@
+import Foundation
+
+/// Numbers of a TIFF structure, never outside the file.
+struct TIFFReader {
+    let data: Data
+    let base: Int
+    let isLittleEndian: Bool
+
+    func number(at offset: Int, bytes: Int) -> Int? {
+        let start = base + offset
+        guard offset >= 0, start + bytes <= data.endIndex else { return nil }
+        var value = 0
+        for index in 0..<bytes {
+            let byte = Int(data[start + (isLittleEndian ? bytes - 1 - index : index)])
+            value = value << 8 | byte
+        }
+        return value
+    }
+
+    struct Entry {
+        let tag: Int
+        let count: Int
+        let value: Int
+    }
+
+    func entries(at offset: Int) -> [Entry]? {
+        guard let count = number(at: offset, bytes: 2), base + offset + 2 + 12 * count <= data.endIndex else { return nil }
+        var entries: [Entry] = []
+        for index in 0..<count {
+            let start = offset + 2 + 12 * index
+            guard let tag = number(at: start, bytes: 2), let count = number(at: start + 4, bytes: 4),
+                let value = number(at: start + 8, bytes: 4)
+            else { return nil }
+            entries.append(Entry(tag: tag, count: count, value: value))
+        }
+        return entries
+    }
+
+    /// The directories that an entry leads to: one whose offset is in the entry, or a list.
+    func offsets(of entry: Entry) -> [Int] {
+        guard entry.count > 1 else { return [entry.value] }
+        return (0..<min(entry.count, 64)).compactMap { number(at: entry.value + 4 * $0, bytes: 4) }
+    }
+}
