@@ -48,6 +48,22 @@ import Testing
         }
     }
 
+    /// A second opinion on an error number once ended uploads whose file could not be opened for a moment.
+    @Test func `only FileFault decides what an error number means for a file`() throws {
+        let numbers = try Regex(
+            "(^|[^.A-Za-z])(ENOENT|ENOTDIR|EISDIR|ELOOP|ENXIO|EEXIST|EINVAL|ENOSYS|EOPNOTSUPP|EMLINK|EXDEV|ENAMETOOLONG|EFBIG|ENOSPC|EDQUOT|EACCES|EPERM"
+                + "|EROFS|EIO|EMFILE|ENFILE|ENOMEM|ENODATA|ESTALE|EBUSY)\\b")
+        for folder in [
+            "Store/Spool", "Store/BackgroundLedger", "Store/SQLiteFiles", "Agent/BackgroundAgent/Files", "Stormy/Stormy",
+        ] {
+            let place = Self.root.appendingPathComponent("Sources/" + folder).path
+            for path in try FileManager.default.subpathsOfDirectory(atPath: place) where path.hasSuffix(".swift") {
+                let lines = try text("Sources/\(folder)/\(path)").split(separator: "\n").filter { !$0.contains("//") }
+                for line in lines where line.firstMatch(of: numbers) != nil { Issue.record("\(folder)/\(path): \(line)") }
+            }
+        }
+    }
+
     /// A way of uploading is known by name in five files at the most: see "Adding a way" in Uploads.md.
     @Test(arguments: ["multipart", "tus", "resumable", "s3", "nextcloud", "immich"])
     func aWayOfUploadingIsNamedInFiveFiles(_ way: String) throws {

@@ -54,6 +54,27 @@ extension EndToEnd {
             #expect(result.errors.contains("private: cannot be read: Permission denied"), "\(result)")
         }
 
+        /// 290 of 300 photos failed so, because a copy that could not be opened counted as gone.
+        @Test func `photos wait while the agent can open no more files`() throws {
+            let nginx = try Nginx()
+            let home = try Home(extra: Self.destination(nginx.url + "photos/"))
+            let source = home.folder.appendingPathComponent("camera")
+            let wanted = try Self.makePhotos(60, in: source, size: 1_000)
+            home.environment["STORMY_NO_AGENT"] = "1"
+            #expect(try home.stormy("upload", "--recursive", source.path).status == 0)
+            let limited = try home.startAgent(openFiles: 26)
+            try home.wait("a photo that waits for the disk") { transaction in
+                try transaction.transfers().contains { $0.errorMessage?.contains("Too many open files") ?? false } ? true : nil
+            }
+            #expect(try home.rows("transfers").allSatisfy { $0["state"] as? String != "failed" })
+            limited.end(SIGKILL)
+            _ = limited.waitForEnd()
+            home.environment["STORMY_NO_AGENT"] = nil
+            #expect(try home.stormy("transfers", "retry", "all").status == 0)
+            try home.waitForQuiet()
+            #expect(try Self.digests(in: nginx.photos) == wanted)
+        }
+
         @Test func twentyPhotosToNginxOverAKilledAgent() throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx.url + "photos/"))

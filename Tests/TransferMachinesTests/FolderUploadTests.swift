@@ -238,6 +238,33 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == "HEAD \(next)")
     }
 
+    @Test(arguments: [UploadKind.put, .webdav])
+    func `a length that is a moment late is asked for again`(_ kind: UploadKind) {
+        var machine = UploadMachine(plan: plan(kind))
+        let file = kind == .put ? name : part
+        let sent = play(&machine, [("HEAD \(name)", 404), ("PUT \(file) body", 201)])
+        #expect(sent == .continue)
+        let late = play(&machine, [("HEAD \(file)", 200)], lengths: [0: 0])
+        guard case .retry? = late else { Issue.record("\(String(describing: late))"); return }
+        let shown = play(&machine, [("HEAD \(file)", 200)], lengths: [0: 10])
+        #expect(shown == (kind == .put ? done : .continue))
+    }
+
+    /// Not for ever: WebDAV sends the file again, and a PUT cannot replace what is there.
+    @Test func `a length that stays wrong is an error of the server`() {
+        var machine = UploadMachine(plan: plan(.put))
+        _ = play(&machine, [("HEAD \(name)", 404), ("PUT \(name) body", 201)])
+        let asked = [(String, Int)](repeating: ("HEAD \(name)", 200), count: 4)
+        guard case .fail? = play(&machine, asked, lengths: [0: 4, 1: 4, 2: 4, 3: 4]) else {
+            Issue.record("asked for ever"); return
+        }
+        machine = UploadMachine(plan: plan())
+        _ = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", 201)])
+        let parts = [(String, Int)](repeating: ("HEAD \(part)", 200), count: 4)
+        _ = play(&machine, parts, lengths: [0: 4, 1: 4, 2: 4, 3: 4])
+        #expect(ask(&machine)?.line == "PUT \(part) body")
+    }
+
     @Test func namesAreBoundedAndAddressesChecked() {
         var machine = UploadMachine(plan: plan(), resuming: .init(step: .chooseName, nameIndex: 1000, isStored: false))
         _ = machine.next()

@@ -231,7 +231,7 @@ package final class Agent {
         switch parts.attempts.start(id, disk: disk, now: host.now(), post: post) {
         case .attempt(let attempt, let wire):
             ports.transport.start(attempt.id, wire.request, source: wire.source, sink: wire.sink)
-        case .withoutSource(let attempt): hear(.attemptWithoutSource(attempt))
+        case .withoutSource(let attempt, let trouble): hear(.attemptWithoutSource(attempt, trouble))
         case nil: break
         }
     }

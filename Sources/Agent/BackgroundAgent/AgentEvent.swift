@@ -31,7 +31,7 @@ package enum AgentEvent: Sendable {
     /// A download's attempt ended, and what arrived is durable and, of a whole file, hashed.
     case attemptSettled(AttemptID, WireEnd)
     /// What was to be sent is not in the spool any more.
-    case attemptWithoutSource(AttemptID)
+    case attemptWithoutSource(AttemptID, FileTrouble)
     /// An attempt was stopped on our side, and its part is durable.
     case attemptStopped(AttemptID)
     /// What became of a file that an earlier agent had proven.

@@ -100,7 +100,7 @@ struct AgentParts {
         case .attemptSettled(let attempt, let end): try attempts.noteEnd(of: attempt, end, &pass)
         case .attemptMoved(let attempt): try attempts.noteMove(of: attempt, &pass)
         case .attemptStopped(let attempt): try attempts.noteStop(of: attempt, &pass)
-        case .attemptWithoutSource(let attempt): try attempts.noteMissingSource(of: attempt, &pass)
+        case .attemptWithoutSource(let attempt, let trouble): try attempts.noteMissingSource(of: attempt, trouble, &pass)
         case .proofChecked(let id, let finding):
             try attempts.noteProof(of: id, finding, mayBegin: lifetime.beginsWork, &pass)
         case .filePlaced(let id, let giving): try attempts.notePlaced(id, giving, &pass)

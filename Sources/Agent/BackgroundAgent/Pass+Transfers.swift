@@ -31,9 +31,10 @@ extension Pass {
         try fail(&transfer, TransferTrouble(code: code.rawValue, message: message))
     }
 
-    /// The file that it was to be sent from is gone.
-    mutating func failWithoutSource(_ transfer: inout TransferRecord) throws {
-        try fail(&transfer, .fileDoesNotExist, "The queued copy of the file is gone from the spool.")
+    /// The file that it was to be sent from cannot be opened. Nothing was sent.
+    mutating func failWithoutSource(_ transfer: inout TransferRecord, _ trouble: FileTrouble) throws {
+        guard trouble.isPassing else { return try fail(&transfer, .fileDoesNotExist, trouble.why) }
+        try wait(&transfer, for: Self.diskPause, .disk(trouble, .cannotOpenFile))
     }
 
     /// It is tried again later.
@@ -43,14 +44,16 @@ extension Pass {
         log(.transferWaits, (.transfer, transfer.id ?? 0), (.seconds, Int(seconds.rounded(.up))), (.reason, trouble.message))
     }
 
-    /// Our own disk is the trouble: full, or a part that somebody tidied away, is a waiting state; anything else fails.
+    /// Seconds until a file is tried again that could not be used.
+    static let diskPause: Double = 60
+
+    /// A fault of our own disk that may pass is waited for, until the transfer has made no progress for too long (``Attempts``).
     mutating func failLocally(_ transfer: inout TransferRecord, _ trouble: FileTrouble) throws {
         // Where it would be sent again for that, and must not be, it fails.
         guard trouble.isPassing, transfer.mayBeRepeated || transfer.isFinishing else {
             return try fail(&transfer, .cannotWriteToFile, trouble.why)
         }
-        let code = URLError.Code.cannotWriteToFile.rawValue
-        try wait(&transfer, for: 60, TransferTrouble(code: code, message: "Waiting for the disk: \(trouble.why)"))
+        try wait(&transfer, for: Self.diskPause, .disk(trouble, .cannotWriteToFile))
     }
 
     /// What an event of its life leaves to remove.
@@ -58,6 +61,12 @@ extension Pass {
     /// - Parameter before: as it was, with the names of its files.
     mutating func remove(_ commands: [TransferLife.Command], of before: TransferRecord) {
         for effect in before.removals(commands, in: spool) { perform(effect) }
+    }
+}
+
+extension TransferTrouble {
+    static func disk(_ trouble: FileTrouble, _ code: URLError.Code) -> TransferTrouble {
+        TransferTrouble(code: code.rawValue, message: "Waiting for the disk: \(trouble.why)")
     }
 }
 

@@ -42,6 +42,9 @@ struct FolderUpload: UploadProtocol {
     var state: State
     /// The server said how long the file is that it has.
     var isLengthConfirmed = false
+    /// How often in a row the server showed another length than was sent.
+    var otherLengths = 0
+    static let maximumOtherLengths = 4
     /// Addresses at which this machine's other uploads are, or may be.
     private(set) var taken: Set<String> = []
 

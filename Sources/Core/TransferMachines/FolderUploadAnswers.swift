@@ -147,12 +147,14 @@ extension FolderUpload {
         case .there(let length):
             isLengthConfirmed = length == plan.byteCount
             if length == nil || length == plan.byteCount { return stored(index) }
-            if plan.kind == .put {
-                let message = "The server kept \(length ?? 0) of \(plan.byteCount) bytes."
-                return .fail(head, -1011, message)
-            }
+            // Some servers show the length a moment late.
+            let message = "The server kept \(length ?? 0) of \(plan.byteCount) bytes."
+            otherLengths += 1
+            if otherLengths < Self.maximumOtherLengths { return pauses.retry(head, message) }
+            if plan.kind == .put { return .fail(head, -1011, message) }
+            otherLengths = 0
             state = .sendingBody(index, foldersMade: false)
-            return pauses.retry(head, "The server kept \(length ?? 0) of \(plan.byteCount) bytes.")
+            return pauses.retry(head, message)
         case .absent:
             state = plan.kind == .put ? .lookingForTarget(index) : .sendingBody(index, foldersMade: false)
             return pauses.retry(head, "The server does not show the file it took.")

@@ -206,7 +206,7 @@ package final class Ledger: Sendable {
         let descriptor = clinux_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor >= 0 {
             close(descriptor)
-        } else if errno != EEXIST {
+        } else if FileFault(errno) != .exists {
             throw .notOpened(path, errno)
         } else if access(path, R_OK | W_OK) != 0 {
             throw .readOnly(path: path)

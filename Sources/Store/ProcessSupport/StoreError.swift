@@ -18,11 +18,12 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
 
     /// What a failed `open` of a file of ours means.
     package static func notOpened(_ path: String, _ number: Int32) -> StoreError {
-        switch number {
-        case EACCES, EROFS: .readOnly(path: path)
-        case ENOSPC, EDQUOT: .diskFull(path: path)
-        case EIO, EMFILE, ENFILE, ENOMEM: .troubled(path: path, reason: String(cString: strerror(number)))
-        default: .cannotCreate(path: path, reason: String(cString: strerror(number)))
+        switch FileFault(number) {
+        case .notAllowed: .readOnly(path: path)
+        case .noRoom: .diskFull(path: path)
+        case .unavailable where number != 0: .troubled(path: path, reason: String(cString: strerror(number)))
+        case .missing, .notAFile, .exists, .unsupported, .impossible, .unavailable:
+            .cannotCreate(path: path, reason: String(cString: strerror(number)))
         }
     }
 

@@ -96,8 +96,9 @@ package struct Snapshot: Sendable {
     private static func open(_ path: String) throws(Failure) -> Int32 {
         let input = clinux_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
         guard input >= 0 else {
-            throw errno == ENOENT || errno == ENOTDIR
-                ? .missing(path) : .unreadable(path, reason: String(cString: strerror(errno)))
+            let number = errno
+            throw FileFault(number) == .missing
+                ? .missing(path) : .unreadable(path, reason: String(cString: strerror(number)))
         }
         return input
     }
@@ -131,7 +132,7 @@ package struct Snapshot: Sendable {
                 let step = data.withUnsafeBytes { write(output, $0.baseAddress! + written, data.count - written) }
                 guard step > 0 else {
                     let reason = errno
-                    throw reason == ENOSPC
+                    throw FileFault(reason) == .noRoom
                         ? .noSpace(directories.spool.path) : .cannotWrite(copy.path, reason: String(cString: strerror(reason)))
                 }
                 written += step
@@ -153,8 +154,9 @@ package struct Snapshot: Sendable {
         }
         let descriptor = clinux_open(copy.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            if [ENOSPC, EDQUOT].contains(errno) { throw .noSpace(directories.spool.path) }
-            throw .cannotWrite(copy.path, reason: String(cString: strerror(errno)))
+            let number = errno
+            if FileFault(number) == .noRoom { throw .noSpace(directories.spool.path) }
+            throw .cannotWrite(copy.path, reason: String(cString: strerror(number)))
         }
         defer { close(descriptor) }
         return try body(copy, descriptor)
@@ -180,8 +182,9 @@ package struct Snapshot: Sendable {
             while written < count {
                 let step = buffer.withUnsafeBytes { write(output, $0.baseAddress! + written, count - written) }
                 guard step > 0 else {
-                    throw errno == ENOSPC
-                        ? .noSpace(outputPath) : .cannotWrite(outputPath, reason: String(cString: strerror(errno)))
+                    let number = errno
+                    throw FileFault(number) == .noRoom
+                        ? .noSpace(outputPath) : .cannotWrite(outputPath, reason: String(cString: strerror(number)))
                 }
                 written += step
             }

@@ -120,15 +120,19 @@ final class Home {
     }
 
     /// An agent of the test's own making, with variables of its own; its end can be awaited.
-    func startAgent(_ variables: [String: String] = [:]) throws -> Child {
+    ///
+    /// - Parameter openFiles: The limit of file descriptors, if it is not the usual one.
+    func startAgent(_ variables: [String: String] = [:], openFiles: Int? = nil) throws -> Child {
         // The app says where it is before anybody is launched, where there is a ledger to say it in.
         _ = try Ledger(directories)
         _ = try stormy("place", "list")
         let log = open(directories.agentLog.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         defer { close(log) }
-        return try Child(
-            Self.product("background-agent"), ["--app", directories.appIdentifier],
-            environment: environment.merging(variables) { $1 }, output: log)
+        let (program, environment) = (Self.product("background-agent"), environment.merging(variables) { $1 })
+        let arguments = ["--app", directories.appIdentifier]
+        guard let openFiles else { return try Child(program, arguments, environment: environment, output: log) }
+        let script = "ulimit -n \(openFiles) && exec \"$@\""
+        return try Child("sh", ["-c", script, "sh", program] + arguments, environment: environment, output: log)
     }
 
     /// kill -9, and gone when this returns.

@@ -13,18 +13,16 @@ struct ArrivalDigests: Sendable {
         for algorithm in running.keys { running[algorithm]?.update(bytes) }
     }
 
-    /// A range of an open file. `false`: it could not be read, and errno says why.
+    /// A range of an open file. Returns `false` if it cannot be read; `errno` is 0 if the file is too short.
     mutating func update(_ descriptor: Int32, _ range: Range<Int64>) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 1 << 18, alignment: 16) { buffer in
             var position = range.lowerBound
             while position < range.upperBound {
                 let wanted = min(buffer.count, Int(range.upperBound - position))
                 let count = pread(descriptor, buffer.baseAddress, wanted, off_t(position))
-                guard count > 0 else {
-                    // Somebody cut it.
-                    if count == 0 { errno = ENODATA }
-                    return false
-                }
+                // Shorter than it was: the next attempt finds that, and fetches the rest again.
+                if count == 0 { errno = 0 }
+                guard count > 0 else { return false }
                 update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
                 position += Int64(count)
             }

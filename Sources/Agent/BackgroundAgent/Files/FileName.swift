@@ -1,8 +1,9 @@
 import CLinux
 import Foundation
+import ProcessSupport
 
 /// Why a file here is of no use.
-package struct FileTrouble: Sendable, Equatable {
+package struct FileTrouble: Error, Equatable {
     var why: String
     /// Waiting may help.
     var isPassing: Bool
@@ -13,9 +14,10 @@ package struct FileTrouble: Sendable, Equatable {
         (self.why, self.isPassing, self.isOfNoUse) = (why, isPassing, isOfNoUse)
     }
 
-    /// What `errno` says, or said, of a file.
+    /// - Parameter number: The value of `errno`; 0 if the file has not as many bytes as it had.
     init(_ number: Int32 = errno, with path: String) {
-        self.init(why: "\(path): " + String(cString: strerror(number)), isPassing: [ENOSPC, EDQUOT].contains(number))
+        let reason = number == 0 ? "shorter than it was" : String(cString: strerror(number))
+        self.init(why: "\(path): \(reason)", isPassing: FileFault(number).isPassing)
     }
 }
 
@@ -31,7 +33,8 @@ package enum FileName {
     /// Whether a part file still holds what the ledger says of it.
     static func holds(_ byteCount: Int64, at url: URL) -> Bool {
         let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
-        guard descriptor >= 0 else { return false }
+        // A part that cannot be opened now is not given up.
+        guard descriptor >= 0 else { return FileFault(errno).isPassing }
         defer { close(descriptor) }
         return size(of: descriptor) >= byteCount
     }
@@ -51,20 +54,25 @@ package enum FileName {
     static func give(_ part: URL, _ whole: URL, replacing: Bool) -> Giving {
         guard !replacing else { return replace(part, whole) }
         if clinux_rename_new(part.path, whole.path) == 0 { return .given }
-        switch errno {
-        case EEXIST: return nextFree(part, whole)
+        var number = errno
+        switch FileFault(number) {
+        case .exists: return nextFree(part, whole)
         // A file system that cannot promise it: a second name can never replace one.
-        case EINVAL, ENOSYS: break
-        default: return .failed(FileTrouble(with: whole.path))
+        case .unsupported: break
+        case .missing, .notAFile, .impossible, .noRoom, .notAllowed, .unavailable:
+            return .failed(FileTrouble(number, with: whole.path))
         }
-        if link(part.path, whole.path) == 0 || errno == EEXIST && areSame(part, whole) {
+        let isLinked = link(part.path, whole.path) == 0
+        number = errno
+        if isLinked || FileFault(number) == .exists && areSame(part, whole) {
             unlink(part.path)
             return .given
         }
-        switch errno {
-        case EEXIST: return nextFree(part, whole)
-        case EPERM, EOPNOTSUPP, EMLINK, ENOSYS: break
-        default: return .failed(FileTrouble(with: whole.path))
+        switch FileFault(number) {
+        case .exists: return nextFree(part, whole)
+        // FAT has no second names, and calls them not permitted.
+        case .unsupported, .notAllowed: break
+        case .missing, .notAFile, .impossible, .noRoom, .unavailable: return .failed(FileTrouble(number, with: whole.path))
         }
         // Nor second names: looked at just before is the best there is.
         return isTaken(whole) ? nextFree(part, whole) : replace(part, whole)
@@ -93,12 +101,12 @@ package enum FileName {
             let name = folder.appendingPathComponent("\(base)\(mark)\(ending)", isDirectory: false)
             if !isTaken(name) { return .taken(free: name) }
         }
-        return .failed(FileTrouble(EEXIST, with: whole.path))
+        return .failed(FileTrouble(why: "\(whole.path): 9,999 files of this name exist", isPassing: false))
     }
 
     private static func isTaken(_ url: URL) -> Bool {
         var information = stat()
-        return lstat(url.path, &information) == 0 || errno != ENOENT
+        return lstat(url.path, &information) == 0 || FileFault(errno) != .missing
     }
 
     private static func areSame(_ first: URL, _ second: URL) -> Bool {
@@ -118,8 +126,10 @@ package enum FileName {
         let folder = clinux_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         guard folder >= 0 else { return "\(path): " + String(cString: strerror(errno)) }
         defer { close(folder) }
-        // Some file systems cannot sync a folder (EINVAL): a name is then as durable as they make it.
-        guard fsync(folder) == 0 || errno == EINVAL else { return "\(path): " + String(cString: strerror(errno)) }
+        // Some file systems cannot sync a folder: a name is then as durable as they make it.
+        guard fsync(folder) == 0 || FileFault(errno) == .unsupported else {
+            return "\(path): " + String(cString: strerror(errno))
+        }
         return nil
     }
 }

@@ -1,6 +1,7 @@
 import Spool
 import BackgroundLedger
 import CLinux
+import ProcessSupport
 import Foundation
 import Synchronization
 
@@ -51,11 +52,16 @@ package final class FileProof: DiskWork {
             if state.descriptor < 0 {
                 let url = state.isAtPart ? expectation.part : expectation.whole
                 state.descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
-                // A link, or what is no file, is not what was proven.
-                if state.descriptor < 0, ![ENOENT, ELOOP, ENXIO, ENOTDIR].contains(errno) {
-                    return .unreadable(Self.trouble(with: url))
+                if state.descriptor < 0 {
+                    let number = errno
+                    switch FileFault(number) {
+                    case .missing: return next(&state, isThere: false)
+                    // A link, or what is no file, is not what was proven.
+                    case .notAFile: return next(&state, isThere: true)
+                    case .exists, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable:
+                        return .unreadable(Self.trouble(number, with: url))
+                    }
                 }
-                guard state.descriptor >= 0 else { return next(&state, isThere: errno != ENOENT) }
             }
             let isWhole: Bool
             switch turn(&state) {
@@ -81,9 +87,12 @@ package final class FileProof: DiskWork {
     private func turn(_ state: inout State) -> Turn {
         var buffer = [UInt8](repeating: 0, count: Self.turn)
         let count = pread(state.descriptor, &buffer, buffer.count, off_t(state.hashed))
-        // A folder can be opened, and is no file.
-        if count < 0, errno == EISDIR { return .end(isWhole: false) }
-        guard count >= 0 else { return .unreadable(Self.trouble(with: state.isAtPart ? expectation.part : expectation.whole)) }
+        guard count >= 0 else {
+            let number = errno
+            // A folder can be opened, and is no file.
+            if FileFault(number) == .notAFile { return .end(isWhole: false) }
+            return .unreadable(Self.trouble(number, with: state.isAtPart ? expectation.part : expectation.whole))
+        }
         guard count > 0 else {
             return .end(isWhole: state.hashed == expectation.byteCount && state.digest.hex == expectation.sha256)
         }
@@ -95,8 +104,8 @@ package final class FileProof: DiskWork {
     }
 
     /// Too many open files, rights that were taken away, a disk that cannot be read: looked at again later.
-    private static func trouble(with url: URL) -> FileTrouble {
-        FileTrouble(why: "\(url.path): " + String(cString: strerror(errno)), isPassing: true)
+    private static func trouble(_ number: Int32, with url: URL) -> FileTrouble {
+        FileTrouble(why: "\(url.path): " + String(cString: strerror(number)), isPassing: true)
     }
 
     /// This one is not it. - Returns: `nil`: the other one is looked at next.

@@ -2,6 +2,7 @@ import Spool
 import BackgroundLedger
 import CLinux
 import Foundation
+import ProcessSupport
 import Synchronization
 import TransferMachines
 
@@ -12,9 +13,11 @@ final class UploadFile: BodySource {
         /// In the body, not in the file.
         var position: Int64 = 0
         var digest = RunningDigest()
+        var trouble: FileTrouble?
     }
 
     private let state: Mutex<State>
+    private let path: String
     private let before: Data
     private let after: Data
     private let start: Int64
@@ -23,24 +26,30 @@ final class UploadFile: BodySource {
     private let isWhole: Bool
     let byteCount: Int64
 
-    /// `nil` when the snapshot is not there in full.
+    /// Opens the snapshot.
     ///
     /// - Parameters:
     ///   - size: of the snapshot.
     ///   - content: what of it goes out; the whole by default.
-    init?(_ url: URL, size: Int64, content: UploadContent? = nil) {
+    /// - Throws: ``FileTrouble``.
+    init(_ url: URL, size: Int64, content: UploadContent? = nil) throws(FileTrouble) {
+        path = url.path
         switch content ?? .snapshot(from: 0, count: size) {
-        case .none, .empty, .data: return nil
+        case .none, .empty, .data: throw FileTrouble(why: "This request carries no file.", isPassing: false)
         case .snapshot(let from, let count): (before, after, start, fileBytes) = (Data(), Data(), from, count)
         case .wrapped(let opening, let closing): (before, after, start, fileBytes) = (opening, closing, 0, size)
         }
         let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0)
-        var information = stat()
-        guard descriptor >= 0, fstat(descriptor, &information) == 0, Int64(information.st_size) == size,
-            start >= 0, fileBytes >= 0, start + fileBytes <= size
-        else {
-            if descriptor >= 0 { close(descriptor) }
-            return nil
+        guard descriptor >= 0 else {
+            let number = errno
+            if FileFault(number) == .missing { throw .queuedCopyIsGone }
+            throw FileTrouble(number, with: url.path)
+        }
+        let found = FileName.size(of: descriptor)
+        guard found == size, start >= 0, fileBytes >= 0, start + fileBytes <= size else {
+            close(descriptor)
+            let what = found < 0 ? "is not a file any more" : "has \(found) bytes instead of \(size)"
+            throw FileTrouble(why: "The queued copy of the file \(what).", isPassing: false)
         }
         isWhole = start == 0 && fileBytes == size
         byteCount = Int64(before.count + after.count) + fileBytes
@@ -63,7 +72,10 @@ final class UploadFile: BodySource {
                 count = pread(
                     state.descriptor, buffer.baseAddress, Int(min(Int64(buffer.count), endOfFile - state.position)), off_t(offset)
                 )
-                guard count >= 0 else { return nil }
+                guard count > 0 else {
+                    state.trouble = FileTrouble(count < 0 ? errno : 0, with: path)
+                    return nil
+                }
                 state.digest.update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
             }
             state.position += Int64(count)
@@ -75,6 +87,9 @@ final class UploadFile: BodySource {
         let piece = data.dropFirst(Int(offset)).prefix(buffer.count)
         return piece.copyBytes(to: buffer)
     }
+
+    /// Why the file could not be read while it was sent.
+    var trouble: FileTrouble? { state.withLock { $0.trouble } }
 
     func rewind() -> Bool {
         state.withLock { state in
@@ -89,6 +104,11 @@ final class UploadFile: BodySource {
 
     /// Digest of what was handed out, once all of the file was.
     var sha256: String? { state.withLock { isWhole && $0.position == byteCount ? $0.digest.hex : nil } }
+}
+
+extension FileTrouble {
+    /// The spool does not have the file that was queued.
+    static let queuedCopyIsGone = FileTrouble(why: "The queued copy of the file is gone from the spool.", isPassing: false)
 }
 
 /// A body that is in memory; of no bytes, the server is told that there are none.

@@ -19,7 +19,7 @@ struct AttemptEnding {
 
     func judge(_ transfer: inout TransferRecord, _ entry: inout Attempts.Entry, _ pass: inout Pass) throws -> Next {
         switch attempt.work {
-        case .download(let file): return try judge(file, &transfer, &entry, &pass)
+        case .download(let file, let body): return try judge(file, body?.trouble, &transfer, &entry, &pass)
         case .upload(let machine, let source, let answer):
             var end = end
             end.body = answer.body
@@ -30,7 +30,8 @@ struct AttemptEnding {
     // MARK: Downloads
 
     private func judge(
-        _ file: DownloadFile, _ transfer: inout TransferRecord, _ entry: inout Attempts.Entry, _ pass: inout Pass
+        _ file: DownloadFile, _ bodyTrouble: FileTrouble?, _ transfer: inout TransferRecord, _ entry: inout Attempts.Entry,
+        _ pass: inout Pass
     ) throws -> Next {
         let outcome = file.outcome(
             of: end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: pass.jitter())
@@ -39,7 +40,7 @@ struct AttemptEnding {
         if outcome.progress.hasAnswer, transfer.kind == .download { transfer.resumedAt = outcome.progress.resumedAt }
         transfer.bytesDone = partial?.durableBytes ?? outcome.progress.written
         record(progress: transfer.noteFurthest(partial), &transfer, &entry, pass)
-        if let trouble = outcome.trouble {
+        if let trouble = outcome.trouble ?? (end.failure == nil ? nil : bodyTrouble) {
             if trouble.isOfNoUse { transfer.partial = nil }
             try pass.failLocally(&transfer, trouble)
             return .nothing
@@ -113,7 +114,10 @@ struct AttemptEnding {
         _ before: UploadMachine, _ source: UploadFile?, _ end: WireEnd, _ transfer: inout TransferRecord,
         _ entry: inout Attempts.Entry, _ pass: inout Pass
     ) throws -> Next {
-        var machine = before
+        var (machine, end) = (before, end)
+        // The request was cut because its file could not be read. For the server that is a connection that broke.
+        let disk = end.failure == .stoppedByOwner && end.head == nil ? source?.trouble : nil
+        if let disk, disk.isPassing { end.failure = .connectionLost }
         if let source {
             transfer.bytesDone = source.place(sent: end.bytesSent)
             if let digest = source.sha256 { transfer.sha256 = digest }
@@ -136,7 +140,11 @@ struct AttemptEnding {
             transfer.bytesDone = machine.storedBytes
             transfer.uploadMemory = machine.memory ?? transfer.uploadMemory
             record(progress: false, &transfer, &entry, pass)
-            try wait(&transfer, after, trouble, &entry, &pass)
+            if let disk {
+                try pass.wait(&transfer, for: Pass.diskPause, .disk(disk, .cannotOpenFile))
+            } else {
+                try wait(&transfer, after, trouble, &entry, &pass)
+            }
         case .finished(let remoteURL):
             try Self.finishUpload(&transfer, machine, at: remoteURL, &pass)
         case .fail(let trouble):

@@ -42,7 +42,7 @@ enum AttemptPreparation {
         if let size = transfer.upload?.byteCount ?? (transfer.bodyFile == nil ? nil : transfer.expectedToSend ?? -1) {
             body = source(of: transfer, size: size, nil, pass)
             guard body != nil else {
-                try pass.failWithoutSource(&transfer)
+                try pass.failWithoutSource(&transfer, .queuedCopyIsGone)
                 return .ended
             }
         }
@@ -78,7 +78,7 @@ enum AttemptPreparation {
             case .snapshot, .wrapped:
                 source = transfer.upload.flatMap { Self.source(of: transfer, size: $0.byteCount, content, pass) }
                 guard source != nil else {
-                    try pass.failWithoutSource(&transfer)
+                    try pass.failWithoutSource(&transfer, .queuedCopyIsGone)
                     return .ended
                 }
                 transfer.attempts += 1

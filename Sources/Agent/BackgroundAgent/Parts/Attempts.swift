@@ -75,7 +75,7 @@ struct Attempts {
             let (attempt, end): (AttemptID, WireEnd)
             switch event {
             case .transport(.ended(let id, let how)):
-                guard case .download(let file)? = running(id)?.work else { return event }
+                guard case .download(let file, body: _)? = running(id)?.work else { return event }
                 // The rest of a large one is the disk worker's.
                 guard file.settle(how) else {
                     if var settling = running(id) {
@@ -91,7 +91,7 @@ struct Attempts {
                 .attemptStopped, .proofChecked, .filePlaced, .filesChanged, .appIsMissing, .stopRequested:
                 return event
             }
-            if var running = running(attempt), case .download(let file) = running.work, !running.hasDestination,
+            if var running = running(attempt), case .download(let file, body: _) = running.work, !running.hasDestination,
                 file.linkIfWhole(end, upTo: Self.smallFile)
             {
                 running.isLinked = true
@@ -128,7 +128,7 @@ struct Attempts {
         case .prepared(let prepared): (attempt, file) = (prepared.id, nil)
         case .running(let running):
             attempt = running.id
-            if case .download(let open) = running.work { file = open } else { file = nil }
+            if case .download(let open, body: _) = running.work { file = open } else { file = nil }
         case .stopping, .idle, .finishing: return nil
         }
         entries[id]?.phase = .stopping(attempt, traits, file)
@@ -169,7 +169,7 @@ struct Attempts {
         guard var transfer = try pass.transaction.transfer(id), transfer.state == .running else {
             // Stopped just now. What its protocol heard last is not in its memory: the server is asked first next time.
             entry.machine = nil
-            guard case .download(let file) = ended.work else { return try settleStop(of: id, nil, &pass) }
+            guard case .download(let file, body: _) = ended.work else { return try settleStop(of: id, nil, &pass) }
             if ended.isLinked { pass.perform(.removeFile(file.progress.place.whole)) }
             // Somebody may wait for the last word on what is here.
             return try settleStop(of: id, file, &pass)
@@ -212,11 +212,11 @@ struct Attempts {
         try pass.transaction.handle(.stopped, &transfer, now: pass.now)
     }
 
-    func noteMissingSource(of attempt: AttemptID, _ pass: inout Pass) throws {
+    func noteMissingSource(of attempt: AttemptID, _ trouble: FileTrouble, _ pass: inout Pass) throws {
         guard var transfer = try pass.transaction.transfer(attempt.transfer), transfer.state == .running,
             transfer.attemptNumber == attempt.number
         else { return }
-        try pass.failWithoutSource(&transfer)
+        try pass.failWithoutSource(&transfer, trouble)
     }
 
     /// What an earlier agent had proven was looked at again.

@@ -44,11 +44,10 @@ struct PreparedAttempt {
         /// - content: which part of the file, in what wrapping; `nil`: all of it.
         case file(URL, size: Int64, UploadContent?)
 
-        /// `nil`: the file is not there in full.
-        func open() -> (any BodySource)? {
+        func open() throws(FileTrouble) -> any BodySource {
             switch self {
             case .bytes(let bytes): DataSource(bytes)
-            case .file(let url, let size, let content): UploadFile(url, size: size, content: content)
+            case .file(let url, let size, let content): try UploadFile(url, size: size, content: content)
             }
         }
     }
@@ -72,16 +71,26 @@ struct PreparedAttempt {
     func start(
         disk: DiskWorker, now: Date, post: @escaping @Sendable (AgentEvent) -> Void
     ) -> RunningAttempt.Start {
+        do throws(FileTrouble) {
+            return try opened(disk: disk, now: now, post: post)
+        } catch {
+            return .withoutSource(id, error)
+        }
+    }
+
+    private func opened(
+        disk: DiskWorker, now: Date, post: @escaping @Sendable (AgentEvent) -> Void
+    ) throws(FileTrouble) -> RunningAttempt.Start {
         switch work {
         case .download(let machine, let place, let body):
-            let source = body?.open()
-            guard body == nil || source != nil else { return .withoutSource(id) }
+            let source = try body?.open()
             let file = DownloadFile(
                 attempt: id, place: place, isPrivate: !hasDestination, machine: machine, disk: disk, now: now, post: post)
-            return .attempt(RunningAttempt(self, .download(file)), .init(request: file.begin(), source: source, sink: file))
+            return .attempt(
+                RunningAttempt(self, .download(file, body: source as? UploadFile)),
+                .init(request: file.begin(), source: source, sink: file))
         case .upload(let machine, let request, let content):
-            let source = content?.open()
-            guard content == nil || source != nil else { return .withoutSource(id) }
+            let source = try content?.open()
             let answer = AnswerSink()
             let signed = request.signed(at: now, hashing: CryptoHashing())
             return .attempt(
@@ -94,7 +103,8 @@ struct PreparedAttempt {
 /// One attempt that runs now.
 struct RunningAttempt {
     enum Work {
-        case download(DownloadFile)
+        /// - body: what the request carries, if it is a file.
+        case download(DownloadFile, body: UploadFile?)
         case upload(UploadMachine, UploadFile?, AnswerSink)
     }
 
@@ -107,7 +117,7 @@ struct RunningAttempt {
 
     enum Start {
         case attempt(RunningAttempt, Wire)
-        case withoutSource(AttemptID)
+        case withoutSource(AttemptID, FileTrouble)
     }
 
     let id: AttemptID
@@ -133,7 +143,7 @@ struct RunningAttempt {
         let before = transfer
         transfer.bytesOnWire = wireBase + sent + received
         switch work {
-        case .download(let file):
+        case .download(let file, body: _):
             transfer.note(file.progress, &pass)
             if transfer.kind == .upload { transfer.bytesDone = sent }
         case .upload(_, let source, _):
@@ -144,7 +154,7 @@ struct RunningAttempt {
 
     /// Of a download, whatever has moved on the wire.
     func noteProgress(_ pass: inout Pass) throws {
-        guard case .download(let file) = work, var transfer = try pass.transaction.transfer(id.transfer) else { return }
+        guard case .download(let file, body: _) = work, var transfer = try pass.transaction.transfer(id.transfer) else { return }
         let before = transfer
         transfer.note(file.progress, &pass)
         if transfer != before { try pass.transaction.record(transfer) }

@@ -1,0 +1,39 @@
+import Foundation
+
+/// What an error number of the system means for a file of the spool, of the ledger or of a store. No other code for these files compares error numbers.
+package enum FileFault: Equatable, Sendable {
+    /// The file, or a folder above it, does not exist.
+    case missing
+    /// The path leads through, or to, something that is not a regular file.
+    case notAFile
+    case exists
+    /// The file system does not have the operation.
+    case unsupported
+    /// No file can have this name or size here.
+    case impossible
+    case noRoom
+    case notAllowed
+    /// Any other error, for example a limit of open files, memory, or the disk itself.
+    case unavailable
+
+    package init(_ number: Int32) {
+        switch number {
+        case ENOENT, ENOTDIR: self = .missing
+        case EISDIR, ELOOP, ENXIO: self = .notAFile
+        case EEXIST: self = .exists
+        case EINVAL, ENOSYS, EOPNOTSUPP, EMLINK, EXDEV: self = .unsupported
+        case ENAMETOOLONG, EFBIG: self = .impossible
+        case ENOSPC, EDQUOT: self = .noRoom
+        case EACCES, EPERM, EROFS: self = .notAllowed
+        default: self = .unavailable
+        }
+    }
+
+    /// The same operation may succeed later.
+    package var isPassing: Bool {
+        switch self {
+        case .missing, .notAFile, .exists, .unsupported, .impossible: false
+        case .noRoom, .notAllowed, .unavailable: true
+        }
+    }
+}
