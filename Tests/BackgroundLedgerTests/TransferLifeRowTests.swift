@@ -68,19 +68,21 @@ import TransferMachines
         #expect(read?.life.phase == .held(by: .app, next: .waiting(until: Self.start + 60)))
     }
 
+    /// Returns whether a secret of the two tests below is in the ledger's file or in its write-ahead log.
+    private func isOnDisk(_ test: TestLedger) throws -> Bool {
+        try ["", "-wal"].contains { side in
+            let path = test.directories.ledger.path + side
+            guard FileManager.default.fileExists(atPath: path) else { return false }
+            let data = try Data(contentsOf: URL(fileURLWithPath: path))
+            return ["Basic c2VjcmV0", "hunter2", "Signature"].contains { data.range(of: Data($0.utf8)) != nil }
+        }
+    }
+
     /// Neither in the file nor in its log, as whoever finds the disk would look for them.
     @Test func secretsLeaveTheDisk() throws {
         let test = try TestLedger()
         let ledger = try test.open()
         let now = TestLedger.now
-        func isOnDisk() throws -> Bool {
-            try ["", "-wal"].contains { side in
-                let path = test.directories.ledger.path + side
-                guard FileManager.default.fileExists(atPath: path) else { return false }
-                let data = try Data(contentsOf: URL(fileURLWithPath: path))
-                return ["Basic c2VjcmV0", "hunter2", "Signature"].contains { data.range(of: Data($0.utf8)) != nil }
-            }
-        }
         let id = try ledger.write { transaction -> Int64 in
             var upload = TransferRecord(
                 session: "s", key: "k", kind: .upload, method: "PUT", url: "http://bob:hunter2@a.test/dav/?X-Signature=1",
@@ -90,7 +92,7 @@ import TransferMachines
             return try transaction.insert(upload).id!
         }
         ledger.putAway()
-        #expect(try isOnDisk(), "it is needed")
+        #expect(try isOnDisk(test), "it is needed")
         try ledger.write { transaction in
             try transaction.handle(.cancelled(message: nil, now: now), transfer: id, now: now)
             // The agent does so, once it has asked the server to forget what it has of it.
@@ -101,6 +103,32 @@ import TransferMachines
         #expect(try ledger.read { try $0.transfer(id)?.headers } == [HeaderField("Accept", "*/*")])
         #expect(try ledger.read { try $0.transfer(id)?.url } == "http://a.test/dav/")
         ledger.putAway()
-        #expect(try !isOnDisk())
+        #expect(try !isOnDisk(test))
+    }
+
+    @Test func `a download's query, user, password and response headers leave the disk after its end was delivered`() throws {
+        let test = try TestLedger()
+        let ledger = try test.open()
+        let now = TestLedger.now
+        let address = "http://bob:hunter2@a.test/disk.img?Signature=1"
+        let id = try ledger.write { transaction -> Int64 in
+            var download = TransferRecord(
+                session: "s", key: "k", kind: .download, method: "GET", url: address,
+                headers: [HeaderField("Authorization", "Basic c2VjcmV0")], now: now)
+            download.head = ResponseHead(status: 200, headers: [HeaderField("Set-Cookie", "id=hunter2")], url: address)
+            _ = download.handle(.adopted(suspended: false))
+            return try transaction.insert(download).id!
+        }
+        try ledger.write { try $0.handle(.ended(.completed, nil, now: now), transfer: id, now: now) }
+        #expect(try ledger.read { try $0.transfer(id)?.url } == address, "the app has not seen the end")
+        try ledger.write { transaction in
+            for event in try transaction.undeliveredEvents() { try transaction.eventWasDelivered(event.id!, now: now) }
+            for var row in try transaction.collectableTransfers(now: now) {
+                try transaction.handle(.collected(now: now), &row, now: now)
+            }
+        }
+        #expect(try ledger.read { try $0.transfer(id)?.url } == "http://a.test/disk.img")
+        ledger.putAway()
+        #expect(try !isOnDisk(test))
     }
 }

@@ -87,13 +87,12 @@ package struct TransferReport: Encodable {
         return parts.joined(separator: "  ").replacingOccurrences(of: "\n", with: " ")
     }
 
-    /// Of an address without a file what tells a person which it is; `--verbose` and `--json` have all of it.
+    /// Of an address without a file what tells a person which it is; `--verbose` and `--json` have all of it but its secrets.
     private var name: String {
         if let file = file.value { return URL(fileURLWithPath: file).lastPathComponent }
-        guard let text = url.value, var address = URLComponents(string: text) else { return url.value ?? "" }
-        (address.query, address.fragment) = (nil, nil)
-        let whole = address.string ?? text
-        guard whole.count > Self.longestName, let host = address.host else { return whole }
+        guard let whole = url.value, whole.count > Self.longestName, let host = URLComponents(string: whole)?.host else {
+            return url.value ?? ""
+        }
         return "\(host)/\u{2026}\(whole.suffix(max(8, Self.longestName - host.count - 2)))"
     }
 

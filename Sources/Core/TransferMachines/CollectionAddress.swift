@@ -69,9 +69,10 @@ struct CollectionAddress: Equatable, Sendable {
 
 /// An address as others may see it.
 package enum PublicAddress {
-    /// Without user and password; without its query, which may be the key to the place, unless that is wanted.
+    /// Without user and password; without its query, which may be the key to the place, unless that is wanted. Empty if the text cannot be
+    /// read as an address: where its secrets begin is not known.
     package static func of(_ url: String, keepsQuery: Bool = false) -> String {
-        guard var parts = URLComponents(string: url) else { return String(url.prefix { $0 != "?" && $0 != "@" }) }
+        guard var parts = URLComponents(string: url) else { return "" }
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
         if !keepsQuery { parts.query = nil }
         return parts.string ?? ""

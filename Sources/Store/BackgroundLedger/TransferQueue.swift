@@ -1,6 +1,7 @@
 import BackgroundScheduling
 import Foundation
 import GRDB
+import TransferMachines
 
 // What the agent asks of the transfers' table: each question an index seek, whatever the number of rows. The index is said
 // where order matters: the planner, without statistics, takes the one of states and sorts all that wait.
@@ -249,7 +250,7 @@ extension LedgerTransaction {
     ///
     /// - Parameter beginning: of those alone whose names begin with it, in whatever case of its ASCII letters; empty: of all.
     package func storedUploads(to url: String, except id: Int64, beginning: String = "") throws -> Set<String> {
-        let folder = Self.folder(TransferRecord.withoutSecrets(url, of: .upload))
+        let folder = Self.folder(PublicAddress.of(url))
         let lowest = beginning.lowercased()
         return try Set(
             String.fetchAll(

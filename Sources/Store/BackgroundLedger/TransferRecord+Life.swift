@@ -134,7 +134,13 @@ extension TransferRecord {
                 uploadMemory?.creations = 0
             case .forgetSecrets:
                 // An app still looks at the request of its own task when that ends.
-                if case .collected = event { forgetSecrets() } else if let upload, upload.method != .plain { forgetSecrets() }
+                if case .collected = event {
+                    forgetSecrets()
+                    // The app has the response. Its headers may contain cookies and signed addresses.
+                    head = nil
+                } else if let upload, upload.method != .plain {
+                    forgetSecrets()
+                }
             }
         }
         return commands

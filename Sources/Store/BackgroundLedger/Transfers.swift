@@ -225,16 +225,10 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package mutating func forgetSecrets() {
         upload?.s3?.forgetKeys()
         headers.removeAll { !RedirectRule.isHarmless($0.name) }
-        url = Self.withoutSecrets(url, of: kind)
-    }
-
-    /// Without user and password.
-    static func withoutSecrets(_ url: String, of kind: Kind) -> String {
-        guard var address = URLComponents(string: url) else { return url }
-        (address.user, address.password) = (nil, nil)
-        // Of an address that photos are sent to it may be a signature.
-        if kind == .upload { address.query = nil }
-        return address.string ?? url
+        url = PublicAddress.of(url)
+        if let answered = head?.url { head?.url = PublicAddress.of(answered) }
+        // The address of an unfinished upload on the server may contain a key.
+        uploadState = nil
     }
 
     /// Where an upload stands. What cannot be read is as if nothing were known.

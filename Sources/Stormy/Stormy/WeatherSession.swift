@@ -145,7 +145,7 @@ package struct StormQuestion {
     private func noteHandedOver(_ handedOver: HandedOver, at place: Place) throws {
         let (request, began) = (handedOver.request, handedOver.began)
         let transfers = try BackgroundTransfers.unfinished(session: WeatherSession.identifier)
-        let own = transfers.first { $0.url == request.url?.absoluteString }
+        let own = transfers.first { $0.requestedURL == request.url?.absoluteString }
         // One that waits behind others of its service knows no trouble of its own.
         let ofService = transfers.first { $0.trouble != nil && $0.url.flatMap(URL.init(string:))?.host == request.url?.host }
         if let trouble = (own?.trouble ?? ofService?.trouble)?.message {
@@ -197,7 +197,7 @@ package struct StormQuestion {
         guard try NoonSchedule(store: store, settings: settings).isEnabled else { return }
         let request = try source.firstRequest(now: BGTaskScheduler.now)
         let waiting = try BackgroundTransfers.unfinished(session: WeatherSession.identifier)
-        guard !waiting.contains(where: { $0.url == request.url?.absoluteString }) else { return }
+        guard !waiting.contains(where: { $0.requestedURL == request.url?.absoluteString }) else { return }
         let task = session.downloadTask(with: request)
         task.taskDescription = source.label
         task.earliestBeginDate = BGTaskScheduler.now.addingTimeInterval(Self.pause)

@@ -45,8 +45,10 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public let kind: Kind
     /// Of the request: `GET`, `PUT` …
     public let method: String
-    /// The address without user, password and, of uploads, query: they may be secrets.
+    /// The address without user, password and query: they may be secrets.
     public let url: String?
+    /// The address that the app requested, without user and password. For comparisons in this package only: its query may be a secret.
+    package let requestedURL: String
     /// Where it stands.
     public let state: State
     /// The app holds it, with `suspend()`: it stays where it stands.
@@ -118,7 +120,8 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         taskIdentifier = transfer.taskIdentifier
         kind = transfer.kind == .upload ? .upload : .download
         method = transfer.method
-        url = PublicAddress.of(transfer.url, keepsQuery: transfer.kind == .download)
+        url = PublicAddress.of(transfer.url)
+        requestedURL = PublicAddress.of(transfer.url, keepsQuery: true)
         state = State(transfer.state)
         isHeld = transfer.isSuspended && !transfer.state.isTerminal
         taskDescription = transfer.taskDescription

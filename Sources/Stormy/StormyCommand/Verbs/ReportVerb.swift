@@ -121,7 +121,7 @@ struct ReportVerb: AsyncParsableCommand {
         let trouble = transfer.trouble.map(\.message)
         return ReportPage.Transfer(
             name: name, state: transfer.isHeld ? "held" : transfer.state.rawValue,
-            place: proof ?? trouble ?? transfer.url.map(Self.withoutSecrets) ?? "", isTrouble: transfer.state == .failed)
+            place: proof ?? trouble ?? transfer.url ?? "", isTrouble: transfer.state == .failed)
     }
 
     /// An address may hold a password, or be signed.

@@ -1,0 +1,28 @@
+import BackgroundTasksTesting
+import Foundation
+import ServerScripts
+import Testing
+
+/// `stormy download` without a process.
+@Suite(.timeLimit(.minutes(30))) struct DownloadCommandTests {
+    private static let file = Payload.pattern(100_000)
+
+    @Test func `the query, user and password of a download are not printed and leave the ledger`() async throws {
+        try await VirtualHome.play { home in
+            home.server.route("GET", "/disk.img", .file(Self.file, etag: "\"v1\""))
+            let place = home.folder.appendingPathComponent("disk.img")
+            let address = VirtualHome.origin.replacing("://", with: "://me:hunter2@") + "/disk.img?token=t0k3n"
+            let queued = try await home.stormy("download", address, "-o", place.path, "--json")
+            #expect(queued.status == 0, "\(queued)")
+            try await home.driver.advance(by: .seconds(60))
+            #expect(try Data(contentsOf: place) == Self.file.data)
+            let listed = try await home.stormy("transfers", "--json").output
+            let verbose = try await home.stormy("transfers", "--verbose").output
+            for output in [queued.output, listed, verbose] {
+                #expect(output.contains("\(VirtualHome.origin)/disk.img"), "\(output)")
+                #expect(!output.contains("t0k3n") && !output.contains("hunter2"), "\(output)")
+            }
+            #expect(home.driver.ledger.transfers.map(\.url) == ["\(VirtualHome.origin)/disk.img"])
+        }
+    }
+}
