@@ -155,6 +155,24 @@ extension EndToEnd {
             #expect(["Photo not uploaded", "2 photos not uploaded"].contains(heard.last), "\(heard)")
         }
 
+        @Test func `Ctrl-C while a command waits for an upload prints that the upload continues and how to stop it`() throws {
+            server.route("PUT", "/held/*", .status(503))
+            let pipe = home.folder.appendingPathComponent("said").path
+            #expect(mkfifo(pipe, 0o600) == 0)
+            let words = "exec '\(Home.product("stormy"))' upload --wait '\(try photo("a.jpg"))' 2> '\(pipe)'"
+            let follower = try Child("sh", ["-c", words], environment: home.environment)
+            let reader = LineReader(open(pipe, O_RDONLY))
+            var lines: [String] = []
+            while lines.last?.hasPrefix("waiting:") != true, let line = reader.next(within: 60) { lines.append(line) }
+            kill(follower.pid, SIGINT)
+            while let line = reader.next(within: 60) { lines.append(line) }
+            #expect(
+                lines.last == "Transfer 1 continues in the background. To stop it: stormy transfers cancel 1", "\(lines)")
+            #expect(follower.waitForEnd() == 128 + SIGINT)
+            let cancelled = try home.stormy("transfers", "cancel", "1")
+            #expect(cancelled.status == 0 && cancelled.errors.contains("cancel: 1 transfer"), "\(cancelled)")
+        }
+
         /// One photo under two names, and two terminals that wait for it: both come to their end.
         @Test func twoTerminalsMayWaitForOnePhoto() throws {
             let one = try photo("a.jpg")

@@ -127,6 +127,8 @@ struct DownloadVerb: AsyncParsableCommand {
     }
 
     private func follow(_ number: Int64) async throws -> BackgroundTransferStatus {
+        let interruption = InterruptionNotice(of: [number])
+        defer { interruption.end() }
         let bar = ProgressBar()
         defer { bar.end() }
         let ended = try await BackgroundTransfers.follow([number], untilTold: true) { tally in

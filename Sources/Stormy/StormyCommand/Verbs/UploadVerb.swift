@@ -230,6 +230,8 @@ struct UploadVerb: AsyncParsableCommand {
 
     /// - Returns: The transfers that did not complete.
     private func follow(_ transfers: [Int64], _ follower: FollowedPhotos, _ said: SaidEnds) async throws -> Set<Int64> {
+        let interruption = InterruptionNotice(of: transfers)
+        defer { interruption.end() }
         let bar = ProgressBar()
         let ended = try await BackgroundTransfers.follow(transfers, untilTold: true) { tally in
             bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)

@@ -1,0 +1,62 @@
+import BackgroundCommands
+import BackgroundTransfer
+import Dispatch
+import Foundation
+import Glibc
+
+/// Ends a command that follows transfers at Ctrl-C. It prints that the transfers continue without the command, and how to stop them.
+struct InterruptionNotice {
+    /// `nil` if Ctrl-C was ignored before, or in a test without a process.
+    private let source: (any DispatchSourceSignal)?
+
+    /// The address of `SIG_IGN`.
+    private static let ignored = 1
+    /// The most ids that the notice lists.
+    private static let longestList = 10
+
+    init(of transfers: [Int64]) {
+        guard CapturedOutput.current == nil, unsafeBitCast(signal(SIGINT, SIG_IGN), to: Int.self) != Self.ignored else {
+            self.source = nil
+            return
+        }
+        let source = DispatchSource.makeSignalSource(signal: SIGINT, queue: DispatchQueue(label: "interrupt"))
+        source.setEventHandler { @Sendable in InterruptionNotice.leave(transfers) }
+        source.activate()
+        self.source = source
+    }
+
+    func end() {
+        guard let source else { return }
+        source.cancel()
+        signal(SIGINT, SIG_DFL)
+    }
+
+    private static func leave(_ transfers: [Int64]) {
+        ProgressBar.clearLine()
+        let statuses = try? BackgroundTransfers.statuses(of: transfers)
+        let unfinished = statuses?.filter { !$0.state.hasEnded && $0.state != .paused }.map(\.id)
+        if let sentence = sentence(unfinished ?? transfers) { Output.note(sentence) }
+        // A shell stops its script only if the signal ends the command. The handler's thread may block the signal.
+        signal(SIGINT, SIG_DFL)
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGINT)
+        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+        raise(SIGINT)
+        _exit(128 + SIGINT)
+    }
+
+    /// Returns `nil` if no transfer continues.
+    static func sentence(_ transfers: [Int64]) -> String? {
+        switch transfers.count {
+        case 0: nil
+        case 1: "Transfer \(transfers[0]) continues in the background. To stop it: stormy transfers cancel \(transfers[0])"
+        case ...longestList:
+            "\(transfers.count) transfers continue in the background. To stop them: stormy transfers cancel "
+                + transfers.map(String.init).joined(separator: " ")
+        default:
+            "\(transfers.count) transfers continue in the background. To list them: stormy transfers. "
+                + "To stop one: stormy transfers cancel ID"
+        }
+    }
+}
