@@ -25,4 +25,22 @@ import Testing
             #expect(home.driver.ledger.transfers.map(\.url) == ["\(VirtualHome.origin)/disk.img"])
         }
     }
+
+    @Test func `a name that is too long for the file system is refused before anything is fetched`() async throws {
+        try await VirtualHome.play { home in
+            home.server.route("GET", "/disk.img", .file(Self.file, etag: "\"v1\""))
+            let folder = home.folder.appendingPathComponent("downloads")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let longest = String(repeating: "n", count: 255)
+            let refused = try await home.stormy("download", VirtualHome.origin + "/disk.img", "-o", "\(folder.path)/\(longest)n")
+            #expect(refused.status == 73 && refused.errors.contains("the name is too long"), "\(refused)")
+            try await home.driver.advance(by: .seconds(60))
+            #expect(home.server.activity.connectionsAccepted == 0)
+            #expect(try await home.rows("transfers").isEmpty)
+            let queued = try await home.stormy("download", VirtualHome.origin + "/disk.img", "-o", "\(folder.path)/\(longest)")
+            #expect(queued.status == 0, "\(queued)")
+            try await home.driver.advance(by: .seconds(60))
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [longest])
+        }
+    }
 }

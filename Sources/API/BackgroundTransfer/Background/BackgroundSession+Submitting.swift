@@ -25,9 +25,9 @@ extension BackgroundSession {
     }
 
     private func submission(of task: URLSessionDownloadTask) throws -> Submission {
+        try DestinationName.check(task.destination)
         switch task.source {
-        case .request(let request):
-            return try submission(of: task, request: request, kind: nil)
+        case .request(let request): return try submission(of: task, request: request, kind: nil)
         case .resumeData(let data):
             guard let resume = ResumeData(data), let request = resume.request else { throw Self.badResumeData }
             let order = try WireOrder(request, configuration)

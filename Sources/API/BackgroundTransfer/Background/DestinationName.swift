@@ -1,0 +1,16 @@
+import Foundation
+
+/// The file name that an app chose for a download.
+enum DestinationName {
+    /// Refuses a name that is too long for its file system. Otherwise the download would fail after its last byte.
+    ///
+    /// - Throws: `URLError.Code.cannotCreateFile`.
+    static func check(_ destination: URL?) throws {
+        var information = stat()
+        guard let path = destination?.standardizedFileURL.path, lstat(path, &information) != 0, errno == ENAMETOOLONG
+        else { return }
+        throw URLError(
+            .cannotCreateFile,
+            userInfo: [NSLocalizedDescriptionKey: "the name is too long for the file system; choose a shorter one"])
+    }
+}
