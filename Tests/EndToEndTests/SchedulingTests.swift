@@ -7,6 +7,16 @@ import Testing
 extension EndToEnd {
     /// The rules an iOS author knows, with real processes.
     @Suite struct Scheduling {
+        @Test func `status names the time zone of the daily check and not the one of the terminal`() throws {
+            let home = try Home()
+            home.environment["STORMY_NO_AGENT"] = "1"
+            #expect(try home.stormy("schedule").status == 0)
+            home.environment["TZ"] = "America/New_York"
+            #expect(try home.status("schedule", "timeZone") as? String == "Europe/Berlin")
+            let printed = try home.stormy("status").output
+            #expect(printed.contains("daily at 12:00 Europe/Berlin"), "\(printed)")
+        }
+
         @Test func withoutAHandlerItIsCompletedUnsuccessfully() throws {
             let app = try ProvingHome()
             try app.run("submit", "unhandled")

@@ -160,6 +160,14 @@ package struct PendingReport: Encodable {
         try AppRuntime.shared.ledger().read { try $0.requests() }.map(PendingReport.init)
     }
 
+    /// The identifier of the time zone in which a request that repeats was planned. The agent, or another terminal, may be in another zone
+    /// than this process. `nil` if no such request is pending.
+    package static func timeZone(of identifier: String) throws -> String? {
+        try AppRuntime.shared.ledger().read { transaction in
+            try transaction.request(identifier)?.recurrence == nil ? nil : transaction.fact(.zone(ofRequest: identifier))
+        }
+    }
+
     init(_ request: RequestRecord) {
         identifier = request.identifier
         kind = request.kind

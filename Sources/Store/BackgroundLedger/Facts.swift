@@ -216,6 +216,8 @@ extension FactName where Value == [String] {
     package static var noticesListed: Self { Self("noticesListed") }
 }
 extension FactName where Value == String {
+    /// The time zone in which the occurrence of a request's rule was planned last. Absent if an earlier version planned it.
+    package static func zone(ofRequest identifier: String) -> Self { Self("zone:" + identifier) }
     /// Which notification server gave the numbers that stand in the ledger: its bus and its name there.
     package static var notificationServer: Self { Self("notificationServer") }
     /// Why the notification server could not be reached; absent when it can.

@@ -228,6 +228,7 @@ extension LedgerTransaction {
         guard let rule = request.recurrence else { return }
         let served = try occurrence ?? lastServedOccurrence(request.identifier, now: now)
         request.stand(for: rule.next(after: now, served: served, in: zone))
+        try setFact(.zone(ofRequest: request.identifier), zone.identifier)
     }
 
     /// The same for a request that is submitted; but an occurrence of the same rule that is due and not served yet is not dropped.

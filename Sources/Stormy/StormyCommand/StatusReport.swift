@@ -67,10 +67,11 @@ struct StatusReport: Encodable {
     static func schedule(_ store: StormyStore) throws -> Schedule {
         let schedule = NoonSchedule(store: store)
         let pending = try schedule.pending
+        let zone = try PendingReport.timeZone(of: NoonSchedule.identifier) ?? AppRuntime.shared.zone.identifier
         return Schedule(
-            enabled: try schedule.isEnabled && pending != nil, at: try schedule.time.description,
-            timeZone: AppRuntime.shared.zone.identifier, next: OrNull(pending?.next), wakeAt: OrNull(pending?.wakeAt),
-            spreadSeconds: pending?.spread ?? 0, wakesSystem: try schedule.wakesSystem)
+            enabled: try schedule.isEnabled && pending != nil, at: try schedule.time.description, timeZone: zone,
+            next: OrNull(pending?.next), wakeAt: OrNull(pending?.wakeAt), spreadSeconds: pending?.spread ?? 0,
+            wakesSystem: try schedule.wakesSystem)
     }
 
     private static func checks(_ store: StormyStore, _ places: [Int64: String]) throws -> [Check] {
