@@ -38,6 +38,20 @@ import Testing
         }
     }
 
+    @Test func `gusts in an unknown unit are reported as unreadable and not as missing`() async throws {
+        try await play { home in
+            let answer = Weather.forecast(thunder: [], from: home.now)
+            // JSON may write the stroke with an escape.
+            home.serve(.json(answer.replacing("km\\/h", with: "furlong").replacing("km/h", with: "furlong")))
+            try await home.stormy("place", "add", "Here", "1,1")
+            #expect(try await home.row()["unreadable"] as? [String] == ["gusts"])
+            let forecast = try #require(try await home.rows("forecast", "--offline").first)
+            #expect(forecast["unreadable"] as? [String] == ["gusts"])
+            let text = try await home.stormy("check").output
+            #expect(text.contains("wind gusts that cannot be read") && !text.contains("has no wind gusts"), "\(text)")
+        }
+    }
+
     @Test func `the forecast is drawn as text and as a picture`() async throws {
         try await play { home in
             #expect(try await home.stormy("forecast").status == 66, "no place yet")

@@ -66,17 +66,20 @@ package struct Forecast: Sendable, Equatable, Codable {
     package var source: String
     /// When the service made it, as it says itself; `nil`: it does not.
     package var issuedAt: Date?
+    /// Values that the service gave in a form that cannot be read: in an unknown unit, or larger than any weather. `nil` if there are none.
+    package var unreadable: [StormValue]?
 
     /// A forecast from its parts; `hours` must be ascending.
     package init(
         utcOffsetSeconds: Int = 0, timeZoneIdentifier: String? = nil,
-        hours: [ForecastHour], source: String = OpenMeteo.source, issuedAt: Date? = nil
+        hours: [ForecastHour], source: String = OpenMeteo.source, issuedAt: Date? = nil, unreadable: Set<StormValue> = []
     ) {
         self.utcOffsetSeconds = utcOffsetSeconds
         self.timeZoneIdentifier = timeZoneIdentifier
         self.hours = hours
         self.source = source
         self.issuedAt = issuedAt
+        self.unreadable = unreadable.isEmpty ? nil : StormValue.allCases.filter(unreadable.contains)
     }
 
     /// Hours behind and before a moment that anybody asks about: a service may answer with years of them.

@@ -56,6 +56,8 @@ struct CheckVerb: AsyncParsableCommand {
         let stale: Bool
         let trouble: OrNull<String>
         let notAnswered: [String]
+        /// Values that the service gave in a form that cannot be read.
+        let unreadable: [StormValue]
     }
 
     func run() async throws {
@@ -106,7 +108,8 @@ struct CheckVerb: AsyncParsableCommand {
             fetchedAt: OrNull(outcome.fetchedAt),
             ageSeconds: OrNull(outcome.fetchedAt.map { Int(AppRuntime.shared.now.timeIntervalSince($0)) }),
             stale: outcome.isStale, trouble: OrNull(outcome.trouble),
-            notAnswered: outcome.notAnswered + troubles.filter { !outcome.notAnswered.contains($0) })
+            notAnswered: outcome.notAnswered + troubles.filter { !outcome.notAnswered.contains($0) },
+            unreadable: outcome.forecast?.unreadable ?? [])
     }
 
     private static func title(_ outcomes: [CheckOutcome]) -> String {
@@ -137,7 +140,14 @@ struct CheckVerb: AsyncParsableCommand {
             return "Not counted: \(reason.detail(in: .ofPerson)) \(hours), "
                 + rule.words(notCounting: reason, second: outcome.assessment?.second) + source + "."
         }
-        if let hours = outcome.forecast?.hours, !hours.isEmpty, hours.allSatisfy({ $0.gustsKMH == nil }) {
+        let unreadable = outcome.forecast?.unreadable ?? []
+        for value in unreadable {
+            sentences.append(
+                "This forecast has \(value.words) that cannot be read: the unit is unknown, or the value is impossible.")
+        }
+        if let hours = outcome.forecast?.hours, !hours.isEmpty, hours.allSatisfy({ $0.gustsKMH == nil }),
+            !unreadable.contains(.gusts)
+        {
             sentences.append("This forecast has no wind gusts.")
         }
         return sentences

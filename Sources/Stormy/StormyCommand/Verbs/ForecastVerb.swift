@@ -32,6 +32,8 @@ struct ForecastVerb: AsyncParsableCommand {
         let source: String
         let fetchedAt: OrNull<Date>
         let stale: Bool
+        /// Values that the service gave in a form that cannot be read. They are `null` in ``hours``.
+        let unreadable: [StormValue]
         let hours: [Hour]
     }
 
@@ -75,6 +77,7 @@ struct ForecastVerb: AsyncParsableCommand {
     private func row(_ outcome: CheckOutcome) -> Row {
         Row(
             place: outcome.place.name, source: outcome.source, fetchedAt: OrNull(outcome.fetchedAt), stale: outcome.isStale,
+            unreadable: outcome.forecast?.unreadable ?? [],
             hours: (plotted(outcome)?.hours ?? []).map { hour in
                 Row.Hour(
                     start: hour.start, rainMM: OrNull(hour.rainMM), gustsKMH: OrNull(hour.gustsKMH),

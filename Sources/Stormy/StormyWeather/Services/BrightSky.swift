@@ -29,20 +29,21 @@ package struct BrightSky: WeatherService {
     ) throws(WeatherError) -> WeatherAnswer {
         let answer = try ServiceAnswer.jsonOfAPlace(data, status: status)
         var hours: [Date: ForecastHour] = [:]
+        var values = StormValues()
         for row in answer["weather"]?.elements ?? [] {
             guard let start = AnswerTime.date(row["timestamp"]), hours[start] == nil else { continue }
-            hours[start] = Self.hour(row, start)
+            hours[start] = Self.hour(row, start, &values)
         }
         guard !hours.isEmpty else { throw .noData }
-        return .forecast(Forecast(hours: hours.values.sorted { $0.start < $1.start }, source: source))
+        return .forecast(
+            Forecast(hours: hours.values.sorted { $0.start < $1.start }, source: source, unreadable: values.unreadable))
     }
 
-    private static func hour(_ row: JSONValue, _ start: Date) -> ForecastHour? {
+    private static func hour(_ row: JSONValue, _ start: Date, _ values: inout StormValues) -> ForecastHour? {
         let hour = ForecastHour(
-            start: start, weatherCode: code(row), precipitationMM: ServiceUnit.millimetres(row["precipitation"]),
+            start: start, weatherCode: code(row), precipitationMM: values.rain(row["precipitation"]?.finite, nil),
             precipitationProbability: ServiceUnit.percent(row["precipitation_probability"]),
-            gustsKMH: ServiceUnit.kilometresPerHour(row["wind_gust_speed"]), temperatureC: ServiceUnit.celsius(row["temperature"])
-        )
+            gustsKMH: values.gusts(row["wind_gust_speed"]?.finite, nil), temperatureC: ServiceUnit.celsius(row["temperature"]))
         let hasValue = hour.weatherCode != nil || hour.precipitationMM != nil || hour.gustsKMH != nil
         return hasValue ? hour : nil
     }

@@ -27,12 +27,13 @@ package struct MetNorway: WeatherService {
         let properties = try ServiceAnswer.json(data, status: status)["properties"]
         let units = properties?["meta"]?["units"]
         var hours: [Date: ForecastHour] = [:]
+        var values = StormValues()
         for step in properties?["timeseries"]?.elements ?? [] {
             guard let start = AnswerTime.date(step["time"]), hours[start] == nil else { continue }
             // Beyond the hourly part the six hours that follow stand for each of theirs.
             let span = step["data"]?["next_1_hours"] == nil ? 6 : 1
             for index in 0..<span {
-                let hour = Self.hour(step["data"], span, units, start: start + Double(index) * ForecastHour.seconds)
+                let hour = Self.hour(step["data"], span, units, start: start + Double(index) * ForecastHour.seconds, &values)
                 if let hour, hours[hour.start] == nil { hours[hour.start] = hour }
             }
         }
@@ -40,18 +41,20 @@ package struct MetNorway: WeatherService {
         return .forecast(
             Forecast(
                 hours: hours.values.sorted { $0.start < $1.start }, source: source,
-                issuedAt: AnswerTime.date(properties?["meta"]?["updated_at"])))
+                issuedAt: AnswerTime.date(properties?["meta"]?["updated_at"]), unreadable: values.unreadable))
     }
 
-    private static func hour(_ data: JSONValue?, _ span: Int, _ units: JSONValue?, start: Date) -> ForecastHour? {
+    private static func hour(
+        _ data: JSONValue?, _ span: Int, _ units: JSONValue?, start: Date, _ values: inout StormValues
+    ) -> ForecastHour? {
         let (instant, next) = (data?["instant"]?["details"], data?[span == 1 ? "next_1_hours" : "next_6_hours"])
         let symbol = next?["summary"]?["symbol_code"]?.text
-        let rain = ServiceUnit.millimetres(next?["details"]?["precipitation_amount"], units?["precipitation_amount"]?.text)
+        let rain = values.rain(next?["details"]?["precipitation_amount"]?.finite, units?["precipitation_amount"]?.text)
         let hour = ForecastHour(
             start: start, weatherCode: symbol.flatMap(code),
             precipitationMM: rain.map { $0 / Double(span) },
             precipitationProbability: ServiceUnit.percent(next?["details"]?["probability_of_precipitation"]),
-            gustsKMH: ServiceUnit.kilometresPerHour(instant?["wind_speed_of_gust"], units?["wind_speed_of_gust"]?.text ?? "m/s"),
+            gustsKMH: values.gusts(instant?["wind_speed_of_gust"]?.finite, units?["wind_speed_of_gust"]?.text ?? "m/s"),
             temperatureC: ServiceUnit.celsius(instant?["air_temperature"], units?["air_temperature"]?.text))
         return hour.weatherCode != nil || hour.precipitationMM != nil ? hour : nil
     }

@@ -34,14 +34,15 @@ package struct NationalWeatherService: WeatherService {
         // As linked data the members stand at the top.
         let properties = answer["properties"] ?? answer
         if let place = properties["forecastHourly"]?.text { return .more(try hourly(place)) }
-        let hours = (properties["periods"]?.elements ?? []).compactMap(Self.hour)
+        var values = StormValues()
+        let hours = (properties["periods"]?.elements ?? []).compactMap { Self.hour($0, &values) }
         guard !hours.isEmpty else { throw .noData }
         let issued = AnswerTime.date(properties["updateTime"]) ?? AnswerTime.date(properties["generatedAt"])
         let forecast = Forecast(
             utcOffsetSeconds: 0,
             hours: Dictionary(hours.map { ($0.start, $0) }) { first, _ in first }.values
                 .sorted { $0.start < $1.start },
-            source: source, issuedAt: issued)
+            source: source, issuedAt: issued, unreadable: values.unreadable)
         guard forecast.isOld(for: self, now: now) else { return .forecast(forecast) }
         guard request.headers["Accept"] == Self.accepted[1] else {
             return .more(WeatherRequest(url: request.url, headers: ["Accept": Self.accepted[1]]))
@@ -57,7 +58,7 @@ package struct NationalWeatherService: WeatherService {
         return WeatherRequest(url: url, headers: ["Accept": Self.accepted[0]])
     }
 
-    private static func hour(_ period: JSONValue) -> ForecastHour? {
+    private static func hour(_ period: JSONValue, _ values: inout StormValues) -> ForecastHour? {
         guard let start = AnswerTime.date(period["startTime"]) else { return nil }
         let words = period["shortForecast"]?.text?.lowercased()
         let unit = period["temperatureUnit"]?.text
@@ -66,18 +67,18 @@ package struct NationalWeatherService: WeatherService {
             start: Date(timeIntervalSince1970: (start.timeIntervalSince1970 / 3600).rounded(.down) * 3600),
             weatherCode: words.flatMap(code),
             precipitationProbability: ServiceUnit.percent(period["probabilityOfPrecipitation"]?["value"]),
-            gustsKMH: speed(period["windGust"]),
+            gustsKMH: speed(period["windGust"], &values),
             temperatureC: ServiceUnit.celsius(period["temperature"], unit))
     }
 
     /// "15 mph", "10 to 15 mph", or a value with its unit: the greater.
-    private static func speed(_ value: JSONValue?) -> Double? {
+    private static func speed(_ value: JSONValue?, _ values: inout StormValues) -> Double? {
         if let number = value?["value"] ?? value?["maxValue"] {
-            return ServiceUnit.kilometresPerHour(number, value?["unitCode"]?.text)
+            return values.gusts(number.finite, value?["unitCode"]?.text)
         }
         let words = (value?.text ?? "").split(separator: " ")
         guard let number = words.compactMap({ Double($0) }).max(), let unit = words.last else { return nil }
-        return ServiceUnit.kilometresPerHour(number, String(unit))
+        return values.gusts(number, String(unit))
     }
 
     /// The WMO code that is nearest to its words: "Slight Chance Showers And Thunderstorms". Without thunder the kind alone counts.

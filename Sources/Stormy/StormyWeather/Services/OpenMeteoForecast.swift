@@ -30,16 +30,17 @@ extension OpenMeteo {
         // Those of another time say what is wrong with the answer.
         let isOfThisTime = window.map { window in starts.contains { $0.map(window.contains) ?? false } } ?? false
         var hours: [Date: ForecastHour] = [:]
+        var values = StormValues()
         for index in times.indices {
             guard let start = starts[index], !isOfThisTime || window?.contains(start) != false else { continue }
-            let hour = columns.hour(at: index, start: start)
+            let hour = columns.hour(at: index, start: start, &values)
             guard hour.hasValue, hours[start] == nil else { continue }
             hours[start] = hour
         }
         guard !hours.isEmpty else { throw .noData }
         return Forecast(
             utcOffsetSeconds: offset ?? 0, timeZoneIdentifier: zone,
-            hours: hours.values.sorted { $0.start < $1.start }, source: source)
+            hours: hours.values.sorted { $0.start < $1.start }, source: source, unreadable: values.unreadable)
     }
 }
 
@@ -76,7 +77,7 @@ private struct Columns {
         }
     }
 
-    func hour(at index: Int, start: Date) -> ForecastHour {
+    func hour(at index: Int, start: Date, _ values: inout StormValues) -> ForecastHour {
         func value(_ name: String) -> JSONValue? { columns[name]?[index] }
         func unit(_ name: String) -> String? { columns[name]?.unit }
         // Some models write what holds back as a negative number.
@@ -84,10 +85,10 @@ private struct Columns {
         return ForecastHour(
             start: start,
             weatherCode: ServiceUnit.plausible(value("weather_code")?.finite, in: 0...99).flatMap { Int(exactly: $0) },
-            precipitationMM: ServiceUnit.millimetres(value("precipitation"), unit("precipitation")),
-            showersMM: ServiceUnit.millimetres(value("showers"), unit("showers")),
+            precipitationMM: values.rain(value("precipitation")?.finite, unit("precipitation")),
+            showersMM: values.rain(value("showers")?.finite, unit("showers")),
             precipitationProbability: ServiceUnit.percent(value("precipitation_probability")),
-            gustsKMH: ServiceUnit.kilometresPerHour(value("wind_gusts_10m"), unit("wind_gusts_10m")),
+            gustsKMH: values.gusts(value("wind_gusts_10m")?.finite, unit("wind_gusts_10m")),
             temperatureC: ServiceUnit.celsius(value("temperature_2m"), unit("temperature_2m")),
             cape: ServiceUnit.joulesPerKilogram(value("cape")), convectiveInhibition: inhibition,
             liftedIndex: ServiceUnit.plausible(value("lifted_index")?.finite, in: -50...100))

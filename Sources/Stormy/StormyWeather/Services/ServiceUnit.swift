@@ -4,10 +4,6 @@
 /// model or a fill value such as 9999.
 enum ServiceUnit {
     /// - Parameter unit: `nil`: that of the question.
-    static func kilometresPerHour(_ value: JSONValue?, _ unit: String? = nil) -> Double? {
-        kilometresPerHour(value?.finite, unit)
-    }
-
     static func kilometresPerHour(_ value: Double?, _ unit: String?) -> Double? {
         let factor: Double? =
             switch unit {
@@ -20,14 +16,14 @@ enum ServiceUnit {
         return plausible(value, times: factor, in: 0...500)
     }
 
-    static func millimetres(_ value: JSONValue?, _ unit: String? = nil) -> Double? {
+    static func millimetres(_ value: Double?, _ unit: String?) -> Double? {
         let factor: Double? =
             switch unit {
             case nil, "mm", "wmoUnit:mm": 1
             case "inch": 25.4
             default: nil
             }
-        return plausible(value?.finite, times: factor, in: 0...500)
+        return plausible(value, times: factor, in: 0...500)
     }
 
     static func celsius(_ value: JSONValue?, _ unit: String? = nil) -> Double? {

@@ -1,0 +1,32 @@
+/// A value on which the storm rule depends, by its name in the JSON reports.
+package enum StormValue: String, Sendable, Hashable, Codable, CaseIterable {
+    case gusts
+    case rain
+
+    /// For messages.
+    package var words: String {
+        switch self {
+        case .gusts: "wind gusts"
+        case .rain: "amounts of rain"
+        }
+    }
+}
+
+/// Reads gusts and rain of a response, and records which of them the service gave in a form that cannot be read: in an unknown unit, or
+/// larger than any weather.
+struct StormValues {
+    private(set) var unreadable: Set<StormValue> = []
+
+    mutating func gusts(_ value: Double?, _ unit: String?) -> Double? {
+        recorded(.gusts, value, ServiceUnit.kilometresPerHour(value, unit))
+    }
+
+    mutating func rain(_ value: Double?, _ unit: String?) -> Double? {
+        recorded(.rain, value, ServiceUnit.millimetres(value, unit))
+    }
+
+    private mutating func recorded(_ kind: StormValue, _ given: Double?, _ read: Double?) -> Double? {
+        if given != nil, read == nil { unreadable.insert(kind) }
+        return read
+    }
+}
