@@ -26,6 +26,17 @@ extension EndToEnd {
             #expect(seen >= 2, "\(seen)")
         }
 
+        @Test(arguments: [
+            "stormy help", "stormy --help", "stormy --version", "stormy status --help", "proving-ground background --help",
+            "proving-ground background status",
+        ])
+        func `help on a full device exits with 74`(_ command: String) throws {
+            let home = try Home()
+            let result = try Child.run(
+                "sh", ["-c", "'\(Home.products.path)'/\(command) > /dev/full"], environment: home.environment)
+            #expect(result.status == 74, "\(result)")
+        }
+
         /// A reader that has seen enough is no failure.
         @Test func listsMayBeCutShort() throws {
             let home = try Home()

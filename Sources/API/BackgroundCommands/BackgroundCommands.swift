@@ -22,11 +22,12 @@ public struct BackgroundCommands: AsyncParsableCommand {
     @MainActor
     public static func runIfAsked(_ arguments: [String] = Array(CommandLine.arguments.dropFirst())) {
         guard arguments.first == configuration.commandName, LaunchContext.current == nil else { return }
-        Task {
-            await main(Array(arguments.dropFirst()))
-            Foundation.exit(0)
-        }
+        Task { Foundation.exit(await run(Array(arguments.dropFirst()))) }
         dispatchMain()
+    }
+
+    private static func run(_ arguments: [String]) async -> Int32 {
+        await CommandRunner.run(BackgroundCommands.self, arguments, program: typed)
     }
 
     static var program: String { AppRuntime.programName }

@@ -6,15 +6,17 @@ package enum CommandRunner {
     /// Parses and runs a command.
     ///
     /// - Parameters:
+    ///   - program: What a user types before a command. The default is the root command's name.
     ///   - before: Called between parsing and running.
     ///   - after: Called when the command ended, with or without an error.
     ///   - explain: Turns an error into the message and the exit code that the user sees.
     /// - Returns: The exit code of the contract.
     package static func run(
-        _ root: any AsyncParsableCommand.Type, _ arguments: [String],
+        _ root: any AsyncParsableCommand.Type, _ arguments: [String], program: String? = nil,
         before: (any ParsableCommand) throws -> Void = { _ in }, after: (any ParsableCommand) -> Void = { _ in },
         explain: (any Error) -> CommandFailure = CommandFailure.init
     ) async -> Int32 {
+        let program = program ?? root._commandName
         do {
             var command = try root.parseAsRoot(arguments)
             do {
@@ -26,10 +28,10 @@ package enum CommandRunner {
                 }
             } catch {
                 after(command)
-                return report(root, error, explain)
+                return report(root, program, error, explain)
             }
             after(command)
-            remind(root, of: command)
+            remind(program, of: command)
             return Output.hasFailed ? ExitStatus.inputOutput.rawValue : 0
         } catch {
             return reportUsage(root, error)
@@ -37,20 +39,20 @@ package enum CommandRunner {
     }
 
     /// A user at a terminal is reminded of notifications that no desktop could show, until `status` has listed them.
-    private static func remind(_ root: any AsyncParsableCommand.Type, of command: any ParsableCommand) {
+    private static func remind(_ program: String, of command: any ParsableCommand) {
         guard Output.isTerminal(STDERR_FILENO), type(of: command)._commandName != "status" else { return }
-        guard let line = (try? UnseenNotifications.current())?.reminder(program: root._commandName) else { return }
+        guard let line = (try? UnseenNotifications.current())?.reminder(program: program) else { return }
         Output.note(line)
     }
 
     private static func report(
-        _ root: any AsyncParsableCommand.Type, _ error: any Error, _ explain: (any Error) -> CommandFailure
+        _ root: any AsyncParsableCommand.Type, _ program: String, _ error: any Error, _ explain: (any Error) -> CommandFailure
     ) -> Int32 {
         if let code = error as? ExitCode { return code.rawValue }
         // The types of help, version and usage errors are internal to the library.
         if String(reflecting: type(of: error)).hasPrefix("ArgumentParser") { return reportUsage(root, error) }
         let failure = explain(error)
-        Output.note("\(root._commandName): \(failure.message)")
+        Output.note("\(program): \(failure.message)")
         return failure.status.rawValue
     }
 
@@ -58,6 +60,6 @@ package enum CommandRunner {
     private static func reportUsage(_ root: any AsyncParsableCommand.Type, _ error: any Error) -> Int32 {
         let (text, code) = (root.fullMessage(for: error), root.exitCode(for: error))
         if !text.isEmpty { Output.write(Data((text + "\n").utf8), to: code.isSuccess ? STDOUT_FILENO : STDERR_FILENO) }
-        return code.rawValue
+        return code.isSuccess && Output.hasFailed ? ExitStatus.inputOutput.rawValue : code.rawValue
     }
 }
