@@ -43,4 +43,24 @@ import Testing
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [longest])
         }
     }
+
+    @Test func `a download replaces a link only with --force and never the file that the link leads to`() async throws {
+        try await VirtualHome.play { home in
+            home.server.route("GET", "/disk.img", .file(Self.file, etag: "\"v1\""))
+            let kept = try home.write(Data("kept".utf8), to: "kept.txt")
+            let link = home.folder.appendingPathComponent("link")
+            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: kept)
+            func download(_ options: String...) async throws -> VirtualHome.Result {
+                let result = try await home.stormy(["download", VirtualHome.origin + "/disk.img", "-o", link.path] + options)
+                try await home.driver.advance(by: .seconds(60))
+                return result
+            }
+            let refused = try await download()
+            #expect(refused.status == 73 && refused.errors.contains("--force replaces the link"), "\(refused)")
+            #expect(home.server.activity.connectionsAccepted == 0)
+            #expect(try await download("--force").status == 0)
+            #expect(try Data(contentsOf: kept) == Data("kept".utf8))
+            #expect(try Data(contentsOf: link) == Self.file.data)
+        }
+    }
 }

@@ -13,7 +13,7 @@ struct DownloadVerb: AsyncParsableCommand {
             the terminal, the network, the server and the agent; "stormy transfers" shows how it gets on.
 
             What stands there already is replaced only if -o names it, or with --force. A file that appears there meanwhile stays: the
-            download then gets a numbered name beside it.
+            download then gets a numbered name beside it. A link is replaced only with --force; the file that it leads to stays.
 
             Example:
               stormy download https://example.org/disk.img -o disk.img --wait
@@ -88,7 +88,7 @@ struct DownloadVerb: AsyncParsableCommand {
         let chosen = output ?? Self.fileName(of: address)
         // What Swift cannot read as text arrives with replacement characters, and names another file.
         if chosen.contains("\u{FFFD}") { throw CommandFailure(.badData, "\(chosen): a name that is not UTF-8") }
-        var file = URL(fileURLWithPath: chosen).standardizedFileURL
+        let file = URL(fileURLWithPath: chosen).standardizedFileURL
         guard file.path.hasPrefix("/") else { throw CommandFailure(.notFound, "the folder that this terminal is in is gone") }
         let folder = file.deletingLastPathComponent().path
         var isFolder: ObjCBool = false
@@ -98,13 +98,15 @@ struct DownloadVerb: AsyncParsableCommand {
         guard access(folder, W_OK) == 0 else { throw CommandFailure(.cannotCreate, "\(folder): not writable") }
         var (found, replaces) = (stat(), force as Bool?)
         if lstat(file.path, &found) == 0 {
-            // A link is written through, as other tools do.
-            if found.st_mode & S_IFMT == S_IFLNK {
-                file = file.resolvingSymlinksInPath()
-                guard stat(file.path, &found) == 0 else { throw CommandFailure(.cannotCreate, "\(chosen): leads nowhere") }
+            switch found.st_mode & S_IFMT {
+            case S_IFREG: break
+            case S_IFLNK:
+                guard force else {
+                    throw CommandFailure(.cannotCreate, "\(file.path): is a link; --force replaces the link, -o names another")
+                }
+            case S_IFDIR: throw CommandFailure(.cannotCreate, "\(file.path): is a folder")
+            default: throw CommandFailure(.cannotCreate, "\(file.path): is not a file")
             }
-            if found.st_mode & S_IFMT == S_IFDIR { throw CommandFailure(.cannotCreate, "\(file.path): is a folder") }
-            guard found.st_mode & S_IFMT == S_IFREG else { throw CommandFailure(.cannotCreate, "\(file.path): is not a file") }
             if output == nil, !force {
                 throw CommandFailure(.cannotCreate, "\(file.path): exists; --force replaces it, -o names another")
             }
