@@ -120,6 +120,17 @@ import Testing
         }
     }
 
+    @Test func `cancelling a photo without a transfer counts the photo`() async throws {
+        try await PhotoHome.play { home, _ in
+            let photo = try home.write(OtherPicture.heic, to: "camera/new.heic")
+            #expect(try await home.stormy("upload", photo.path).status == 77)
+            let id = try #require(try await home.rows("transfers").first?["id"] as? String)
+            let cancelled = try await home.stormy("transfers", "cancel", id)
+            #expect(cancelled.status == 0 && cancelled.errors == "cancel: 1 photo\n", "\(cancelled)")
+            #expect(try await home.rows("transfers").map { $0["state"] as? String } == ["cancelled"])
+        }
+    }
+
     /// The file with the password is not in one of Stormy's own folders.
     @Test func `the password file of a destination is never sent`() async throws {
         try await PhotoHome.play { home, store in

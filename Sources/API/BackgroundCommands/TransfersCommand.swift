@@ -58,13 +58,20 @@ extension BackgroundTransfers.Changes {
     ///
     /// - Parameters:
     ///   - ids: The arguments of the command.
+    ///   - photos: The number of photos without a transfer that the action changed.
     ///   - problem: Notes the transfers that were named and could not be paused.
-    package func say(after action: BackgroundTransfers.Action, counts: Bool, _ ids: [String], _ problem: inout FirstProblem) {
+    package func say(
+        after action: BackgroundTransfers.Action, counts: Bool, photos: Int = 0, _ ids: [String], _ problem: inout FirstProblem
+    ) {
         for id in letFinish {
             Output.note("\(id): not paused, because the server may have carried it out already; it is let finish")
             problem.note(.tryAgain, at: ids.firstIndex(of: String(id)) ?? ids.firstIndex(of: "all") ?? 0)
         }
-        if counts { Output.note("\(action.rawValue): \(changed.count) transfer\(changed.count == 1 ? "" : "s")") }
+        guard counts else { return }
+        var parts = ["\(changed.count) transfer\(changed.count == 1 ? "" : "s")"]
+        if photos > 0 { parts.append("\(photos) photo\(photos == 1 ? "" : "s")") }
+        if changed.isEmpty, photos > 0 { parts.removeFirst() }
+        Output.note("\(action.rawValue): \(parts.joined(separator: ", "))")
     }
 }
 

@@ -50,7 +50,7 @@ struct TransfersVerb: AsyncParsableCommand {
         var problem = FirstProblem()
         var unknown = Set(ids.filter { $0 != "all" })
         // What the ledger can end it ends, also where this store cannot be written.
-        let photosEnded = Result { if action == .cancel { try cancelPhotos(store, &unknown) } }
+        let photosEnded = Result { try action == .cancel ? cancelPhotos(store, &unknown) : 0 }
         // What goes on goes to its destination as it is configured now.
         let destinations = action == .resume || action == .retry ? try Destinations() : nil
         let photos = try store.photos()
@@ -63,7 +63,7 @@ struct TransfersVerb: AsyncParsableCommand {
         let changes = try BackgroundTransfers.perform(action, on: selection) {
             try destinations?.of($0, photos)?.asCredential
         }
-        try photosEnded.get()
+        let cancelledPhotos = try photosEnded.get()
         unknown.subtract(numbers.filter { !changes.unknown.contains($0) }.map(String.init))
         let waiting = Set(photos.map { TransferReport.identifier(of: $0) })
         for (position, id) in ids.enumerated() where unknown.remove(id) != nil {
@@ -76,17 +76,23 @@ struct TransfersVerb: AsyncParsableCommand {
         for id in changes.unrenewed {
             Output.note("\(id): its destination is not in the configuration any more; it goes there as it was queued")
         }
-        changes.say(after: action, counts: !json, ids, &problem)
+        changes.say(after: action, counts: !json, photos: cancelledPhotos, ids, &problem)
         return problem
     }
 
     /// Photos that are with no agent: jobs that wait, and those that are held back.
-    private func cancelPhotos(_ store: StormyStore, _ unknown: inout Set<String>) throws {
+    ///
+    /// - Returns: How many were cancelled.
+    private func cancelPhotos(_ store: StormyStore, _ unknown: inout Set<String>) throws -> Int {
+        var count = 0
         for photo in try store.photos() {
             let id = TransferReport.identifier(of: photo)
             guard ids.contains("all") || ids.contains(id), let number = photo.id else { continue }
-            if try store.cancelPhoto(number) { unknown.remove(id) }
+            guard try store.cancelPhoto(number) else { continue }
+            unknown.remove(id)
+            count += 1
         }
+        return count
     }
 
     private static func asked(_ selection: BackgroundTransfers.Selection) throws -> [BackgroundTransferStatus] {
