@@ -88,6 +88,32 @@ extension EndToEnd {
             #expect(try String(contentsOfFile: patient.path("config/stormy/config.toml"), encoding: .utf8) == "[weather\n")
         }
 
+        @Test func `--fix mends a mode that is found only after another mode was mended`() async throws {
+            let patient = try Patient(try Desktop(), try await server())
+            let token = try patient.write("t0k3n\n", to: "token", mode: 0o644)
+            let configuration = try patient.write(
+                """
+                [weather]
+                base_url = "\(patient.server.url)"
+                [upload.destinations.first]
+                kind = "webdav"
+                url = "\(patient.server.url)/first/"
+                user = "me"
+                password = "hunter2"
+                [upload.destinations.second]
+                kind = "webdav"
+                url = "\(patient.server.url)/second/"
+                token_file = "\(token)"
+                """, to: "config/stormy/config.toml", mode: 0o644)
+            let fixed = try patient.home.stormy("doctor", "--fix", "--json")
+            let rows = try JSONDecoder().decode([Patient.Row].self, from: Data(fixed.output.utf8))
+            #expect(rows.filter { ["configuration", "destination"].contains($0.check) && $0.status != "ok" }.isEmpty, "\(rows)")
+            for file in [configuration, token] {
+                var information = stat()
+                #expect(stat(file, &information) == 0 && information.st_mode & 0o777 == 0o600, "\(file): \(fixed.errors)")
+            }
+        }
+
         /// Both in a namespace of their own, as nobody else may see such a disk.
         @Test(.enabled(if: Namespaces.areAllowed), arguments: [("size=3m", "is full"), ("nr_inodes=12", "too many")])
         func aDiskWithoutRoomIsFound(_ limit: String, _ says: String) throws {

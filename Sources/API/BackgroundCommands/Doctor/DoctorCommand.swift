@@ -46,7 +46,12 @@ public struct DoctorCommand: BackgroundCommand {
 
     public func perform() async throws {
         var (findings, guarantees) = Self.examine()
-        if fix, Self.help(findings) { (findings, guarantees) = Self.examine() }
+        var (done, looks): (Set<String>, Int) = ([], 0)
+        // A fault may be found only after another one was mended, as in a file that could not be read.
+        while fix, looks < Self.mostLooks, Self.help(findings, &done) {
+            (findings, guarantees) = Self.examine()
+            looks += 1
+        }
         if json {
             try Output.json(findings.map(DoctorRow.finding) + [.guarantees(guarantees)])
         } else {
@@ -85,11 +90,15 @@ public struct DoctorCommand: BackgroundCommand {
         }
     }
 
+    /// The most often that `--fix` looks again.
+    private static let mostLooks = 10
+
     /// Runs what is safe, each line once. What it does goes to standard error: standard output has the rows.
     ///
-    /// - Returns: whether something was done.
-    private static func help(_ findings: [DoctorFinding]) -> Bool {
-        var done: Set<String> = []
+    /// - Parameter done: The lines that were run.
+    /// - Returns: Whether a line was run now.
+    private static func help(_ findings: [DoctorFinding], _ done: inout Set<String>) -> Bool {
+        let before = done.count
         for case let fix? in findings.map(\.fix) where fix.isSafe && done.insert(fix.command).inserted {
             Output.note("doctor: \(fix.command)")
             var shell = ChildProcess(
@@ -102,6 +111,6 @@ public struct DoctorCommand: BackgroundCommand {
                 Output.note("doctor: \(error)")
             }
         }
-        return !done.isEmpty
+        return done.count > before
     }
 }
