@@ -117,6 +117,27 @@ extension EndToEnd {
             #expect(taken.status == 0 && taken.output.contains("What is in \(prefix)/share came with the program"), "\(taken)")
         }
 
+        /// Purge and uninstall know Stormy's own folders.
+        @Test func `requests to servers leave no folders beside Stormy's own`() async throws {
+            let server = try await FaultyServer.start()
+            Weather.serve(.json(Weather.calm), on: server)
+            server.route("POST", "/open", .status(200))
+            server.route("GET", "/open", .status(200))
+            let home = try Home(
+                server: server,
+                extra: "[upload.destinations.open]\nkind = \"multipart\"\nurl = \"\(server.url)/open\"\nfield = \"photo\"\n")
+            home.environment["XDG_CACHE_HOME"] = nil
+            #expect(try home.stormy("place", "add", "Here", "1,1").status == 0)
+            let photo = home.folder.appendingPathComponent("a.jpg")
+            try JPEG.withoutPosition.write(to: photo)
+            #expect(try home.stormy("upload", "--wait", photo.path).status == 0)
+            try home.stormy("upload", "--verify")
+            #expect(server.requests(matching: "/open").contains { $0.method == "GET" })
+            #expect(try FileManager.default.contentsOfDirectory(atPath: home.folder.path + "/data") == ["stormy"])
+            let caches = (try? FileManager.default.contentsOfDirectory(atPath: home.folder.path + "/.cache")) ?? []
+            #expect(!caches.contains("org.swift.foundation.URLCache") && !caches.contains("stormy"), "\(caches)")
+        }
+
         @Test func anotherOfThatNameIsNamed() throws {
             try home.installChooser("true")
             let other = home.folder.path + "/bin/stormy"

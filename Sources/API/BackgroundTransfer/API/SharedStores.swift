@@ -1,30 +1,60 @@
 import BackgroundRuntime
 import Foundation
 import FoundationNetworking
+import Synchronization
 
 /// Cookies, cached answers and credentials of the default configurations: those of the process; on a test host the test's own.
 ///
 /// Differs from Apple: Foundation keeps cookies below `$XDG_DATA_HOME` in a folder named for the program's own folder (`bin`): programs that lie in one
 /// folder share them. Whoever wants none of that gives a configuration a storage of its own. Answers are below `$XDG_CACHE_HOME`, by the program's name.
 /// After each answer that sets cookies nobody else may read their file.
+///
+/// Cookies and cache are made at their first use, because Foundation makes their folders with them.
 final class SharedStores: Sendable {
-    let cookies: HTTPCookieStorage
-    let cache: URLCache
+    private struct Made {
+        var cookies: HTTPCookieStorage?
+        var cache: URLCache?
+    }
+
+    private let isPrivate: Bool
+    private let made = Mutex(Made())
     let credentials: URLCredentialStorage
 
     static var current: SharedStores { AppRuntime.ofWork.part { SharedStores(isPrivate: AppRuntime.isOnTestHost) } }
 
     /// - Parameter isPrivate: nothing of it is kept on the disk, or shared with other sessions.
     init(isPrivate: Bool) {
-        if isPrivate {
-            let ephemeral = FoundationNetworking.URLSessionConfiguration.ephemeral
-            cookies = ephemeral.httpCookieStorage ?? .shared
-            cache = ephemeral.urlCache ?? .shared
-            credentials = ephemeral.urlCredentialStorage ?? .shared
-        } else {
-            Self.makePrivateCache()
-            (cookies, cache, credentials) = (.shared, .shared, .shared)
+        self.isPrivate = isPrivate
+        credentials = isPrivate ? URLCredentialStorage() : .shared
+    }
+
+    var cookies: HTTPCookieStorage {
+        made.withLock { made in
+            if let cookies = made.cookies { return cookies }
+            let cookies = isPrivate ? Self.makeCookiesInMemory() : HTTPCookieStorage.shared
+            made.cookies = cookies
+            return cookies
         }
+    }
+
+    var cache: URLCache {
+        made.withLock { made in
+            if let cache = made.cache { return cache }
+            if !isPrivate { Self.makePrivateCache() }
+            let cache = isPrivate ? Self.makeCacheInMemory() : URLCache.shared
+            made.cache = cache
+            return cache
+        }
+    }
+
+    /// Only a configuration of Foundation's has such a store. It makes the folders of the shared stores, too.
+    private static func makeCookiesInMemory() -> HTTPCookieStorage {
+        FoundationNetworking.URLSessionConfiguration.ephemeral.httpCookieStorage ?? .shared
+    }
+
+    private static func makeCacheInMemory() -> URLCache {
+        // Foundation makes the folder of every cache. Below a file it cannot, and keeps answers in memory alone.
+        URLCache(memoryCapacity: 4 << 20, diskCapacity: 0, diskPath: "/dev/null/answers")
     }
 
     private static let program = ((Bundle.main.bundlePath as NSString).lastPathComponent as NSString).deletingPathExtension

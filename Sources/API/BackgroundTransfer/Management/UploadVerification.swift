@@ -134,6 +134,8 @@ private struct UploadQuestion {
         let configuration = URLSessionConfiguration.ephemeral
         // What the server has now, and nobody's memory of it.
         (configuration.urlCache, configuration.requestCachePolicy) = (nil, .reloadIgnoringLocalAndRemoteCacheData)
+        // Foundation makes a folder for cookies.
+        configuration.httpCookieStorage = nil
         configuration.timeoutIntervalForResource = 60 + Double(receipt.byteCount) / Self.leastRate
         // A log-in page in the place of a small photo is still looked at.
         configuration.maximumBodyBytes = max(receipt.byteCount, 1 << 20)
