@@ -28,6 +28,19 @@ import Testing
         }
     }
 
+    @Test(arguments: [("user = \"me\"", "needs password_file"), ("password = \"secret\"", "needs user")])
+    func `a user without a password and a password without a user are refused`(_ line: String, _ words: String) async throws {
+        try await VirtualHome.play(PhotoHome.destination() + line + "\n") { home in
+            await home.setStartsAgents(false)
+            let photo = try home.picture("a.jpg")
+            for command in [["config", "--check"], ["upload", photo.path]] {
+                let result = try await home.stormy(command)
+                #expect(result.status == 78 && result.errors.contains("upload.destinations.home \(words)"), "\(result)")
+                #expect(!result.errors.contains("secret"), "\(result)")
+            }
+        }
+    }
+
     @Test func `a password that other users can read is refused`() async throws {
         try await VirtualHome.play { home in
             await home.setStartsAgents(false)

@@ -85,7 +85,6 @@ struct Destinations {
             way.s3 = S3Access(
                 bucket: destination.bucket, region: destination.region ?? "us-east-1", accessKey: accessKey, secretKey: secretKey,
                 sessionToken: try secret(destination.token, destination.tokenFile, name))
-            credential = nil
         }
         return PhotoDestination(
             name: name, way: way, url: url, credential: credential,
@@ -97,11 +96,17 @@ struct Destinations {
     }
 
     private func authorization(_ destination: Configuration.Destination, _ name: String) throws -> PhotoDestination.Credential? {
-        if destination.kind != .s3, let token = try secret(destination.token, destination.tokenFile, name) {
+        // Requests to S3 are signed.
+        if destination.kind == .s3 { return nil }
+        if let token = try secret(destination.token, destination.tokenFile, name) {
             return PhotoDestination.Credential(header: "Authorization", value: "Bearer \(token)")
         }
-        guard let user = destination.user else { return nil }
-        let password = try secret(destination.password, destination.passwordFile, name) ?? ""
+        let known = try secret(destination.password, destination.passwordFile, name)
+        guard let user = destination.user else {
+            if known != nil { throw missing(name, "user = \"…\", the user of the password") }
+            return nil
+        }
+        guard let password = known else { throw missing(name, "password_file = \"…\", a file with the password of the user") }
         let value = "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
         return PhotoDestination.Credential(header: "Authorization", value: value)
     }
