@@ -121,8 +121,8 @@ extension EndToEnd {
         @Test func `requests to servers leave no folders beside Stormy's own`() async throws {
             let server = try await FaultyServer.start()
             Weather.serve(.json(Weather.calm), on: server)
-            server.route("POST", "/open", .status(200))
-            server.route("GET", "/open", .status(200))
+            server.route("POST", "/open", .status(201, headers: ["Location": "/open/a.jpg"]))
+            server.route("GET", "/open/a.jpg", .status(200))
             let home = try Home(
                 server: server,
                 extra: "[upload.destinations.open]\nkind = \"multipart\"\nurl = \"\(server.url)/open\"\nfield = \"photo\"\n")
@@ -131,8 +131,8 @@ extension EndToEnd {
             let photo = home.folder.appendingPathComponent("a.jpg")
             try JPEG.withoutPosition.write(to: photo)
             #expect(try home.stormy("upload", "--wait", photo.path).status == 0)
-            try home.stormy("upload", "--verify")
-            #expect(server.requests(matching: "/open").contains { $0.method == "GET" })
+            let verified = try home.stormy("upload", "--verify")
+            #expect(server.requests(matching: "/open/a.jpg").contains { $0.method == "GET" }, "\(verified)")
             #expect(try FileManager.default.contentsOfDirectory(atPath: home.folder.path + "/data") == ["stormy"])
             let caches = (try? FileManager.default.contentsOfDirectory(atPath: home.folder.path + "/.cache")) ?? []
             #expect(!caches.contains("org.swift.foundation.URLCache") && !caches.contains("stormy"), "\(caches)")
