@@ -90,7 +90,8 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
 
     @Test(
         arguments: [
-            (#"{"wind_gusts_10m":"furlong"}"#, "[9]", [.gusts]), ("{}", "[1e9]", [.gusts]), ("{}", "[null]", nil), ("{}", "[9]", nil),
+            (#"{"wind_gusts_10m":"furlong"}"#, "[9]", [.gusts]), ("{}", "[1e9]", [.gusts]), ("{}", "[null]", nil),
+            ("{}", "[9]", nil),
         ] as [(String, String, [StormValue]?)])
     func `gusts that cannot be read are not missing gusts`(_ units: String, _ gusts: String, _ unreadable: [StormValue]?) throws {
         let text = #"{"hourly_units":\#(units),"hourly":{"time":[0],"wind_gusts_10m":\#(gusts),"weather_code":[1]}}"#
