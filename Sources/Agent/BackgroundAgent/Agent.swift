@@ -106,22 +106,28 @@ package final class Agent {
     ///
     /// - Throws: ``StoreError`` when it could not be committed. What was heard is heard again by the next turn.
     package func turn() throws(StoreError) -> Date? {
-        // Performing may make something else due (a launch that cannot start).
+        var wake: Date?
+        var hasLookedAgain = false
+        // Performing may make something else due (a launch that cannot start): look again until nothing is.
         for _ in 0..<100 {
             let look = try look()
+            wake = look.wake
             let isDueAgain = parts.glance.note(look.effects)
             for effect in look.effects { perform(effect) }
-            // A change may make something due that an earlier part of the same look decides, and the agent's own commits do not wake it.
-            guard heard.isEmpty, !isDueAgain, !look.hasChanged else { continue }
-            return parts.glance.settle(look.wake, now: host.now())
+            guard heard.isEmpty, !isDueAgain else { continue }
+            // What was decided last may matter to what was decided first: one more look, as our own commits ring no more.
+            if !look.hasChanged || hasLookedAgain { break }
+            hasLookedAgain = true
         }
-        return host.now().addingTimeInterval(heard.isEmpty ? 1 : 0)
+        // Still something heard: come back at once rather than never.
+        guard heard.isEmpty else { return host.now() }
+        return parts.glance.settle(wake, now: host.now())
     }
 
     private struct Look {
         var effects: [AgentEffect]
         var wake: Date?
-        /// Another look may find more to do.
+        /// So that another look at everything may find more.
         var hasChanged: Bool
     }
 
