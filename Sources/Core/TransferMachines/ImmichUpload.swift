@@ -19,12 +19,8 @@ struct ImmichUpload: UploadProtocol {
 
     /// Immich before version 3 requires the names of the device, and version 3 refuses them.
     private var namesDevice = true
-    private var form: FormBody
 
-    init(plan: UploadPlan) {
-        self.plan = plan
-        form = Self.form(of: plan, namesDevice: true)
-    }
+    init(plan: UploadPlan) { self.plan = plan }
 
     /// The address is the site's, or its `/api`.
     private var site: String {
@@ -33,7 +29,7 @@ struct ImmichUpload: UploadProtocol {
         return text.hasSuffix("/api") ? String(text.dropLast(4)) : text
     }
 
-    private static func form(of plan: UploadPlan, namesDevice: Bool) -> FormBody {
+    private var form: FormBody {
         let time = (plan.modificationTime ?? Date(timeIntervalSince1970: 0)).formatted(.iso8601)
         let name = RemoteName.safe(plan.fileName)
         let device: [FormBody.Field] = [
@@ -56,6 +52,7 @@ struct ImmichUpload: UploadProtocol {
                 plan.request("POST", site + "/api/assets/bulk-upload-check", [HeaderField("Content-Type", "application/json")]),
                 .data(words), persistFirst: UploadMemory(step: isSent ? .check : .chooseName))
         case .sending:
+            let form = form
             let digest = plan.sha1.map { [HeaderField("x-immich-checksum", $0)] } ?? []
             return .send(
                 plan.request("POST", site + "/api/assets", [form.contentType] + digest), form.content,
@@ -101,7 +98,6 @@ struct ImmichUpload: UploadProtocol {
             return .continue
         case (.sending, 400) where namesDevice:
             namesDevice = false
-            form = Self.form(of: plan, namesDevice: false)
             return .continue
         case (.sending, 400):
             let words =
