@@ -30,7 +30,7 @@ package enum AgentEvent: Sendable {
     case attemptMoved(AttemptID)
     /// A download's attempt ended, and what arrived is durable and, of a whole file, hashed.
     case attemptSettled(AttemptID, WireEnd)
-    /// What was to be sent is not in the spool any more.
+    /// The file that was to be sent cannot be opened.
     case attemptWithoutSource(AttemptID, FileTrouble)
     /// An attempt was stopped on our side, and its part is durable.
     case attemptStopped(AttemptID)

@@ -29,6 +29,9 @@ package enum FileFault: Equatable, Sendable {
         }
     }
 
+    /// The system's words for ``noRoom``.
+    package static let noRoomReason = String(cString: strerror(ENOSPC))
+
     /// The same operation may succeed later.
     package var isPassing: Bool {
         switch self {

@@ -40,7 +40,7 @@ struct DiskRoom {
             return nil
         }
         guard left >= count else {
-            return FileTrouble(why: "No space left on device, except what is left to other programs", isPassing: true)
+            return FileTrouble(why: "\(FileFault.noRoomReason), except what is left to other programs", isPassing: true)
         }
         fits = end + min(Self.step, (left - count) / Self.sharers)
         return nil

@@ -114,7 +114,7 @@ final class DownloadFile: BodySink, DiskWork {
         guard let (intake, descriptor, from) = start else { return (false, .nothing) }
         guard case .writing = intake else { return (true, .nothing) }
         if disk.isFull {
-            state.withLock { $0.note(FileTrouble(why: "\($0.place.url.path): No space left on device", isPassing: true)) }
+            state.withLock { $0.note(FileTrouble(why: "\($0.place.url.path): \(FileFault.noRoomReason)", isPassing: true)) }
             return (false, .nothing)
         }
         if let trouble = room.trouble(writing: Int64(bytes.count), at: from, descriptor) {
