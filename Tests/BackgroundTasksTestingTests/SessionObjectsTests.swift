@@ -60,6 +60,23 @@ import Testing
         }
     }
 
+    /// The agent decodes nothing, so the app would get bytes that it cannot read.
+    @Test func `a background session asks for no coding`() async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            let server = driver.network.server("https://api.test")
+            server.route(nil, "/file", .status(200, body: "all of it"))
+            let configuration = URLSessionConfiguration.background(withIdentifier: "files")
+            configuration.httpAdditionalHeaders = ["Accept-Encoding": "br;q=1.0, gzip;q=0.9, deflate;q=0.8"]
+            let session = URLSession(configuration: configuration, delegate: Heard(), delegateQueue: nil)
+            try begin("file", of: session)
+            let request = URLRequest(url: try #require(URL(string: "https://api.test/file")))
+            session.uploadTask(with: request, from: Data([1])).resume()
+            try await driver.advance(by: .seconds(60))
+            let sent = server.requests().map { $0.headers["Accept-Encoding"] }
+            #expect(sent == ["identity", "identity"])
+        }
+    }
+
     private static func spool() -> [String] {
         (try? FileManager.default.contentsOfDirectory(atPath: AppRuntime.shared.directories.spool.path)) ?? []
     }

@@ -529,6 +529,31 @@ import Testing
         #expect(server.requests(matching: "/gz").first?.headers["Accept-Encoding"]?.contains("gzip") == true)
     }
 
+    /// The headers of Alamofire 5 and 4, of other libraries, and of an app that asks for no coding.
+    @Test(arguments: ["br;q=1.0, gzip;q=0.9, deflate;q=0.8", "gzip;q=1.0, compress;q=0.5", "gzip, deflate", "identity"])
+    func `an app that names codings itself gets decoded bytes`(_ codings: String) async throws {
+        let coded = try Self.gzip("printf 'hello hello hello' | gzip -9n")
+        server.route("GET", "/gz", .status(200, headers: ["Content-Encoding": "gzip", "ETag": "\"1\""], body: coded))
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpAdditionalHeaders = ["Accept-Encoding": codings]
+        let session = URLSession(configuration: configuration)
+        let (data, _) = try await session.data(from: url("/gz"))
+        #expect(data == Data("hello hello hello".utf8))
+        let (file, _) = try await session.download(from: url("/gz"))
+        #expect(try String(contentsOf: file, encoding: .utf8) == "hello hello hello")
+        try FileManager.default.removeItem(at: file)
+        let sent = server.requests(matching: "/gz").map { $0.headers["Accept-Encoding"] }
+        #expect(sent == [codings, codings])
+    }
+
+    @Test func `an app that names an unknown coding alone gets the bytes as they are sent`() async throws {
+        server.route("GET", "/own", .status(200, headers: ["Content-Encoding": "x-own"], body: "coded"))
+        var request = try URLRequest(url: url("/own"))
+        request.setValue("x-own", forHTTPHeaderField: "Accept-Encoding")
+        let (data, _) = try await URLSession(configuration: .ephemeral).data(for: request)
+        #expect(data == Data("coded".utf8))
+    }
+
     @Test func aBombDoesNotGoOff() async throws {
         let bomb = try Self.gzip("head -c 67108864 /dev/zero | gzip -9n")
         server.route("GET", "/bomb", .status(200, headers: ["Content-Encoding": "gzip"], body: bomb))

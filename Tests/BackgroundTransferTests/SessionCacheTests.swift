@@ -67,6 +67,16 @@ import Testing
         #expect(error?.code == .resourceUnavailable)
     }
 
+    /// Every app that uses Alamofire names codings in each request.
+    @Test(arguments: [("br;q=1.0, gzip;q=0.9, deflate;q=0.8", 1), ("x-own", 2)])
+    func `a decoded response is kept, and one that only its app can decode is not`(_ codings: String, _ count: Int) async throws {
+        serve("/f", ["Date": Self.date(Date()), "Cache-Control": "max-age=600", "Vary": "Accept-Encoding"])
+        configuration.httpAdditionalHeaders = ["Accept-Encoding": codings]
+        #expect(try await get("/f") == "answer 1")
+        #expect(try await get("/f") == "answer \(count)")
+        #expect(server.requests(matching: "/f").count == count)
+    }
+
     @Test func aDelegateHasASayInIt() async throws {
         final class Choosing: NSObject, URLSessionDataDelegate, Sendable {
             let keeps: Bool

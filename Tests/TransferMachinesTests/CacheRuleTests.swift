@@ -188,11 +188,29 @@ import Testing
         #expect(!machine.begin().headers.contains { $0.name == "Range" })
     }
 
-    /// Who asks for a coding gets it as it is.
-    @Test func whoAsksForACodingGetsIt() {
+    @Test func `a request that names a coding itself keeps its header and is decoded`() {
         var machine = DownloadMachine(request: request([HeaderField("Accept-Encoding", "gzip")]), partial: nil)
+        let wire = machine.begin()
+        #expect(wire.decodesContent && wire.headers == [HeaderField("Accept-Encoding", "gzip")])
+        _ = machine.received(head)
+        #expect(machine.partial?.totalBytes == nil && machine.partial?.validator == nil)
+    }
+
+    @Test func `a download that is not decoded has the length that was sent`() {
+        var machine = DownloadMachine(request: TransferRequest(method: "GET", url: "https://example.org/f"), partial: nil)
         #expect(!machine.begin().decodesContent)
         _ = machine.received(head)
         #expect(machine.partial?.totalBytes == 25)
+    }
+
+    @Test(
+        arguments: [
+            ([], true), (["br;q=1.0, gzip;q=0.9, deflate;q=0.8"], true), (["gzip;q=1.0, compress;q=0.5"], true), (["GZIP"], true),
+            (["x-own", "deflate"], true), (["identity"], true), (["*"], true), ([""], true), (["x-own"], false),
+            (["x-own;q=1, compress"], false),
+        ] as [([String], Bool)])
+    func `unknown codings alone are left to the app`(_ values: [String], _ isDecoded: Bool) {
+        let headers = values.map { HeaderField("accept-encoding", $0) } + [HeaderField("Accept", "text/plain")]
+        #expect(ContentCoding.isDecoded(inResponseTo: headers) == isDecoded)
     }
 }

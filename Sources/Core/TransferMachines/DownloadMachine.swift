@@ -56,8 +56,8 @@ package struct DownloadMachine: Equatable, Sendable {
         if !request.names(anyOf: ["accept-encoding"]) {
             // A coded body has another length and another validator than the file: it could not be gone on with.
             wire.headers.append(HeaderField("Accept-Encoding", "identity"))
-            wire.decodesContent = request.decodesContent
         }
+        wire.decodesContent = request.decodesContent
         if request.isResumable, let partial, let validator = partial.validator, let offset = partial.resumeOffset {
             wire.headers.append(HeaderField("Range", "bytes=\(offset)-"))
             wire.headers.append(HeaderField("If-Range", validator.ifRange))
@@ -151,7 +151,7 @@ extension DownloadMachine {
 
     /// The bytes that arrive are not those that are sent: nobody knows their number, and no validator is theirs.
     private func isDecoded(_ head: ResponseHead) -> Bool {
-        request.decodesContent && head.contentCoding != nil && !request.names(anyOf: ["accept-encoding"])
+        request.decodesContent && head.contentCoding != nil
     }
 
     /// A required digest did not hold. Bytes of two connections start over: the fault may lie in either. Bytes of one will

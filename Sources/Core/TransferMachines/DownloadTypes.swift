@@ -17,8 +17,7 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     var wantsOnlyFile: Bool { fileName != nil }
     /// Bytes per second without which an attempt counts as stalled.
     package var leastRate: Int64 = 0
-    /// What comes coded though identity was asked for is decoded (RFC 9110, 8.4). Not for what is fetched while nobody looks: a small answer may
-    /// decode to any size.
+    /// A coded response is decoded (RFC 9110, 8.4), whatever was asked for. `false` for the agent: a small response may decode to any size.
     package var decodesContent = false
 
     package init(

@@ -68,7 +68,7 @@ package struct WireRequest: Sendable, Equatable {
     package var maximumBodyBytes: Int64?
     /// Bytes per second, both directions; `nil`: no limit.
     package var rateLimit: Int64?
-    /// Asks for compressed bytes and hands them on decoded; `maximumBodyBytes` counts the decoded ones.
+    /// Hands compressed bytes on decoded, and asks for them if no header does; `maximumBodyBytes` counts the decoded ones.
     package var decodesContent = false
     /// Older TLS is refused; `nil`: what the system's library allows.
     package var leastTLS: LeastTLS?
@@ -119,6 +119,24 @@ extension ResponseHead {
     package var contentCoding: String? {
         guard let coding = self["Content-Encoding"]?.lowercased(), !coding.isEmpty, coding != "identity" else { return nil }
         return coding
+    }
+}
+
+/// The codings of a body (RFC 9110, 8.4.1).
+package enum ContentCoding {
+    /// The codings that a transport decodes.
+    package static let known: Set<String> = ["gzip", "x-gzip", "deflate", "br", "zstd"]
+
+    /// Returns whether the body of the response to a request with these headers is decoded.
+    ///
+    /// As on Apple's platforms, also if the request names the codings itself. A request that names unknown codings alone gets the bytes as
+    /// they are sent, because its app decodes them.
+    package static func isDecoded(inResponseTo headers: [HeaderField]) -> Bool {
+        let fields = headers.filter { $0.name.lowercased() == "accept-encoding" }
+        let named = fields.flatMap { $0.value.split(separator: ",") }.map { coding in
+            coding.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
+        }
+        return named.isEmpty || named.contains { $0 == "identity" || $0 == "*" || known.contains($0) }
     }
 }
 

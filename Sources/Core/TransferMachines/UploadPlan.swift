@@ -84,7 +84,7 @@ package struct UploadPlan: Codable, Equatable, Sendable {
 
     /// A caller's cannot take the place of what HTTP, or a protocol, says itself.
     private static let reserved = Set(UploadKind.allCases.flatMap(\.ownHeaders))
-        .union(["content-length", "transfer-encoding", "expect", "range", "content-range"])
+        .union(["content-length", "transfer-encoding", "expect", "range", "content-range", "accept-encoding"])
 
     /// - Parameter extra: the protocol's own headers, which a caller's cannot replace.
     func request(_ method: String, _ url: String, _ extra: [HeaderField] = []) -> WireRequest {

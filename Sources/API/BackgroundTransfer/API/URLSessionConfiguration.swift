@@ -113,6 +113,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var maximumBodyBytes: Int64?
     /// Bytes per second of each transfer, at most. Beyond Apple.
     open var maximumBytesPerSecond: Int64?
+    /// A coded response is taken as it is sent.
+    var keepsCoding = false
 
     private var cache: ChosenStore<URLCache>
     private var credentials: ChosenStore<URLCredentialStorage>
@@ -189,6 +191,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.connectionProxyDictionary = connectionProxyDictionary
         copy.maximumBodyBytes = maximumBodyBytes
         copy.maximumBytesPerSecond = maximumBytesPerSecond
+        copy.keepsCoding = keepsCoding
         return copy
     }
 }

@@ -94,9 +94,6 @@ private struct UploadQuestion {
 
     private func readBack(_ request: URLRequest) async throws -> UploadFinding {
         do {
-            // The bytes that were sent, whatever the server calls them.
-            var request = request
-            request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
             let session = URLSession(configuration: configuration)
             let (file, response) = try await session.download(for: request)
             defer { try? FileManager.default.removeItem(at: file) }
@@ -137,6 +134,8 @@ private struct UploadQuestion {
         // Foundation makes a folder for cookies.
         configuration.httpCookieStorage = nil
         configuration.timeoutIntervalForResource = 60 + Double(receipt.byteCount) / Self.leastRate
+        // The digest is of the bytes that were sent, whatever the server calls them.
+        configuration.keepsCoding = true
         // A log-in page in the place of a small photo is still looked at.
         configuration.maximumBodyBytes = max(receipt.byteCount, 1 << 20)
         return configuration

@@ -252,9 +252,7 @@ extension OrdinaryRun: BodySink {
 
     /// A download whose coding nobody here knows is asked for again, and taken as it is sent. Once.
     private func takesRaw(_ head: ResponseHead?) -> Bool {
-        guard let coding = head?.contentCoding, !["gzip", "x-gzip", "deflate", "br", "zstd"].contains(coding) else {
-            return false
-        }
+        guard let coding = head?.contentCoding, !ContentCoding.known.contains(coding) else { return false }
         return state.withLock { state in
             defer { state.isTakenRaw = true }
             return state.file != nil && !state.isTakenRaw

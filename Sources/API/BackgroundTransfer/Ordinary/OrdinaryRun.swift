@@ -99,8 +99,12 @@ final class OrdinaryRun: TaskRun {
         var request = TransferRequest(
             method: order.method, url: order.url, headers: order.headers, idleTimeout: order.idleTimeout,
             maximumBodyBytes: configuration.maximumBodyBytes, rateLimit: configuration.maximumBytesPerSecond)
-        request.decodesContent = true
+        request.decodesContent = decodes(order)
         return DownloadMachine(request: request, partial: partial)
+    }
+
+    private func decodes(_ order: WireOrder) -> Bool {
+        !configuration.keepsCoding && ContentCoding.isDecoded(inResponseTo: order.headers)
     }
 
     /// One request. Redirects come back here: the delegate is asked about each.
@@ -193,8 +197,7 @@ final class OrdinaryRun: TaskRun {
             wire.maximumBodyBytes = configuration.maximumBodyBytes
             wire.rateLimit = configuration.maximumBytesPerSecond
             wire.leastTLS = configuration.leastTLS
-            // A download asks for the file as it is, and decodes what comes coded all the same.
-            wire.decodesContent = !state.isTakenRaw && !order.headers.contains { $0.name.lowercased() == "accept-encoding" }
+            wire.decodesContent = !state.isTakenRaw && decodes(order)
             wire.credential = state.credential
             if let source { state.status.bytesExpectedToSend = max(-1, source.byteCount) }
             state.sentHeaders = wire.headers

@@ -97,13 +97,8 @@ struct SessionCache {
         _ response: HTTPURLResponse, _ head: ResponseHead, _ data: Data, headers: [HeaderField], received: Date
     ) -> CachedURLResponse? {
         guard cache != nil, data.count <= limit, CacheRule.mayKeep(head, request: headers) else { return nil }
-        // Who chose a coding has the bytes as they were sent, and nobody else wants them so.
-        guard
-            !headers.contains(where: { $0.name.lowercased() == "accept-encoding" && $0.value.lowercased() != "identity" })
-                || data.isEmpty
-        else {
-            return nil
-        }
+        // Bytes that only their app can decode are of no use to other requests.
+        guard ContentCoding.isDecoded(inResponseTo: headers) || data.isEmpty else { return nil }
         return CachedAnswer.kept(response, data, received: received)
     }
 

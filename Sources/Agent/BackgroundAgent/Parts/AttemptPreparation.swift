@@ -46,8 +46,10 @@ enum AttemptPreparation {
                 return .ended
             }
         }
+        // The agent decodes nothing: a coding that the app names would give the app bytes that it cannot read.
+        let headers = transfer.headers.filter { $0.name.lowercased() != "accept-encoding" }
         var request = TransferRequest(
-            method: transfer.method, url: transfer.url, headers: transfer.headers, idleTimeout: transfer.idleTimeout,
+            method: transfer.method, url: transfer.url, headers: headers, idleTimeout: transfer.idleTimeout,
             maximumBodyBytes: transfer.maximumBodyBytes, rateLimit: transfer.rateLimit,
             expectedSHA256: transfer.expectedSHA256,
             fileName: transfer.destination.map { URL(fileURLWithPath: $0, isDirectory: false).lastPathComponent })
