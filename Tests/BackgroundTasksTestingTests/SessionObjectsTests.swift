@@ -1,6 +1,7 @@
 import BackgroundRuntime
+import BackgroundTasks
 import BackgroundTasksTesting
-import BackgroundTransfer
+@testable import BackgroundTransfer
 import Foundation
 import Synchronization
 import Testing
@@ -57,6 +58,85 @@ import Testing
             var over = second.invalid.stream.makeAsyncIterator()
             #expect(await over.next() != nil)
             #expect(second.ends.withLock { $0 } == ["second"])
+        }
+    }
+
+    /// Lists the tasks of its session while it is told of an end.
+    private final class Listing: NSObject, URLSessionTaskDelegate, Sendable {
+        let ended = Mutex<[URLSessionTask]>([])
+        let listed = Mutex<[[URLSessionTask.State]]>([])
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            let states = session.engine.allTasks().map(\.state)
+            ended.withLock { $0.append(task) }
+            listed.withLock { $0.append(states) }
+        }
+    }
+
+    /// Ends are delivered to no launch.
+    private static var quietConfiguration: URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.background(withIdentifier: "files")
+        configuration.sessionSendsLaunchEvents = false
+        return configuration
+    }
+
+    /// Another process began it, and it ended when that process was gone. A failed upload keeps its copy for another try.
+    @Test(arguments: [(201, TransferReport.State.completed), (403, .failed)])
+    func `a task whose end was not delivered stays in the list`(_ status: Int, _ end: TransferReport.State) async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            let server = driver.network.server("https://api.test")
+            server.route("PUT", "/photo", .status(status).after(.delay(10)))
+            let url = try #require(URL(string: "https://api.test/photo"))
+            try await driver.run(
+                command: {
+                    let session = URLSession(configuration: Self.quietConfiguration)
+                    session.uploadTask(with: URLRequest(url: url), from: Data("photo".utf8)).resume()
+                }, environment: [:])
+            try await driver.advance(by: .seconds(60))
+            #expect(driver.ledger.transfers.map(\.state) == [end])
+
+            let session = URLSession(configuration: Self.quietConfiguration)
+            let task = try #require(await session.tasks.1.first)
+            #expect(task.state == .completed)
+            task.cancel()
+            task.suspend()
+            task.resume()
+            try await driver.settle()
+            #expect(task.state == .completed && driver.ledger.transfers.map(\.state) == [end])
+            #expect(await session.allTasks == [task])
+
+            let delegate = Listing()
+            let heard = URLSession(configuration: Self.quietConfiguration, delegate: delegate, delegateQueue: nil)
+            try await driver.advance(by: .seconds(1))
+            #expect(delegate.ended.withLock { $0 } == [task] && delegate.listed.withLock { $0 } == [[.completed]])
+            #expect(await heard.allTasks.isEmpty)
+            #expect(server.requests().count == 1)
+            heard.finishTasksAndInvalidate()
+        }
+    }
+
+    /// The upload ends between two launches of the app.
+    @Test func `an app that begins what it does not find in the list makes an upload once`() async throws {
+        try await TestDriver.run(permitting: ["work"]) { driver in
+            let server = driver.network.server("https://api.test")
+            server.route("PUT", "/photo", .status(201).after(.delay(40)))
+            let url = try #require(URL(string: "https://api.test/photo"))
+            let heard = Heard()
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "work", using: nil) { task in
+                let session = URLSession(configuration: Self.quietConfiguration, delegate: heard, delegateQueue: nil)
+                Task {
+                    if await session.tasks.1.isEmpty, heard.ends.withLock({ $0.isEmpty }) {
+                        session.uploadTask(with: URLRequest(url: url), from: Data("photo".utf8)).resume()
+                    }
+                    task.setTaskCompleted(success: true)
+                }
+            }
+            for _ in 0..<3 {
+                try BGTaskScheduler.shared.submit(BGProcessingTaskRequest(identifier: "work"))
+                #expect(try await driver.finish(driver.advanceToNextLaunch()).outcome == .completed)
+                try await driver.advance(by: .seconds(60))
+            }
+            #expect(server.requests().count == 1 && heard.ends.withLock { $0.count } == 1)
         }
     }
 

@@ -81,6 +81,14 @@ extension LedgerTransaction {
             arguments: [session])
     }
 
+    /// Ended transfers of the session whose ends the app has not taken yet, each with the number of its event. Oldest first.
+    package func untakenEnds(session: String) throws -> [(event: Int64, transfer: TransferRecord)] {
+        try undeliveredEvents(session: session).compactMap { event in
+            guard let number = event.id, let ended = try transfer(event.transfer), ended.state.isTerminal else { return nil }
+            return (number, ended)
+        }
+    }
+
     /// Sessions whose events are worth a launch, and since when the oldest waits. An end that a running process takes is none.
     package func waitingSessions() throws -> [(session: String, oldest: Date)] {
         // From session to session by the index, however many events each has.

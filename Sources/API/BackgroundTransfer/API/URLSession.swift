@@ -128,7 +128,10 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
 
     // MARK: Tasks
 
-    /// Tasks that have not ended, those of earlier processes too.
+    /// Tasks of this process and of earlier ones, until the last delegate method of a task returned.
+    ///
+    /// In a background session these are also tasks that ended without this process. Their ``URLSessionTask/state`` is
+    /// ``URLSessionTask/State/completed``; `resume()` and `cancel()` change nothing.
     open var allTasks: [URLSessionTask] { get async { engine.allTasks() } }
 
     /// ``allTasks`` by their kinds.

@@ -29,9 +29,24 @@ extension BackgroundSession {
             task.facts.withLock { $0.error = $0.error ?? failure }
             return end(task, failure)
         }
-        task.facts.withLock { $0.isCanceling = true }
+        guard let wasCanceling = beginCanceling(task) else { return }
         let now = AppRuntime.shared.now
-        handle("a cancel", { _ in .cancelled(message: nil, now: now) }, row)
+        DurableWrites.shared.commit("background session \(identifier): a cancel") { transaction in
+            // An end that the delegate has not heard stays as it is.
+            guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else {
+                return task.facts.withLock { $0.isCanceling = wasCanceling }
+            }
+            try transaction.handle(.cancelled(message: nil, now: now), &transfer, now: now)
+        }
+    }
+
+    /// - Returns: whether it was being cancelled before; `nil` if it is completed.
+    private func beginCanceling(_ task: URLSessionTask) -> Bool? {
+        task.facts.withLock { facts in
+            guard !facts.isCompleted else { return nil }
+            defer { facts.isCanceling = true }
+            return facts.isCanceling
+        }
     }
 
     /// Seconds that the agent has to let go of a part. Without an agent nothing holds it.
@@ -42,14 +57,17 @@ extension BackgroundSession {
             cancel(task)
             return nil
         }
-        task.facts.withLock { $0.isCanceling = true }
+        guard let wasCanceling = beginCanceling(task) else { return nil }
         let began = AppRuntime.shared.now
         let cancellation = TransferLife.Event.cancelledKeepingPart(token: UUID().uuidString.lowercased(), now: began)
         do {
             let wasCancelled = try AppRuntime.shared.commit { transaction in
                 try transaction.handle(cancellation, transfer: row, now: began)
             }
-            guard wasCancelled else { return nil }
+            guard wasCancelled else {
+                task.facts.withLock { $0.isCanceling = wasCanceling }
+                return nil
+            }
         } catch {
             // It is cancelled as soon as that can be written; its resume data comes with its error then.
             handle("a cancel", { _ in cancellation }, row)

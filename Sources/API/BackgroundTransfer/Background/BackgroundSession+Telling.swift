@@ -187,9 +187,9 @@ extension BackgroundSession {
             }
             if claimed.isEmpty { return .told }
             // A process that leaves has its delegate finish what it hears; the rest is for the next.
-            let told = claimed.prefix { _, transfer in
+            let told = claimed.prefix { event, transfer in
                 if deliveries.isClosing { return false }
-                tellEnd(transfer, session)
+                tellEnd(event, transfer, session)
                 return true
             }
             acknowledge(told.compactMap(\.0.id))
@@ -257,8 +257,10 @@ extension BackgroundSession {
 
     // MARK: Ends
 
-    private func tellEnd(_ transfer: TransferRecord, _ session: URLSession) {
-        let isOfThisProcess = launch == nil && state.withLock { $0.tasks[transfer.taskIdentifier] != nil }
+    private func tellEnd(_ event: SessionEventRecord, _ transfer: TransferRecord, _ session: URLSession) {
+        // A task that was listed after its end is not.
+        let isOfThisProcess =
+            launch == nil && state.withLock { $0.tasks[transfer.taskIdentifier]?.facts.withLock { !$0.isCompleted } ?? false }
         if !isOfThisProcess { state.withLock { $0.telling.hasTold = true } }
         let task = task(of: transfer, session)
         let answer = Answer(transfer)
@@ -273,13 +275,15 @@ extension BackgroundSession {
         defer { tellJoined(transfer, session) }
         if let completion = task.facts.withLock({ $0.completion }) {
             finished(task, transfer.id)
-            return answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: error)) }
+            answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: error)) }
+            return forget(task, told: event.id)
         }
         nonisolated(unsafe) let delegate = task.hearer(or: self.delegate)
         let end: @Sendable () -> Void = { [self] in
             finished(task, transfer.id)
             delegate?.urlSession(session, task: task, didFinishCollecting: transfer.metrics)
             delegate?.urlSession(session, task: task, didCompleteWithError: error)
+            forget(task, told: event.id)
         }
         if transfer.kind == .upload || transfer.taskKind == "data" {
             if let file = answer.file { return hand(file, of: transfer, task, session, then: end) }
@@ -300,6 +304,7 @@ extension BackgroundSession {
         for task in joined {
             task.facts.withLock { $0.error = answer.error }
             finished(task, nil)
+            defer { forget(task) }
             if let completion = task.facts.withLock({ $0.completion }) {
                 answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: answer.error)) }
             } else {
@@ -310,9 +315,14 @@ extension BackgroundSession {
 
     private func finished(_ task: URLSessionTask, _ row: Int64?) {
         task.facts.withLock { $0.isCompleted = true }
+        if let row { state.withLock { $0.lastReported[row] = nil } }
+    }
+
+    /// The last method of its delegate returned: the task is not listed any more.
+    private func forget(_ task: URLSessionTask, told event: Int64? = nil) {
         state.withLock { state in
-            state.tasks[task.taskIdentifier] = nil
-            if let row { state.lastReported[row] = nil }
+            if state.tasks[task.taskIdentifier] === task { state.tasks[task.taskIdentifier] = nil }
+            if let event { state.told.insert(event) }
         }
     }
 

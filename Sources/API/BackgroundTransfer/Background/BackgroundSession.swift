@@ -14,8 +14,10 @@ final class BackgroundSession: SessionEngine {
         /// Kept while it has somebody to tell; otherwise it lives as long as the app holds it.
         var session: URLSession?
         var delegate: HeldDelegate?
-        /// Tasks of this process that have not ended, by their identifiers.
+        /// Tasks whose ends this process has not told, by their identifiers.
         var tasks: [Int: URLSessionTask] = [:]
+        /// Numbers of the events whose last delegate method returned. Their acknowledgements may wait for the result of a launch.
+        var told: Set<Int64> = []
         /// Transfers whose await was cancelled here: a task with an equal request adopts them.
         var cancelledAwaits: Set<Int64> = []
         var watch: DatabaseWatch.Token?
@@ -30,6 +32,13 @@ final class BackgroundSession: SessionEngine {
         var joined: [Int64: [URLSessionTask]] = [:]
         /// While somebody here waits for the ends of tasks.
         var keeper: AgentKeeper?
+
+        /// The known task of a transfer. After a retry the task of the earlier end is not that of the transfer.
+        func task(of transfer: TransferRecord) -> URLSessionTask? {
+            tasks[transfer.taskIdentifier].flatMap { task in
+                transfer.state.isTerminal || !task.facts.withLock { $0.isCompleted } ? task : nil
+            }
+        }
     }
 
     enum Life: Equatable {
@@ -279,17 +288,24 @@ final class BackgroundSession: SessionEngine {
         switch record.state {
         case .queued, .running, .waiting: status.state = record.isSuspended ? .suspended : .running
         case .paused: (status.state, status.isPaused) = (.suspended, true)
-        // Ended, and its delegate has not heard of it: still on its way out.
-        case .completed, .failed, .cancelled: status.state = .running
+        case .completed, .failed, .cancelled: status.state = .completed
         }
         return status
     }
 
+    /// Also those that ended, until the last method of the delegate returned: an app that does not find a task begins it again.
     func allTasks() -> [URLSessionTask] {
-        let rows = (try? AppRuntime.shared.ledger().read { try $0.unfinishedTransfers(session: self.identifier) }) ?? []
-        var tasks = state.withLock { $0.tasks }
+        let found = try? AppRuntime.shared.ledger().read { transaction in
+            (
+                unfinished: try transaction.unfinishedTransfers(session: self.identifier),
+                ended: try transaction.untakenEnds(session: self.identifier)
+            )
+        }
+        let (known, told) = state.withLock { ($0.tasks, $0.told) }
+        var tasks = known
         guard let session = state.withLock({ $0.session }) ?? tasks.values.first?.session ?? ownSession() else { return [] }
-        let ofRows = rows.filter(\.isAdopted).map { task(of: $0, session) }
+        let untold = (found?.ended ?? []).filter { !told.contains($0.event) }.map { $0.transfer }
+        let ofRows = ((found?.unfinished ?? []) + untold).filter(\.isAdopted).map { task(of: $0, session) }
         for task in ofRows { tasks[task.taskIdentifier] = nil }
         // Made here and not resumed yet.
         let unresumed = tasks.values.filter { $0.facts.withLock { $0.row == nil && $0.error == nil } }
@@ -301,7 +317,7 @@ final class BackgroundSession: SessionEngine {
 
     /// The task of a transfer: the one that this process made, or one made for it.
     func task(of transfer: TransferRecord, _ session: URLSession) -> URLSessionTask {
-        if let known = state.withLock({ $0.tasks[transfer.taskIdentifier] }) { return known }
+        if let known = state.withLock({ $0.task(of: transfer) }) { return known }
         let made: URLSessionTask
         if transfer.kind == .upload {
             made = URLSessionUploadTask(
@@ -314,6 +330,7 @@ final class BackgroundSession: SessionEngine {
         }
         made.facts.withLock { facts in
             facts.row = transfer.id
+            facts.isCompleted = transfer.state.isTerminal
             facts.description = transfer.taskDescription
             facts.priority = Float(transfer.priority)
             facts.earliestBegin = transfer.earliestBegin
@@ -322,8 +339,8 @@ final class BackgroundSession: SessionEngine {
             facts.expectedSHA256 = transfer.expectedSHA256
         }
         return state.withLock { state in
-            if let known = state.tasks[transfer.taskIdentifier] { return known }
-            if !transfer.state.isTerminal { state.tasks[transfer.taskIdentifier] = made }
+            if let known = state.task(of: transfer) { return known }
+            state.tasks[transfer.taskIdentifier] = made
             return made
         }
     }
