@@ -76,6 +76,18 @@ struct ArchitectureChecker {
 
     // MARK: House rules
 
+    /// Programs of ours end by `ProcessExit`, because `exit` runs the handlers of libraries beside threads. The photo cleaner has one
+    /// thread; examples and test programs end as their authors' do.
+    func exits(in source: SourceText) -> [String] {
+        guard let floor = source.floor, !["TestKit", "Examples"].contains(floor), source.target != "photo-cleaner" else {
+            return []
+        }
+        return source.lines(with: "exit(").filter { number in
+            let code = SourceText.code(of: source.lines[number - 1])
+            return code.contains(/(^|[^\w.])exit\(|\b(Foundation|Glibc)\.exit\(/)
+        }.map { "\(source.path):\($0): exit() runs handlers beside threads; use ProcessExit" }
+    }
+
     func brokenRules(in source: SourceText) -> [String] {
         var findings: [String] = []
         let limit = source.target == "BackgroundAgentTool" ? Self.compositionRootLines : Self.maximumLines

@@ -60,6 +60,8 @@ import Testing
 
     @Test func noDurableWriteIsSwallowed() throws { expectNone(try sources("Sources").flatMap(checker.swallowedWrites)) }
 
+    @Test func `no program of ours ends by exit`() throws { expectNone(try sources("Sources").flatMap(checker.exits)) }
+
     @Test func nothingIsClosedTwice() throws { expectNone(try sources("Sources").flatMap(checker.closedTwice)) }
 
     @Test func noTestSleeps() throws { expectNone(try sources("Tests").flatMap(checker.sleeps)) }

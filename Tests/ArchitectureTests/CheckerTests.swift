@@ -142,6 +142,15 @@ import Testing
         #expect(count("try ledger.write { $0.x() }") == 0)
     }
 
+    @Test(arguments: [
+        ("exit(0)", 1), ("Foundation.exit(code)", 1), ("guard let role else { exit(code) }", 1), ("_exit(code)", 0),
+        ("process.exit(.exited(0))", 0), ("// exit(0)", 0),
+    ])
+    func `finds an exit`(_ line: String, _ count: Int) {
+        #expect(checker.exits(in: source("Sources/API/BackgroundTasks/A.swift", line)).count == count)
+        #expect(checker.exits(in: source("Sources/TestKit/simulate/main.swift", line)).isEmpty)
+    }
+
     @Test(arguments: ["", "let ", "var "]) func findsWhatIsClosedTwice(_ declaration: String) {
         let text = """
             struct A: ~Copyable {

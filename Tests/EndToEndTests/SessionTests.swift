@@ -257,6 +257,33 @@ extension EndToEnd {
             #expect(lines.contains("awaited 3000000 200"))
         }
 
+        // MARK: Leaving
+
+        private func prepareUploads(_ form: String) throws {
+            server.route("PUT", "/up", .status(201))
+            let photo = home.folder.appendingPathComponent("photo")
+            try Self.file.data.write(to: photo)
+            home.environment["COURIER_FORM"] = form
+            home.environment["COURIER_URL"] = server.url + "/up"
+            home.environment["COURIER_FILE"] = photo.path
+        }
+
+        /// The app has no worker that would say when it has begun everything.
+        @Test func `what an app begins in a task is queued before the app leaves`() throws {
+            try prepareUploads("begins")
+            for _ in 0..<10 { #expect(try courier().status == 0) }
+            try home.wait("the uploads", seconds: 60) { transaction in
+                try transaction.transfers().filter { $0.state == .completed }.count == 20 ? true : nil
+            }
+        }
+
+        /// No exit handler of a library takes away what another thread uses.
+        @Test func `an app that calls exit beside a thread that hashes does not crash`() throws {
+            try prepareUploads("exits")
+            for _ in 0..<10 { #expect(try courier().status == 0) }
+            #expect(try !Ledger(home.directories).read { try $0.transfers() }.isEmpty)
+        }
+
         // MARK: Breaking off and going on
 
         @Test func resumeDataGoesOnWhereItStopped() throws {

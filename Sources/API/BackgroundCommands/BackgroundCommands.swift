@@ -3,6 +3,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import BackgroundTasks
 import Foundation
+import ProcessSupport
 
 /// What a person can ask of an app's background work, for any app to mount: as a group among its own subcommands, verb by
 /// verb, or with ``runIfAsked(_:)`` in an app that has no commands.
@@ -22,7 +23,7 @@ public struct BackgroundCommands: AsyncParsableCommand {
     @MainActor
     public static func runIfAsked(_ arguments: [String] = Array(CommandLine.arguments.dropFirst())) {
         guard arguments.first == configuration.commandName, LaunchContext.current == nil else { return }
-        Task { Foundation.exit(await run(Array(arguments.dropFirst()))) }
+        Task { ProcessExit.leave(await run(Array(arguments.dropFirst()))) }
         dispatchMain()
     }
 

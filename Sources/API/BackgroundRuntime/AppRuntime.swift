@@ -304,12 +304,14 @@ package final class AppRuntime: Sendable {
     package func commit<Value>(
         usesReserve: Bool = true, beforeStart: (Value) -> Void = { _ in }, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
-        // A cancel that still waits must not take away what is asked for after it.
-        if let error = DurableWrites.shared.settle() { throw error }
-        let value = try write(usesReserve: usesReserve, body)
-        beforeStart(value)
-        startAgent()
-        return value
+        try Beginnings.current.run { () throws(StoreError) -> Value in
+            // A cancel that still waits must not take away what is asked for after it.
+            if let error = DurableWrites.shared.settle() { throw error }
+            let value = try write(usesReserve: usesReserve, body)
+            beforeStart(value)
+            startAgent()
+            return value
+        }
     }
 
     /// Rings for every commit to the ledger by any process, this one included, until the returned watch is cancelled.

@@ -1,4 +1,5 @@
 import Foundation
+import ProcessSupport
 
 /// Has Foundation write what was set in `UserDefaults`, of every suite. On Linux it writes when `synchronize()` is called, and an app for iOS never calls it: a
 /// launch's defaults would go with its process.
@@ -14,7 +15,7 @@ enum DefaultsWriting {
     }
 
     /// From now on also when this process exits.
-    static func writeAtExit() { atexit { DefaultsWriting.write() } }
+    static func writeAtExit() { ProcessExit.onExit { DefaultsWriting.write() } }
 }
 
 // Part of Foundation's library on Linux, and in none of its modules.

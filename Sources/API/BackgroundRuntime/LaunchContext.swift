@@ -64,6 +64,8 @@ package final class LaunchContext: Sendable {
     private let acknowledgements = Mutex(Acknowledgements.open([]))
     /// Who tells the app something in this launch.
     package let deliveries = DeliveryGate()
+    /// What the app begins in this launch, until it is durable.
+    let beginnings = WorkUnderWay()
 
     /// On a test host: what takes the place of the process.
     private struct Role: Sendable {
@@ -116,7 +118,7 @@ package final class LaunchContext: Sendable {
 
     /// The process ends; on a test host only what stands for it.
     func leave(_ code: Int32) {
-        guard let role else { exit(code) }
+        guard let role else { ProcessExit.leave(code) }
         role.runtime.part { HostedLaunches() }.remove(self)
         if !isDead { role.leave(code) }
     }
@@ -325,15 +327,11 @@ package final class LaunchContext: Sendable {
         }
     }
 
-    /// What was asked for after the result counts as what was asked for before it; a commit that has begun is finished, and what is
-    /// being told is acknowledged first. A delegate that never returns is ended by the agent, with the launch's time.
+    /// What was asked for after the result counts as what was asked for before it. A delegate that never returns is ended by the agent,
+    /// with the launch's time.
     private func leaveWithoutLoss() {
         guard !isDead else { return leave(0) }
-        deliveries.close { [self] in
-            if let error = DurableWrites.shared.settle() { AppRuntime.shared.report("not recorded: \(error)") }
-            (try? AppRuntime.shared.ledger())?.waitForWrites()
-            leave(0)
-        }
+        AppRuntime.whenNothingIsLost(deliveries, beginnings) { [self] in leave(0) }
     }
 
     /// Half a second, of which this process had its share: on a busy computer longer. Code that follows on the completion of a task

@@ -47,7 +47,7 @@ final class AppProcess {
         BackgroundLaunch.run()
         Task {
             await serveThePerson()
-            DeliveryGate.ofThisProcess.close { exit(0) }
+            AppRuntime.leaveWithoutLoss()
         }
         RunLoop.main.run()
         dispatchMain()
@@ -64,7 +64,7 @@ final class AppProcess {
         delegate?.applicationDidEnterBackground()
         // Tasks that the change of phase began get to what they ask for, and their answers come.
         for _ in 0..<10 { await Task.yield() }
-        // What a person began goes on.
-        await BackgroundLaunch.settled()
+        // What a person began goes on. A worker's return says that the app has begun everything; without a worker nothing does.
+        await BackgroundLaunch.settled(hasMore: workers.isEmpty)
     }
 }

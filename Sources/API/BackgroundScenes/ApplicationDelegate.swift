@@ -19,7 +19,8 @@ public protocol ApplicationDelegate: AnyObject {
     func applicationDidFinishLaunching()
 
     /// The place to schedule what comes next. Once in a process that a person started, when the app's ``Worker`` scenes have returned; at
-    /// once where it has none. Never in a launch. The process lives on until what is asked for here is durable. By default nothing.
+    /// once where it has none. Never in a launch. The process lives on until everything that the app began is durable, also in tasks of its
+    /// own; without a ``Worker`` until the app has begun nothing for half a second. By default nothing.
     func applicationDidEnterBackground()
 }
 

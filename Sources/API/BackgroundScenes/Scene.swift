@@ -63,7 +63,8 @@ public struct WindowGroup<Content: View>: Scene {
     public var body: Never { preconditionFailure("a primitive scene has no body") }
 }
 
-/// A scene without a window. Its action runs when a person starts the app; the app leaves when it returns. Beyond Apple.
+/// A scene without a window. Its action runs when a person starts the app. The app leaves when the action has returned, and everything
+/// that the app began is durable. Beyond Apple.
 public struct Worker: Scene {
     let action: @Sendable () async -> Void
 

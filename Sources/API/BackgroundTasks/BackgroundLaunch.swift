@@ -65,10 +65,20 @@ public enum BackgroundLaunch {
         dispatchMain()
     }
 
-    /// Until everything that this process asked for has its answer, and the continued processing that it asked for has ended.
-    package static func settled() async {
-        await OutstandingCalls.shared.finished()
-        await ContinuedTasks.shared.untilIdle()
+    /// Returns when everything that this process began is durable and has its response, and continued processing has ended.
+    ///
+    /// - Parameter hasMore: Whether the app may begin more, in tasks that have not come to it yet. The app then has a moment after
+    ///   everything that it began.
+    package static func settled(hasMore: Bool = false) async {
+        let beginnings = Beginnings.current
+        var begun: Int
+        repeat {
+            await ContinuedTasks.shared.untilIdle()
+            begun = beginnings.begun
+            await beginnings.finished()
+            await OutstandingCalls.shared.finished()
+            if hasMore { await LaunchContext.graceAfterResult() }
+        } while beginnings.begun != begun || !beginnings.isEmpty
     }
 
     /// The agent has to know without starting the app. Written only when it changed.

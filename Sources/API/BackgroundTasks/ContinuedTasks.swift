@@ -92,11 +92,11 @@ final class ContinuedTasks: Sendable {
 
     /// The same for a `main.swift`, whose main queue must go on: a handler may run there.
     func runUntilIdle() {
-        guard state.withLock({ $0.token != nil }) || !OutstandingCalls.shared.isEmpty else { return }
+        let isBusy = !OutstandingCalls.shared.isEmpty || !Beginnings.current.isEmpty
+        guard state.withLock({ $0.token != nil }) || isBusy else { return }
         nonisolated(unsafe) var isIdle = false
         Task.detached {
-            await OutstandingCalls.shared.finished()
-            await self.untilIdle()
+            await BackgroundLaunch.settled()
             DispatchQueue.main.async { isIdle = true }
         }
         while !isIdle { _ = RunLoop.main.run(mode: .default, before: .distantFuture) }

@@ -122,15 +122,17 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     private func write(
         _ content: UNNotificationContent, _ body: (LedgerTransaction, NotificationContent) throws -> Bool
     ) throws {
-        let files = try content.attachments.map { try $0.taken() }
-        // What is not kept goes with `files`.
-        let record = try content.record(files.map(\.attachment))
-        do {
-            try AppRuntime.shared.commit(beforeStart: { isKept in if isKept { for file in files { file.copy.keep() } } }) {
-                try body($0, record)
+        try Beginnings.current.run {
+            let files = try content.attachments.map { try $0.taken() }
+            // What is not kept goes with `files`.
+            let record = try content.record(files.map(\.attachment))
+            do {
+                try AppRuntime.shared.commit(beforeStart: { isKept in if isKept { for file in files { file.copy.keep() } } }) {
+                    try body($0, record)
+                }
+            } catch {
+                throw UNError(.notificationsNotAllowed, "\(error)")
             }
-        } catch {
-            throw UNError(.notificationsNotAllowed, "\(error)")
         }
     }
 

@@ -1,4 +1,5 @@
 import CLibcurl
+import COpenSSL
 import Synchronization
 import TransferMachines
 
@@ -22,7 +23,11 @@ final class CommandQueue: Sendable {
     nonisolated(unsafe) let multi: UnsafeMutableRawPointer
     private let state = Mutex(State())
 
-    static let globalInit: CURLcode = curl_global_init(Int(CURL_GLOBAL_ALL))
+    static let globalInit: CURLcode = {
+        // Without libcrypto's exit handler, which frees what the transport's thread encrypts with: an app may call `exit` at any moment.
+        OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
+        return curl_global_init(Int(CURL_GLOBAL_ALL))
+    }()
 
     init() {
         precondition(Self.globalInit == CURLE_OK, "libcurl cannot start")

@@ -1,4 +1,3 @@
 import BackgroundAgentTool
-import Foundation
 
-exit(BackgroundAgentTool.main(Array(CommandLine.arguments.dropFirst())))
+BackgroundAgentTool.run()

@@ -51,6 +51,8 @@ enum CourierMain {
         case "delegate": hearAsDelegate()
         case "handler": hearAsHandler()
         case "application": hearAsApplication()
+        case "begins": CourierUploads.main()
+        case "exits": CourierUploads.exitBesideUploads()
         default: break
         }
         CourierApp.main()

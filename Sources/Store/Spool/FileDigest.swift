@@ -73,6 +73,7 @@ package struct CryptoHashing: MessageHashing {
     package func hmacSHA256(_ data: Data, key: Data) -> Data {
         var code = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var length: UInt32 = 0
+        _ = RunningDigest.isPrepared
         let isMade = key.withUnsafeBytes { key in
             data.withUnsafeBytes { data in
                 HMAC(
@@ -87,6 +88,9 @@ package struct CryptoHashing: MessageHashing {
 
 /// A digest over bytes as they pass. A value: a copy goes its own way.
 package struct RunningDigest: Sendable {
+    /// libcrypto without its exit handler, which frees what other threads hash with: an app may call `exit` at any moment.
+    fileprivate static let isPrepared = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1
+
     enum Algorithm {
         case sha1, sha256, sha512, md5
 
@@ -161,7 +165,7 @@ package struct RunningDigest: Sendable {
         }
 
         private static func empty() -> OpaquePointer {
-            guard let state = EVP_MD_CTX_new() else { fatalError("no memory for a digest") }
+            guard RunningDigest.isPrepared, let state = EVP_MD_CTX_new() else { fatalError("no memory for a digest") }
             return state
         }
     }

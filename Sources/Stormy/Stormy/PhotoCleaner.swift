@@ -57,7 +57,7 @@ final class PhotoCleaner: Sendable {
         private let folder: HeldFolder
         /// Those of this process, which go with it.
         private static let folders: Mutex<Set<String>> = {
-            atexit { for folder in Helper.folders.withLock({ $0 }) { HeldFolder.remove(folder) } }
+            ProcessExit.onExit { for folder in Helper.folders.withLock({ $0 }) { HeldFolder.remove(folder) } }
             return Mutex([])
         }()
 

@@ -5,6 +5,7 @@ import BackgroundScenes
 import BackgroundTasks
 import Foundation
 import Glibc
+import ProcessSupport
 import Stormy
 import StormyConfiguration
 import StormyWeather
@@ -49,7 +50,7 @@ package enum StormyTool {
             app.main()
         }
         Task {
-            Foundation.exit(await StormyRoot.run(Array(CommandLine.arguments.dropFirst())))
+            ProcessExit.leave(await StormyRoot.run(Array(CommandLine.arguments.dropFirst())))
         }
         dispatchMain()
     }

@@ -9,18 +9,26 @@
 // --tell shows a notification: 0, or 2 and why not.
 @preconcurrency import Glibc  // stdin, stdout and stderr are variables there
 
+/// The bus has threads, beside which no exit handler of a library may run.
+func leave(_ code: Int32) -> Never {
+    fflush(stdout)
+    _exit(code)
+}
+
 func fail(_ why: String) -> Never {
     fputs("file-chooser: \(why)\n", stderr)
-    exit(2)
+    leave(2)
 }
 
 let words = Array(CommandLine.arguments.dropFirst())
 if words.count == 3, words[0] == "--tell" {
     if let why = DirectNotice.show(words[1], words[2]) { fail(why) }
-    exit(0)
+    leave(0)
 }
 switch words.first == "--check" ? FileChooserPortal.look() : FileChooserPortal.choosePhotos(title: words.first ?? "") {
-case .chosen(let paths): for path in paths { print(path, terminator: "\0") }
-case .cancelled: exit(1)
+case .chosen(let paths):
+    for path in paths { print(path, terminator: "\0") }
+    leave(0)
+case .cancelled: leave(1)
 case .unavailable(let why): fail(why)
 }

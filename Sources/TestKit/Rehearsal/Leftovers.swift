@@ -2,6 +2,7 @@ import BackgroundCommands
 import Dispatch
 import Foundation
 import Glibc
+import ProcessSupport
 import Synchronization
 
 /// What this process made for a while and has to take away again, also when it is interrupted half-way: folders, and homes with the
@@ -79,7 +80,7 @@ final class Leftovers: Sendable {
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler { @Sendable in
                 Leftovers.shared.takeAway()
-                Foundation.exit(128 + number)
+                ProcessExit.leave(128 + number)
             }
             source.activate()
             return source

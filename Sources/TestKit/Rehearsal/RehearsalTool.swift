@@ -2,13 +2,14 @@ import ArgumentParser
 import BackgroundCommands
 import Foundation
 import Glibc
+import ProcessSupport
 
 /// The executable `stormy-rehearse`, which `stormy demo` and `stormy rehearse` start.
 public enum RehearsalTool {
     public static func main() -> Never {
         // A reader that leaves is an error to be handled, not an end in mid-work.
         signal(SIGPIPE, SIG_IGN)
-        Task { Foundation.exit(await CommandRunner.run(RehearsalRoot.self, Array(CommandLine.arguments.dropFirst()))) }
+        Task { ProcessExit.leave(await CommandRunner.run(RehearsalRoot.self, Array(CommandLine.arguments.dropFirst()))) }
         dispatchMain()
     }
 }

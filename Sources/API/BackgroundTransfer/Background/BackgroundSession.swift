@@ -175,7 +175,9 @@ final class BackgroundSession: SessionEngine {
     func resume(_ task: URLSessionTask) { resume([task]) }
 
     /// In one transaction: durable is what takes the time.
-    func resume(_ tasks: [URLSessionTask]) {
+    func resume(_ tasks: [URLSessionTask]) { Beginnings.current.run { begin(tasks) } }
+
+    private func begin(_ tasks: [URLSessionTask]) {
         let new = tasks.filter { task in
             let (row, refused) = task.facts.withLock { ($0.row, $0.error) }
             if refused != nil { end(task, refused) } else if let row { release(row) }

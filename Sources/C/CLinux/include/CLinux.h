@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -52,6 +53,12 @@ static inline int clinux_memory_file(const char *_Nonnull name) {
 }
 static inline int clinux_seal_file(int descriptor) {
     return fcntl(descriptor, 1033 /* F_ADD_SEALS */, 15 /* F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE */);
+}
+
+// stdout and stderr are variables, which Swift 6 does not read. Standard input is left alone: a thread may wait in it.
+static inline void clinux_flush_output(void) {
+    fflush(stdout);
+    fflush(stderr);
 }
 
 static inline int clinux_open(const char *_Nonnull path, int flags, mode_t mode) {

@@ -1,0 +1,34 @@
+import BackgroundRuntime
+import Synchronization
+import Testing
+
+/// What a process waits for before it leaves.
+@Suite final class WorkUnderWayTests: Sendable {
+    private let work = WorkUnderWay()
+    private let calls = Mutex(0)
+
+    private func callWhenNone() { work.whenNone { [self] in calls.withLock { $0 += 1 } } }
+    private var count: Int { calls.withLock { $0 } }
+
+    @Test func `without work an action is called at once`() {
+        callWhenNone()
+        #expect(count == 1 && work.begun == 0)
+    }
+
+    @Test func `the last work that ends calls the action once`() {
+        work.run {
+            work.run { callWhenNone() }
+            #expect(count == 0 && !work.isEmpty)
+        }
+        #expect(count == 1 && work.isEmpty && work.begun == 2)
+        work.run {}
+        #expect(count == 1)
+    }
+
+    @Test func `work that throws has ended`() async {
+        struct Refused: Error {}
+        #expect(throws: Refused.self) { try work.run { throw Refused() } }
+        #expect(work.isEmpty && work.begun == 1)
+        await work.finished()
+    }
+}
