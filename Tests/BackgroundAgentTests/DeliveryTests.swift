@@ -119,10 +119,10 @@ import TransferMachines
 
     /// The process of a launch claims what waits, and acknowledges so many.
     private func hear(_ launch: Int64, acknowledging count: Int, givingBack: Bool = false) throws {
-        let pid = try #require(try bench.launch(launch).pid)
+        let process = try #require(try bench.launch(launch).process)
         try bench.ledger.write { transaction in
             let claimed = try transaction.claimAllEvents(
-                session: "isStormy", process: ProcessIdentity(pid: pid, start: 1), isAlive: { _ in false })
+                session: "isStormy", process: process, isAlive: { _ in false })
             for event in claimed.prefix(count) { try transaction.eventWasDelivered(#require(event.id), now: bench.now) }
             guard givingBack else { return }
             for event in claimed.dropFirst(count) { try transaction.giveBackClaim(of: #require(event.id)) }

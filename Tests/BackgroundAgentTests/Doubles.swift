@@ -3,6 +3,7 @@ import BackgroundAgent
 import BackgroundNotices
 import BackgroundScheduling
 import Foundation
+import ProcessSupport
 import Synchronization
 import TransferMachines
 
@@ -17,21 +18,24 @@ final class FakeLauncher: Launcher {
     private(set) var adopted: [Int64] = []
     /// Launches whose process lives. Shared by the agents of a test: processes outlive an agent.
     var living: Set<Int64> = []
+    /// Launches whose process has its identity in another PID namespace.
+    var outOfReach: Set<Int64> = []
     var refuses = false
     private var nextPID: Int32 = 5_000_000
 
-    func start(_ launch: Int64) throws -> Int32 {
+    func start(_ launch: Int64) throws -> ProcessIdentity {
         if refuses { throw CannotStart() }
         started.append(launch)
         living.insert(launch)
         nextPID += 1
-        return nextPID
+        return ProcessIdentity(pid: nextPID, start: 1)
     }
 
-    func adopt(_ launch: Int64, pid: Int32) -> Bool {
-        guard living.contains(launch) else { return false }
+    func adopt(_ launch: Int64, _ process: ProcessIdentity) -> Adoption {
+        guard living.contains(launch) else { return .gone }
+        guard !outOfReach.contains(launch) else { return .outOfReach }
         adopted.append(launch)
-        return true
+        return .watched
     }
 
     func isAlive(_ launch: Int64) -> Bool { living.contains(launch) }

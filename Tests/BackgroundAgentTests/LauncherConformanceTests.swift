@@ -18,7 +18,7 @@ import Testing
 
     /// A launcher whose processes do nothing until they are ended, and the ends that it reports.
     private final class Ground {
-        let launcher: any Launcher
+        let launcher: any Launcher<ProcessIdentity>
         private let next: () throws -> (Int64, ProcessEnd)
         private let breakLaunches: () throws -> Void
         private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("launcher-" + UUID().uuidString)
@@ -78,7 +78,7 @@ import Testing
     @Test(arguments: Kind.allCases) func aProcessLivesUntilItIsKilled(_ kind: Kind) throws {
         let ground = try Ground(kind)
         #expect(!ground.launcher.isAlive(7))
-        #expect(try ground.launcher.start(7) > 0)
+        #expect(try ground.launcher.start(7).pid > 0)
         #expect(ground.launcher.isAlive(7))
         ground.launcher.kill(7)
         let (launch, end) = try ground.nextEnd()
@@ -100,12 +100,12 @@ import Testing
 
     @Test(arguments: Kind.allCases) func whatIsGoneIsNeitherWarnedNorKilledNorAdopted(_ kind: Kind) throws {
         let ground = try Ground(kind)
-        let pid = try ground.launcher.start(3)
+        let process = try ground.launcher.start(3)
         ground.launcher.kill(3)
         _ = try ground.nextEnd()
         ground.launcher.warn(3)
         ground.launcher.kill(3)
-        #expect(!ground.launcher.adopt(3, pid: pid))
+        #expect(ground.launcher.adopt(3, process) == .gone)
         #expect(!ground.launcher.isAlive(3))
     }
 
@@ -119,8 +119,8 @@ import Testing
     /// Another agent takes over what one that died had started.
     @Test(arguments: Kind.allCases) func aLivingProcessIsAdopted(_ kind: Kind) throws {
         let ground = try Ground(kind)
-        let pid = try ground.launcher.start(5)
-        #expect(ground.launcher.adopt(5, pid: pid))
+        let process = try ground.launcher.start(5)
+        #expect(ground.launcher.adopt(5, process) == .watched)
         ground.launcher.kill(5)
         #expect(try ground.nextEnd().launch == 5)
     }

@@ -129,7 +129,7 @@ import TransferMachines
         try bench.startAgent()
         #expect(bench.launcher.adopted.isEmpty)
         #expect(try bench.onlyLive() == id)
-        try bench.ledger.write { try $0.launchDidBegin(id, pid: 42) }
+        try bench.ledger.write { try $0.launchDidBegin(id, ProcessIdentity(pid: 42, start: 1)) }
         try bench.turn()
         #expect(bench.launcher.adopted == [id])
     }
@@ -148,6 +148,31 @@ import TransferMachines
         try bench.pass(1)
         #expect(try bench.launch(id).outcome == .neverBegan)
         #expect(bench.launcher.started.count == 2)
+    }
+
+    @Test func `a launch in another PID namespace is not signalled and ends when its lock is free`() throws {
+        try bench.submit()
+        try bench.turn()
+        let id = try bench.onlyLive()
+        bench.launcher.outOfReach = [id]
+        try bench.startAgent()
+        try bench.pass(60)
+        #expect(bench.launcher.warned.isEmpty && bench.launcher.killed.isEmpty)
+        #expect(try bench.onlyLive() == id)
+        #expect(try bench.launch(id).stopReason == nil)
+        bench.launcher.living = []
+        try bench.pass(1)
+        #expect(try bench.launch(id).outcome == .crashed)
+    }
+
+    @Test func `an agent that stops does not wait for a launch in another PID namespace`() throws {
+        try bench.submit()
+        try bench.turn()
+        bench.launcher.outOfReach = [try bench.onlyLive()]
+        try bench.startAgent()
+        try bench.hear(.stopRequested)
+        #expect(bench.agent.lifetime.hasEnded)
+        #expect(try bench.live().count == 1)
     }
 
     /// Its time ran out before the agent died; that the next one is told to stop is not why it ends.

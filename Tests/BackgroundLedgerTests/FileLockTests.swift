@@ -131,6 +131,26 @@ final class Holder {
         #expect(identity?.isAlive != true)
     }
 
+    @Test func `a process of another PID namespace is alive as long as its lock is held`() throws {
+        let test = try TestLedger()
+        try test.directories.createStateFolders()
+        let (me, directories) = (ProcessIdentity.current, test.directories)
+        let foreign = ProcessIdentity(pid: me.pid, start: me.start ^ 1 << 40)
+        #expect(foreign.isOfAnotherNamespace && !me.isOfAnotherNamespace)
+        #expect(!foreign.isAlive && !foreign.isAlive(in: directories))
+        var presence: ProcessPresence? = ProcessPresence(of: foreign, in: directories)
+        withExtendedLifetime(presence) { #expect(foreign.isAlive(in: directories)) }
+        presence = nil
+        try Background { ProcessPresence.waitForEnd(of: foreign, in: directories) }.value()
+        #expect(!foreign.isAlive(in: directories))
+    }
+
+    @Test func `a process that has opened a ledger is shown to other PID namespaces`() throws {
+        let test = try TestLedger()
+        let ledger = try test.open()
+        withExtendedLifetime(ledger) { #expect(ProcessPresence.isShown(by: .current, in: test.directories)) }
+    }
+
     @Test func nobodyHasNumbersBelowOne() {
         #expect(ProcessIdentity(pid: 0) == nil)
         #expect(ProcessIdentity(pid: -1) == nil)

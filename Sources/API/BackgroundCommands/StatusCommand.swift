@@ -87,6 +87,8 @@ package struct AgentReport: Encodable {
     /// It has left, and is started again when work comes, or at a moment.
     package let away: OrNull<Away>
     private let isRemoved: Bool
+    /// The agent runs in another PID namespace: its number means another process here.
+    private let isElsewhere: Bool
     private let nextTry: Date?
 
     private enum CodingKeys: CodingKey { case running, pid, version, trouble, outdated, away }
@@ -106,9 +108,10 @@ package struct AgentReport: Encodable {
         running = AppRuntime.shared.isAgentRunning
         // Just started, it has not said who it is; what stands there may be of the one before.
         let agent = try transaction.fact(.agent).flatMap { agent in
-            agent.processStart.map { AppRuntime.shared.isAlive(ProcessIdentity(pid: agent.pid, start: $0)) } ?? true ? agent : nil
+            agent.process.map(AppRuntime.shared.isAlive) ?? true ? agent : nil
         }
-        pid = OrNull(running ? agent?.pid : nil)
+        isElsewhere = agent?.process?.isOfAnotherNamespace ?? false
+        pid = OrNull(running && !isElsewhere ? agent?.pid : nil)
         version = OrNull(running ? agent?.version : nil)
         let program = pid.value.flatMap { ThisProcess.executable(of: $0) }
         outdated = program?.isDeleted ?? false
@@ -143,7 +146,8 @@ package struct AgentReport: Encodable {
             ? "\n            its program was removed: nothing goes on once it ends"
             : outdated ? "\n            its program was replaced: the new one goes on as soon as nothing is under way" : ""
         let stopped = stopped.map { "\n            nothing goes on: it is \($0)" } ?? ""
-        return "Agent       " + (pid.value.map { "running, pid \($0)" } ?? "starting") + stopped + update + (trouble ?? "")
+        let place = isElsewhere ? "running in another PID namespace" : "starting"
+        return "Agent       " + (pid.value.map { "running, pid \($0)" } ?? place) + stopped + update + (trouble ?? "")
     }
 }
 

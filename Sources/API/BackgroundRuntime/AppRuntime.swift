@@ -104,7 +104,7 @@ package final class AppRuntime: Sendable {
     /// Who this is, among processes.
     package var identity: ProcessIdentity { LaunchContext.current?.identity ?? HostedCommand.current?.identity ?? .current }
 
-    package func isAlive(_ process: ProcessIdentity) -> Bool { testHost?.isAlive(process) ?? process.isAlive }
+    package func isAlive(_ process: ProcessIdentity) -> Bool { testHost?.isAlive(process) ?? process.isAlive(in: directories) }
 
     /// For whoever reads standard error. The process of a test that is over, or was killed in it, has nothing to say.
     package func report(_ line: String) {

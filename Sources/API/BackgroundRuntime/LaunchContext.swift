@@ -129,7 +129,7 @@ package final class LaunchContext: Sendable {
     package func begin() throws -> LaunchRecord {
         let ledger = try AppRuntime.shared.ledger()
         let record = try ledger.write { transaction -> LaunchRecord? in
-            try transaction.launchDidBegin(id, pid: identity.pid)
+            try transaction.launchDidBegin(id, identity)
             return try transaction.launch(id)
         }
         guard let record, record.endedAt == nil else { throw LaunchIsOver() }

@@ -10,7 +10,7 @@ import TransferMachines
 /// values: a commit that fails leaves them, and what was heard, as they were before.
 package final class Agent {
     private let ledger: Ledger
-    private let launcher: any Launcher
+    private let launcher: any Launcher<ProcessIdentity>
     private let ports: AgentPorts
     private let host: HostEnvironment
     /// Where files are hashed and synced.
@@ -31,8 +31,9 @@ package final class Agent {
     ///   - random: a number from 0 up to 1.
     ///   - log: takes the entries of the log in place of the journal and standard error.
     package init(
-        ledger: Ledger, launcher: any Launcher, ports: AgentPorts, host: HostEnvironment, disk: DiskWorker = .shared,
-        random: @escaping () -> Double = { Double.random(in: 0..<1) }, log: ((LogEntry) -> Void)? = nil,
+        ledger: Ledger, launcher: any Launcher<ProcessIdentity>, ports: AgentPorts, host: HostEnvironment,
+        disk: DiskWorker = .shared, random: @escaping () -> Double = { Double.random(in: 0..<1) },
+        log: ((LogEntry) -> Void)? = nil,
         watchProcess: @escaping (ProcessIdentity) -> Bool, post: @escaping @Sendable (AgentEvent) -> Void
     ) {
         (self.ledger, self.launcher, self.ports, self.host) = (ledger, launcher, ports, host)
@@ -91,10 +92,12 @@ package final class Agent {
         for effect in inheritance.effects { perform(effect) }
         for launch in inheritance.launches {
             guard let id = launch.id else { continue }
-            switch (launcher.isAlive(id), launch.pid) {
-            // Started, but its number was not committed: the process itself writes it when it begins.
-            case (true, nil): parts.launches.awaitPID(of: id)
-            case (true, let pid?): perform(.adoptLaunch(id, pid: pid))
+            switch (launcher.isAlive(id), launch.process) {
+            // Started, but its identity was not committed: the process itself writes it when it begins.
+            case (true, nil) where launch.pid == nil: parts.launches.awaitIdentity(of: id)
+            // An earlier version recorded the number alone, which can be another process's by now.
+            case (true, nil): parts.launches.leave(id)
+            case (true, let process?): perform(.adoptLaunch(id, process))
             case (false, _): hear(.launchEnded(id, .unknown))
             }
         }
@@ -141,7 +144,7 @@ package final class Agent {
         let zone = events.contains(where: \.isTimeChange) ? host.zone() : parts.time.zone
         let moment = Moment(of: host, zone: zone)
         let desktop = ports.conditions.current
-        let living = Set(parts.launches.awaitingPID.filter(launcher.isAlive))
+        let living = Set(parts.launches.unwatched.filter(launcher.isAlive))
         let (next, look, entries) = try commit { transaction in
             var next = parts
             let before = transaction.changeCount
@@ -178,9 +181,12 @@ package final class Agent {
     private func perform(_ effect: AgentEffect) {
         switch effect {
         case .startLaunch(let id): startLaunch(id)
-        case .adoptLaunch(let id, let pid):
-            guard launcher.adopt(id, pid: pid) else { return hear(.launchEnded(id, .unknown)) }
-            log.write(.launchAdopted, (.launch, id), (.pid, pid))
+        case .adoptLaunch(let id, let process):
+            switch launcher.adopt(id, process) {
+            case .watched: log.write(.launchAdopted, (.launch, id), (.pid, process.pid))
+            case .outOfReach: parts.launches.leave(id)
+            case .gone: hear(.launchEnded(id, .unknown))
+            }
         case .warnLaunch(let id): launcher.warn(id)
         case .killLaunch(let id): launcher.kill(id)
         case .endLaunch(let id): hear(.launchEnded(id, .unknown))
@@ -226,7 +232,7 @@ package final class Agent {
     private func startLaunch(_ id: Int64) {
         KillPoint.reach(.launchCommitted)
         do {
-            hear(.launchStarted(id, pid: try launcher.start(id)))
+            hear(.launchStarted(id, try launcher.start(id)))
         } catch {
             if let missing = error as? AppIsMissing { hear(.appIsMissing(missing)) }
             hear(.launchFailed(id, reason: "\(error)"))

@@ -7,8 +7,8 @@ import TransferMachines
 /// What is to be done after a commit. Ids and values, no live handles: doing it late or twice does no harm.
 enum AgentEffect: Equatable {
     case startLaunch(Int64)
-    /// Its process wrote its number itself: it is watched from now on.
-    case adoptLaunch(Int64, pid: Int32)
+    /// An earlier agent started its process: it is watched from now on.
+    case adoptLaunch(Int64, ProcessIdentity)
     case warnLaunch(Int64)
     case killLaunch(Int64)
     /// Its process is not ours to kill: it counts as gone.

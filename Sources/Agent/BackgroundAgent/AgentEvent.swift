@@ -21,7 +21,7 @@ package enum AgentEvent: Sendable {
     case alarmRang
     case alarmRefused(WakeRefusal)
     /// The process of a launch runs.
-    case launchStarted(Int64, pid: Int32)
+    case launchStarted(Int64, ProcessIdentity)
     /// No process could be started for a launch.
     case launchFailed(Int64, reason: String)
     case launchEnded(Int64, ProcessEnd)

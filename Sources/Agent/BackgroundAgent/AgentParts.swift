@@ -66,7 +66,7 @@ struct AgentParts {
         // Last: whether anything is left to do shows only now.
         let others = Lifetime.Others(
             hasAttempts: !attempts.isEmpty, answersDue: screen.answersDue(pass.moment), isShowing: screen.isShowing,
-            holdsAlarm: wakes.needsAgent)
+            holdsAlarm: wakes.needsAgent, outOfReach: launches.outOfReach)
         try lifetime.plan(&pass, others, &activation)
         leftovers.planOrphans(&pass, lifetime)
     }
@@ -119,8 +119,8 @@ struct AgentParts {
         // That the instant has come the clocks say, too.
         case .alarmRang: break
         case .alarmRefused(let refusal): wakes.note(refusal)
-        case .launchStarted(let id, let pid):
-            try launches.note(started: id, pid: pid, &pass)
+        case .launchStarted(let id, let process):
+            try launches.note(started: id, process, &pass)
             try pass.takeBack(AgentNotice.saysMissing)
         case .launchFailed(let id, let reason): try launches.note(failed: id, reason, &pass)
         case .launchEnded(let id, let end): launches.note(ended: id, end)
@@ -190,6 +190,9 @@ struct AgentParts {
         case .simulateExpire:
             guard let launch = try pass.transaction.liveLaunches().last(where: { $0.identifier == question.argument }) else {
                 return "error: no launch of \(question.argument) is running"
+            }
+            if launches.isOutOfReach(launch.id) {
+                return "error: the process of \(question.argument) is in another PID namespace and cannot be ended from here"
             }
             try launches.stop(launch, .simulated, &pass)
             return "ended the time of \(question.argument)"

@@ -12,19 +12,19 @@ struct Inheritance {
     private var hasShownProgress = false
 
     static func take(from ledger: Ledger, version: String, now: Date) throws(StoreError) -> Inheritance {
-        let spool = ledger.directories.spool
+        let directories = ledger.directories
         return try ledger.write { transaction in
             var left = Inheritance()
             try transaction.setFact(
                 .agent,
                 AgentRecord(pid: getpid(), version: version, startedAt: now, processStart: ProcessIdentity.current.start))
-            for question in try transaction.openQuestions() where !question.isAwaited {
+            for question in try transaction.openQuestions() where !question.isAwaited(in: directories) {
                 try transaction.answer(question.id!, "error: nobody waits for it any more")
             }
             for var transfer in try transaction.transfersOfADeadAgent() {
                 let before = transfer
                 let commands = try transaction.handle(.agentDied(now: now), &transfer, now: now)
-                left.effects += before.removals(commands, in: spool)
+                left.effects += before.removals(commands, in: directories.spool)
             }
             // An agent that died behind a commit may have left a part beside a person's file; those in the spool are found as orphans.
             for place in try transaction.partsBesideDestinations() {

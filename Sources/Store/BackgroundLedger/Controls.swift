@@ -20,10 +20,10 @@ package struct ControlRecord: Codable, Sendable, Equatable {
     package var askerPID: Int32?
     package var askerStart: Int64?
 
-    /// Somebody still waits. An earlier version did not say who asked.
-    package var isAwaited: Bool {
+    /// The process that asked still waits. An earlier version did not record which process asked.
+    package func isAwaited(in directories: AppDirectories) -> Bool {
         guard let askerPID, let askerStart else { return false }
-        return ProcessIdentity(pid: askerPID, start: askerStart).isAlive
+        return ProcessIdentity(pid: askerPID, start: askerStart).isAlive(in: directories)
     }
 }
 

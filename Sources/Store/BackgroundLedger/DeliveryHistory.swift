@@ -67,8 +67,7 @@ extension LedgerTransaction {
 
     /// Some of what waited was told in it, and only the rest is left.
     private func hasTold(_ launch: LaunchRecord) throws -> Bool {
-        guard launch.kind == .urlSession, let pid = launch.pid else { return false }
-        return try hasTold(session: launch.identifier, by: pid, until: .distantFuture)
+        try launch.kind == .urlSession && hasTold(in: launch, until: .distantFuture)
     }
 }
 

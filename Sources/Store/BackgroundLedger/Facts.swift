@@ -102,8 +102,11 @@ package struct AgentRecord: Codable, Sendable, Equatable {
     package var pid: Int32
     package var version: String
     package var startedAt: Date
-    /// Tells it apart from a later process of that number.
+    /// The ``ProcessIdentity/start`` of the process with the number `pid`.
     package var processStart: Int64?
+
+    /// `nil` if an earlier version recorded the number alone.
+    package var process: ProcessIdentity? { processStart.map { ProcessIdentity(pid: pid, start: $0) } }
 
     package init(pid: Int32, version: String, startedAt: Date, processStart: Int64? = nil) {
         self.processStart = processStart

@@ -33,7 +33,7 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
     package var askedBegin: Date?
     /// What woke it: the last thing that had been missing.
     package var woke: String?
-    /// Continued processing: it runs in the process that asked, whose number is `pid`.
+    /// The ``ProcessIdentity/start`` of the process with the number `pid`. `nil` if an earlier version recorded the number alone.
     package var hostStart: Int64?
     package var title: String?
     package var subtitle: String?
@@ -43,11 +43,14 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
     /// The server's number of its progress notification.
     package var noticeID: Int64?
 
-    /// Of continued processing: the process that it runs in.
-    package var host: ProcessIdentity? {
+    /// The process that does the work.
+    package var process: ProcessIdentity? {
         guard let pid, let hostStart else { return nil }
         return ProcessIdentity(pid: pid, start: hostStart)
     }
+
+    /// The process that asked for continued processing, and that does the work.
+    package var host: ProcessIdentity? { kind == .continuedProcessing ? process : nil }
 
     package init(
         kind: LaunchKind, identifier: String, requestToken: String?, generation: Int, reason: String, simulated: Bool,
@@ -182,8 +185,9 @@ extension LedgerTransaction {
     }
 
     /// The process of a launch has begun to run.
-    package func launchDidBegin(_ id: Int64, pid: Int32) throws {
-        try database.run(sql: "UPDATE launch SET pid = ? WHERE id = ?", arguments: [pid, id])
+    package func launchDidBegin(_ id: Int64, _ process: ProcessIdentity) throws {
+        try database.run(
+            sql: "UPDATE launch SET pid = ?, hostStart = ? WHERE id = ?", arguments: [process.pid, process.start, id])
     }
 
     /// Its end is wanted; the first reason counts, and what is known of it already.

@@ -22,6 +22,8 @@ package final class Ledger: Sendable {
     let memory: LedgerMemory?
     private let role: Role
     private let wait: WriterWait
+    /// `nil`: in memory.
+    private let presence: ProcessPresence?
     let view = LedgerMemory.View()
 
     /// Who opens it: whose commits copy the write-ahead log into the file, which costs three syncs.
@@ -51,6 +53,7 @@ package final class Ledger: Sendable {
         (queue, look, files) = try Self.openBesideTheAgent(directories, as: role, wait)
         if role == .agent { files?.hold() }
         memory = nil
+        presence = ProcessPresence(in: directories)
     }
 
     /// A view of a ledger in memory.
@@ -60,6 +63,7 @@ package final class Ledger: Sendable {
         role = .app
         wait = WriterWait(path: directories.ledger.path)
         (queue, look, files) = (memory.queue, nil, nil)
+        presence = nil
     }
 
     /// Whether this version knows the ledger that is there. Nothing is written.

@@ -187,23 +187,26 @@ extension LedgerTransaction {
         .execute(arguments: [event])
     }
 
-    /// A process has begun to tell some event of the session, and did not acknowledge it.
-    package func hasClaimedEvents(of session: String, by pid: Int32) throws -> Bool {
+    /// An event was claimed by the process of a launch. Earlier versions recorded that process's number alone.
+    private static let isClaimedByLaunch = "session = ?1 AND claimPID = ?2 AND claimStart = coalesce(?3, claimStart)"
+
+    /// The process of a launch has begun to tell some event of its session, and did not acknowledge it.
+    package func hasClaimedEvents(in launch: LaunchRecord) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
-                sql: """
-                    SELECT EXISTS (SELECT 1 FROM sessionEvent WHERE deliveredAt IS NULL AND session = ? AND claimPID = ?)
-                    """), arguments: [session, pid]) ?? false
+                sql: "SELECT EXISTS (SELECT 1 FROM sessionEvent WHERE deliveredAt IS NULL AND \(Self.isClaimedByLaunch))"),
+            arguments: [launch.identifier, launch.pid, launch.hostStart]) ?? false
     }
 
-    /// A process has told some event of the session that there was by then. Looked for among the latest: those of a launch that ended just now.
-    package func hasTold(session: String, by pid: Int32, until date: Date) throws -> Bool {
+    /// The process of a launch has told some event of its session that was created by then. Only the latest events are searched: the launch
+    /// has just ended.
+    package func hasTold(in launch: LaunchRecord, until date: Date) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
                 sql: """
                     SELECT EXISTS (SELECT 1 FROM (SELECT * FROM sessionEvent ORDER BY id DESC LIMIT 2000)
-                        WHERE deliveredAt IS NOT NULL AND session = ? AND claimPID = ? AND createdAt <= ?)
-                    """), arguments: [session, pid, date.timeIntervalSince1970]) ?? false
+                        WHERE deliveredAt IS NOT NULL AND \(Self.isClaimedByLaunch) AND createdAt <= ?4)
+                    """), arguments: [launch.identifier, launch.pid, launch.hostStart, date.timeIntervalSince1970]) ?? false
     }
 
     /// Transfers whose events were delivered since then.

@@ -43,6 +43,8 @@ package struct AppDirectories: Sendable, Equatable {
     package var ledger: URL { state.appendingPathComponent("agent.sqlite") }
     package var agentLock: URL { state.appendingPathComponent("agent.lock") }
     package var agentLog: URL { state.appendingPathComponent("agent.log") }
+    /// Processes that use the ledger lock bytes of this file: ``ProcessPresence``.
+    package var processLock: URL { state.appendingPathComponent("process.lock") }
     package var launches: URL { state.appendingPathComponent("launches") }
     package var spool: URL { state.appendingPathComponent("spool") }
     /// Copies of files to upload that no row of the ledger knows.

@@ -112,7 +112,7 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
 
     // MARK: Launcher
 
-    func start(_ launch: Int64) throws -> Int32 {
+    func start(_ launch: Int64) throws -> ProcessIdentity {
         let process = try state.withLock { state -> VirtualProcess in
             if let refusal = state.refusal { throw refusal }
             state.next += 1
@@ -124,7 +124,7 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
             return process
         }
         program.begin(process)
-        return process.identity.pid
+        return process.identity
     }
 
     private func ended(_ launch: Int64, _ identity: ProcessIdentity, _ end: ProcessEnd) {
@@ -136,7 +136,9 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
         wake()
     }
 
-    func adopt(_ launch: Int64, pid: Int32) -> Bool { process(of: launch) != nil }
+    func adopt(_ launch: Int64, _ process: ProcessIdentity) -> Adoption {
+        self.process(of: launch)?.identity == process ? .watched : .gone
+    }
 
     func isAlive(_ launch: Int64) -> Bool { process(of: launch) != nil }
 

@@ -4,6 +4,7 @@ import BackgroundRuntime
 import CLinux
 import FaultyServer
 import Foundation
+import ProcessSupport
 import Synchronization
 
 /// The equipment of one scenario: a throw-away home, a faulty server beside it, real processes. Blocking calls: each scenario has a
@@ -210,18 +211,20 @@ final class Rehearsal: Sendable {
     }
 
     func send(_ signal: Int32, to role: Role) throws {
-        let pid = try wait("its process") { transaction in
+        let process = try wait("its process") { transaction in
             switch role {
-            case .agent: try transaction.fact(.agent)?.pid
-            case .app: try transaction.liveLaunches().first?.pid
+            case .agent: try transaction.fact(.agent)?.process
+            case .app: try transaction.liveLaunches().first?.process
             }
         }
-        let descriptor = clinux_pidfd_open(pid)
-        kill(pid, signal)
+        let descriptor = clinux_pidfd_open(process.pid)
         guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        // After opening: from here on the descriptor means the process that is compared.
+        guard process.isAlive else { return }
+        _ = clinux_pidfd_send_signal(descriptor, signal)
         var end = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         poll(&end, 1, 10_000)
-        close(descriptor)
     }
 
     /// The agent ends by a signal, what was held back goes on, and the next login brings another.

@@ -118,7 +118,9 @@ struct AgentExamination: Examination {
     /// One that was stopped is told to end, and does not hear it.
     private func stoppedLaunches(_ app: ExaminedApp) -> [DoctorFinding] {
         (app.books?.launches ?? []).compactMap { launch in
-            guard let pid = launch.pid, RunningProcess(pid).isStopped else { return nil }
+            // The fix signals the number, which must be the launch's own process.
+            guard let process = launch.process, process.isAlive, RunningProcess(process.pid).isStopped else { return nil }
+            let pid = process.pid
             return DoctorFinding(
                 "launch", .failed, "\(launch.identifier) stands still: its process \(pid) was stopped",
                 fix: .init("kill -CONT \(pid)", isSafe: true))

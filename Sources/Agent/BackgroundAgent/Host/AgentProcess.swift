@@ -116,7 +116,7 @@ package final class AgentProcess {
     /// Runs until nothing is left to do or somebody asks it to stop. Returns the exit code.
     package func run(version: String, ports: AgentPorts, host: HostEnvironment = .real) throws(StoreError) -> Int32 {
         let launcher = ProcessLauncher(ledger: ledger, loop: loop, environment: host.environment)
-        let watch = ProcessWatch(loop: loop)
+        let watch = ProcessWatch(loop: loop, directories: ledger.directories)
         let agent = Agent(
             ledger: ledger, launcher: launcher, ports: ports, host: host, watchProcess: { watch.watch($0) }, post: inbox)
         Self.current = agent

@@ -41,7 +41,7 @@ final class ProcessLauncher: Launcher {
         }
     }
 
-    func start(_ launch: Int64) throws -> Int32 {
+    func start(_ launch: Int64) throws -> ProcessIdentity {
         let now = ThisProcess.now
         let (app, session, token) = try ledger.read {
             (try $0.fact(.app), try $0.fact(.sessionEnvironment), try $0.activationToken(ofLaunch: launch, now: now))
@@ -73,19 +73,34 @@ final class ProcessLauncher: Launcher {
             waitpid(pid, nil, 0)
             throw error
         }
-        return pid
+        // Only the loop waits for it: until then the number is its own, even if it has ended.
+        return ProcessIdentity(pid: pid) ?? ProcessIdentity(pid: pid, start: 0)
     }
 
-    func adopt(_ launch: Int64, pid: Int32) -> Bool {
+    func adopt(_ launch: Int64, _ process: ProcessIdentity) -> Adoption {
+        // Opened before the comparison: from here on the descriptor means the process that is compared.
+        let descriptor = clinux_pidfd_open(process.pid)
+        guard descriptor >= 0, ProcessIdentity(pid: process.pid) == process else {
+            if descriptor >= 0 { close(descriptor) }
+            return isAlive(launch) ? .outOfReach : .gone
+        }
         // Our own child after all, when this process became what it is by `exec`: a dead one must not stay behind.
-        waitpid(pid, nil, WNOHANG)
-        guard isAlive(launch) else { return false }
-        return (try? watch(launch, pid)) != nil
+        waitpid(process.pid, nil, WNOHANG)
+        guard isAlive(launch) else {
+            close(descriptor)
+            return .gone
+        }
+        hold(launch, process.pid, descriptor)
+        return .watched
     }
 
     private func watch(_ launch: Int64, _ pid: Int32) throws {
         let descriptor = clinux_pidfd_open(pid)
         guard descriptor >= 0 else { throw Failure.cannotWatch(String(cString: strerror(errno))) }
+        hold(launch, pid, descriptor)
+    }
+
+    private func hold(_ launch: Int64, _ pid: Int32, _ descriptor: Int32) {
         held[launch] = Held(pid: pid, descriptor: descriptor)
         loop.watch(descriptor) { [unowned self] in ended(launch) }
     }
@@ -118,14 +133,16 @@ final class ProcessLauncher: Launcher {
 /// Hears of the end of processes that are not launches: those that await a transfer or hold a session's delegate.
 final class ProcessWatch {
     private let loop: EventLoop
-    private var watched: [ProcessIdentity: Int32] = [:]
+    private let directories: AppDirectories
+    private var watched: Set<ProcessIdentity> = []
     var onEnd: (ProcessIdentity) -> Void = { _ in }
 
-    init(loop: EventLoop) { self.loop = loop }
+    init(loop: EventLoop, directories: AppDirectories) { (self.loop, self.directories) = (loop, directories) }
 
     /// `false` when it is gone already.
     func watch(_ process: ProcessIdentity) -> Bool {
-        if watched[process] != nil { return true }
+        if watched.contains(process) { return true }
+        if process.isOfAnotherNamespace { return watchPresence(of: process) }
         let descriptor = clinux_pidfd_open(process.pid)
         guard descriptor >= 0 else { return false }
         // Asked after opening: from here on the descriptor means this very process.
@@ -133,13 +150,33 @@ final class ProcessWatch {
             close(descriptor)
             return false
         }
-        watched[process] = descriptor
+        watched.insert(process)
         loop.watch(descriptor) { [unowned self] in
             loop.unwatch(descriptor)
             close(descriptor)
-            watched[process] = nil
-            onEnd(process)
+            ended(process)
         }
         return true
+    }
+
+    /// No descriptor here means a process of another PID namespace. A thread waits for its lock.
+    private func watchPresence(of process: ProcessIdentity) -> Bool {
+        guard ProcessPresence.isShown(by: process, in: directories) else { return false }
+        watched.insert(process)
+        let (post, directories) = (loop.poster, directories)
+        // Touched on the loop's thread alone, where posted calls run.
+        nonisolated(unsafe) let watch = self
+        let thread = Thread {
+            ProcessPresence.waitForEnd(of: process, in: directories)
+            post { watch.ended(process) }
+        }
+        thread.name = "presence"
+        thread.start()
+        return true
+    }
+
+    private func ended(_ process: ProcessIdentity) {
+        watched.remove(process)
+        onEnd(process)
     }
 }

@@ -24,9 +24,7 @@ enum LaunchSettlement {
     private static func outcome(of launch: LaunchRecord, _ end: ProcessEnd, _ pass: Pass) throws -> LaunchOutcome {
         guard let result = launch.result else { return outcomeWithoutResult(launch, end) }
         // It said that it was done, and ended while its delegate was being told.
-        if launch.kind == .urlSession, result == .completed, let pid = launch.pid,
-            try pass.transaction.hasClaimedEvents(of: launch.identifier, by: pid)
-        {
+        if launch.kind == .urlSession, result == .completed, try pass.transaction.hasClaimedEvents(in: launch) {
             return outcomeWithoutResult(launch, end)
         }
         return result
@@ -96,11 +94,7 @@ enum LaunchSettlement {
         func isOld(_ date: Date) -> Bool { date <= launch.startedAt || date > pass.now.addingTimeInterval(1) }
         switch launch.kind {
         case .urlSession:
-            if let pid = launch.pid,
-                try pass.transaction.hasTold(session: launch.identifier, by: pid, until: launch.startedAt)
-            {
-                return
-            }
+            if try pass.transaction.hasTold(in: launch, until: launch.startedAt) { return }
             // What another process waits for is that one's, stopped perhaps; and what another has begun to tell, or had when it ended, counts
             // by its own word alone.
             for event in try pass.transaction.undeliveredEvents(session: launch.identifier)

@@ -5,13 +5,21 @@ import Foundation
 
 /// The launches that run: adopted, watched against their budgets and conditions, warned, killed, ended.
 struct Launches {
+    /// Why only its lock shows whether the process of a launch is alive.
+    private enum Unwatched {
+        /// An earlier agent started it, and the process has not recorded its identity.
+        case unidentified
+        /// See ``Adoption/outOfReach``.
+        case outOfReach
+    }
+
     /// What is known of one launch that no row says.
     private struct Watch {
         var supervision: LaunchSupervision?
         /// The latest progress of continued processing that was heard of.
         var seenProgress: Date?
-        /// Of an earlier agent, and its process has not said who it is.
-        var awaitsPID = false
+        /// `nil` if the end of its process is reported.
+        var unwatched: Unwatched?
         /// As the row said when last looked: a person was choosing a file.
         var isPersonChoosing = false
         /// The process is another's: it is neither signalled nor killed.
@@ -21,23 +29,31 @@ struct Launches {
 
     private var watches: [Int64: Watch] = [:]
 
-    /// Launches whose process has not said who it is: whether they live has to be looked up before a pass.
-    var awaitingPID: [Int64] { watches.filter { $0.value.awaitsPID }.map(\.key) }
+    /// Launches whose process is not watched: whether their locks are held has to be looked up before a pass.
+    var unwatched: [Int64] { watches.filter { $0.value.unwatched != nil }.map(\.key) }
+
+    /// Launches whose process can be neither warned nor killed.
+    var outOfReach: Set<Int64> { Set(watches.filter { $0.value.unwatched == .outOfReach }.map(\.key)) }
+
+    func isOutOfReach(_ id: Int64?) -> Bool { id.map { watches[$0]?.unwatched == .outOfReach } ?? false }
 
     // MARK: What is heard
 
-    /// An earlier agent started it, and its process had not said who it is.
-    mutating func awaitPID(of id: Int64) { watches[id, default: Watch()].awaitsPID = true }
+    /// An earlier agent started the launch, and its process has not recorded its identity.
+    mutating func awaitIdentity(of id: Int64) { watches[id, default: Watch()].unwatched = .unidentified }
+
+    /// The process of the launch is out of reach: the launch ends when its lock is free.
+    mutating func leave(_ id: Int64) { watches[id, default: Watch()].unwatched = .outOfReach }
 
     mutating func note(ended id: Int64, _ end: ProcessEnd) { watches[id, default: Watch()].end = end }
 
-    func note(started id: Int64, pid: Int32, _ pass: inout Pass) throws {
+    func note(started id: Int64, _ process: ProcessIdentity, _ pass: inout Pass) throws {
         KillPoint.reach(.launchStarted)
-        try pass.transaction.launchDidBegin(id, pid: pid)
+        try pass.transaction.launchDidBegin(id, process)
         guard let launch = try pass.transaction.launch(id) else { return }
         pass.log(
             .launchStarted, (.launch, id), (.kind, launch.kind.rawValue), (.identifier, launch.identifier),
-            (.generation, launch.generation), (.pid, pid))
+            (.generation, launch.generation), (.pid, process.pid))
     }
 
     /// Where it is known why there was no process, the history says it.
@@ -56,22 +72,23 @@ struct Launches {
 
     // MARK: Adopting
 
-    /// Launches whose process has by now said who it is, or is gone.
+    /// Adopts a launch when its process has recorded its identity. Ends a launch when its lock is free.
     ///
-    /// - Parameter living: those of ``awaitingPID`` whose process lives.
+    /// - Parameter living: the ``unwatched`` launches whose lock is held.
     mutating func adoptLate(_ pass: inout Pass, living: Set<Int64>) throws {
-        for id in awaitingPID {
+        for id in unwatched {
             guard let launch = try pass.transaction.launch(id), launch.endedAt == nil else {
                 watches[id] = nil
                 continue
             }
-            if launch.pid == nil, living.contains(id) {
-                // Its lock goes with it; nothing rings then, so look again.
+            let found = watches[id]?.unwatched == .unidentified ? launch.process : nil
+            if found == nil, living.contains(id) {
+                // The lock ends with the process, and no event reports that: look again.
                 pass.wake(at: pass.now.addingTimeInterval(1))
                 continue
             }
-            watches[id]?.awaitsPID = false
-            if let pid = launch.pid { pass.perform(.adoptLaunch(id, pid: pid)) } else { note(ended: id, .unknown) }
+            watches[id]?.unwatched = nil
+            if let found { pass.perform(.adoptLaunch(id, found)) } else { note(ended: id, .unknown) }
         }
     }
 
@@ -114,7 +131,7 @@ struct Launches {
     /// Budgets run from the launch's start, also over the death of an agent.
     mutating func supervise(_ pass: inout Pass, _ conditions: Conditions) throws {
         for var launch in try pass.transaction.liveLaunches() {
-            guard let id = launch.id else { continue }
+            guard let id = launch.id, !isOutOfReach(id) else { continue }
             if Self.recordStop(by: watches[id]?.supervision, &launch) { try pass.transaction.update(launch) }
             if let lost = conditions.lost(by: launch, pass) { try stop(launch, .conditionLost, because: lost, &pass) }
             var watch = watches[id] ?? Watch()
@@ -138,7 +155,7 @@ struct Launches {
     /// - Parameter now: by the clock as it was when the launches were last supervised.
     mutating func superviseUnrecorded(now: Date) -> [AgentEffect] {
         var effects: [AgentEffect] = []
-        for (id, watch) in watches.sorted(by: { $0.key < $1.key }) where !watch.isContinued {
+        for (id, watch) in watches.sorted(by: { $0.key < $1.key }) where !watch.isContinued && !isOutOfReach(id) {
             switch watches[id]?.supervision?.tick(now: now, isPersonChoosing: watch.isPersonChoosing) {
             case .warn: effects.append(.warnLaunch(id))
             case .kill: effects.append(.killLaunch(id))
@@ -175,7 +192,7 @@ struct Launches {
 
     /// - Parameter detail: what the history says of it, where the reason alone does not.
     mutating func stop(_ launch: LaunchRecord, _ reason: StopReason, because detail: String? = nil, _ pass: inout Pass) throws {
-        guard let id = launch.id else { return }
+        guard let id = launch.id, !isOutOfReach(id) else { return }
         var supervision = watches[id]?.supervision ?? takeUp(launch, &pass)
         let command = supervision.stop(reason, now: pass.now)
         watches[id, default: Watch()].supervision = supervision

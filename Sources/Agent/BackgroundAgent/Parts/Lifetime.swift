@@ -104,6 +104,8 @@ package enum Lifetime: Equatable {
         var isShowing: Bool
         /// An alarm is set that wakes the machine, and dies with this process.
         var holdsAlarm: Bool
+        /// Launches that this agent cannot end, and that the next one finds again.
+        var outOfReach: Set<Int64>
     }
 
     mutating func plan(_ pass: inout Pass, _ others: Others, _ activation: inout Activation) throws {
@@ -113,10 +115,12 @@ package enum Lifetime: Equatable {
         case .finished(.away(let since, _)): try consider(since, &pass, others, &activation)
         case .draining, .finished(.superseded):
             // Continued processing is not ours to wait for: it runs in processes of its own.
-            let waits = try pass.transaction.liveLaunches().contains { $0.kind != .continuedProcessing }
+            let waits = try pass.transaction.liveLaunches().contains {
+                $0.kind != .continuedProcessing && !others.outOfReach.contains($0.id ?? 0)
+            }
             self = waits || others.isShowing || others.hasAttempts ? .draining : .finished(.superseded)
         case .quitting(let quit), .finished(.quit(let quit)):
-            let hasLaunches = try !pass.transaction.liveLaunches().isEmpty
+            let hasLaunches = try pass.transaction.liveLaunches().contains { !others.outOfReach.contains($0.id ?? 0) }
             let withdraws = try pass.transaction.notificationsToHandle().contains { $0.state == .withdrawing }
             pass.wake(at: others.answersDue)
             guard !hasLaunches, !withdraws, !others.hasAttempts, others.answersDue == nil else {

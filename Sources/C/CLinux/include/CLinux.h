@@ -92,6 +92,11 @@ static inline int clinux_share_bytes(int descriptor, int64_t start, int64_t leng
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = length, .l_pid = 0};
     return fcntl(descriptor, F_OFD_SETLK, &lock);
 }
+// Returns when no other open file has a lock on the byte.
+static inline int clinux_wait_for_byte(int descriptor, int64_t start) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = 1, .l_pid = 0};
+    return fcntl(descriptor, F_OFD_SETLKW, &lock);
+}
 static inline int clinux_unlock_bytes(int descriptor, int64_t start, int64_t length) {
     struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = length, .l_pid = 0};
     return fcntl(descriptor, F_OFD_SETLK, &lock);

@@ -1,0 +1,80 @@
+@testable import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import ProcessSupport
+import Testing
+
+@testable import BackgroundAgent
+
+/// The processes that another agent recorded in the ledger.
+@Suite(.timeLimit(.minutes(5))) struct AdoptionTests {
+    /// A home with an app whose process does nothing until it is ended.
+    private final class Ground {
+        static let program = "/bin/sl" + "eep"
+        let ledger: Ledger
+        let loop = EventLoop()
+        private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("adoption-" + UUID().uuidString)
+
+        init() throws {
+            ledger = try Ledger(AppDirectories(appIdentifier: "app", environment: ["HOME": folder.path]))
+            try ledger.write {
+                try $0.setFact(
+                    .app, AppRecord(executable: Self.program, arguments: ["600"], version: "1", displayName: "App"))
+            }
+        }
+
+        deinit { try? FileManager.default.removeItem(at: folder) }
+    }
+
+    /// A process with the number of `process`, in another PID namespace.
+    private static func foreign(_ process: ProcessIdentity) -> ProcessIdentity {
+        ProcessIdentity(pid: process.pid, start: process.start ^ 1 << 40)
+    }
+
+    /// Adopts a launch as a process that is recorded with the number of another one.
+    private func expectNoSignal(recorded: (ProcessIdentity) -> ProcessIdentity) throws {
+        let ground = try Ground()
+        let starter = ProcessLauncher(ledger: ground.ledger, loop: ground.loop)
+        let launched = try starter.start(7)
+        let stranger = try ChildProcess(path: Ground.program, arguments: ["600"], environment: [:]).start()
+        let process = recorded(try #require(ProcessIdentity(pid: stranger)))
+        let next = ProcessLauncher(ledger: ground.ledger, loop: ground.loop)
+        #expect(next.adopt(7, process) == .outOfReach)
+        next.warn(7)
+        next.kill(7)
+        // A signal that was sent before ends the process first.
+        kill(stranger, SIGINT)
+        #expect(ChildProcess.wait(for: stranger) == 128 + SIGINT)
+        #expect(next.adopt(7, launched) == .watched)
+        next.onEnd = { _, _ in ground.loop.stop() }
+        next.kill(7)
+        withExtendedLifetime((starter, next)) { ground.loop.run(turn: {}) }
+        #expect(next.adopt(7, process) == .gone)
+    }
+
+    @Test func `a recorded process of another PID namespace is not signalled`() throws {
+        try expectNoSignal(recorded: Self.foreign)
+    }
+
+    @Test func `a later process with the recorded number is not signalled`() throws {
+        try expectNoSignal { ProcessIdentity(pid: $0.pid, start: $0.start - 1) }
+    }
+
+    @Test func `the end of a process in another PID namespace is reported when its lock is free`() throws {
+        let ground = try Ground()
+        let process = Self.foreign(.current)
+        let directories = ground.ledger.directories
+        let watch = ProcessWatch(loop: ground.loop, directories: directories)
+        #expect(!watch.watch(process))
+        var ended: [ProcessIdentity] = []
+        watch.onEnd = { process in
+            ended.append(process)
+            ground.loop.stop()
+        }
+        var presence: ProcessPresence? = ProcessPresence(of: process, in: directories)
+        withExtendedLifetime(presence) { #expect(watch.watch(process)) }
+        presence = nil
+        withExtendedLifetime(watch) { ground.loop.run(turn: {}) }
+        #expect(ended == [process])
+    }
+}
