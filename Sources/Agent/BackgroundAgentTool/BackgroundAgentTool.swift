@@ -25,7 +25,7 @@ package enum BackgroundAgentTool {
 
     /// Returns the exit code: 0 done or already running, 64 usage, 65 a damaged store, 69 a rehearsal without its machine, 73 or 74 store, 78 a store of a newer version.
     package static func main(_ arguments: [String]) -> Int32 {
-        AgentProcess.blockStopSignals()
+        AgentProcess.blockSignals()
         // A terminal's limit of file sizes is an error of a transfer, not the end of the agent.
         signal(SIGXFSZ, SIG_IGN)
         umask(umask(0o022) | 0o022)  // Nobody else may write to what it makes.

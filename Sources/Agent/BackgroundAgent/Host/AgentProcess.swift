@@ -301,16 +301,23 @@ package final class AgentProcess {
         loop.run { if wasAskedToStop || setback.isOver(now: Date()) { loop.stop() } }
     }
 
-    static var stopSignals: sigset_t {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        for signal in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&signals, signal) }
-        return signals
+    static var stopSignals: sigset_t { signalSet([SIGTERM, SIGINT]) }
+
+    /// Signals that end a process by default and have no meaning for an agent. For example, a closed terminal (SIGHUP) does not stop it. The
+    /// last numbers are the real-time signals. SIGPROF is left out, because Swift's crash handler stops threads with it.
+    private static let ignoredSignals: [Int32] =
+        [SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPOLL, SIGPWR, SIGSTKFLT] + Array(34...64)
+
+    private static func signalSet(_ signals: [Int32]) -> sigset_t {
+        var set = sigset_t()
+        sigemptyset(&set)
+        for signal in signals { sigaddset(&set, signal) }
+        return set
     }
 
     /// Call before any thread is made: a thread that does not block SIGTERM would take it for the whole process, and die of it.
-    package static func blockStopSignals() {
-        var signals = stopSignals
+    package static func blockSignals() {
+        var signals = signalSet([SIGTERM, SIGINT] + ignoredSignals)
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
@@ -320,11 +327,8 @@ package final class AgentProcess {
         loop.watch(descriptor) { [weak self, unowned agent] in
             var information = signalfd_siginfo()
             while read(descriptor, &information, MemoryLayout<signalfd_siginfo>.size) > 0 {
-                // A closed terminal is no reason: the agent was meant to stay.
-                if information.ssi_signo != UInt32(SIGHUP) {
-                    self?.wasAskedToStop = true
-                    agent.hear(.stopRequested)
-                }
+                self?.wasAskedToStop = true
+                agent.hear(.stopRequested)
             }
         }
     }
