@@ -25,6 +25,16 @@ import UserNotifications
         #expect(throws: AppManifest.Failure.badIdentifier(identifier)) { try AppManifest(propertyList: plist) }
     }
 
+    @Test func `the variables that launches inherit are an array of strings`() throws {
+        func read(_ value: Any) throws -> [String]? {
+            let list: [String: Any] = ["CFBundleIdentifier": "a", "BackgroundLaunchEnvironment": value]
+            let plist = try PropertyListSerialization.data(fromPropertyList: list, format: .xml, options: 0)
+            return try AppManifest(propertyList: plist).launchVariables
+        }
+        #expect(try read(["A_URL", "B_*"]) == ["A_URL", "B_*"])
+        #expect(throws: AppManifest.Failure.badLaunchVariables("Info.plist")) { try read("A_URL") }
+    }
+
     @Test func refusesWhatIsNoPropertyList() {
         #expect(throws: AppManifest.Failure.self) { try AppManifest(propertyList: Data("{".utf8)) }
     }

@@ -25,11 +25,12 @@ class Disk:
         library = self.journal.with_suffix(".so")
         subprocess.run(["clang", "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"], check=True)
         self.environment = {
-            "LD_PRELOAD": str(library), "UNSYNCED_ROOT": str(self.root), "UNSYNCED_JOURNAL": str(self.journal)}
+            "LD_PRELOAD": str(library), "BACKGROUND_UNSYNCED_ROOT": str(self.root),
+            "BACKGROUND_UNSYNCED_JOURNAL": str(self.journal)}
         self.lost_writes = self.lost_names = 0
 
     def processes(self):
-        mark = f"UNSYNCED_JOURNAL={self.journal}".encode()
+        mark = f"BACKGROUND_UNSYNCED_JOURNAL={self.journal}".encode()
         found = []
         for entry in os.listdir("/proc"):
             if entry.isdigit():

@@ -1,6 +1,7 @@
 // A disk that keeps nothing but what was synced, as a preloaded library.
 //
-// Every change to a file below UNSYNCED_ROOT is noted in UNSYNCED_JOURNAL before it is made, with what undoes it. A sync of a file
+// Every change to a file below BACKGROUND_UNSYNCED_ROOT is noted in BACKGROUND_UNSYNCED_JOURNAL before it is made, with what undoes it.
+// A launch inherits variables with this prefix. A sync of a file
 // forgets the notes of its content and of its making; a sync of a folder those of its names. power_cut.py undoes what is left once
 // every process is dead. The journal is on the same file system: it holds a link to every file that a note speaks of.
 //
@@ -33,8 +34,8 @@ static size_t root_length;
     if (!real) real = dlsym(RTLD_NEXT, name)
 
 __attribute__((constructor)) static void begin(void) {
-    root = getenv("UNSYNCED_ROOT");
-    journal = getenv("UNSYNCED_JOURNAL");
+    root = getenv("BACKGROUND_UNSYNCED_ROOT");
+    journal = getenv("BACKGROUND_UNSYNCED_JOURNAL");
     if (!root || !journal) root = NULL;
     else root_length = strlen(root);
 }

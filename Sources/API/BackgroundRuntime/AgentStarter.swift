@@ -35,10 +35,7 @@ package struct AgentStarter: Sendable {
 
     package var isRunning: Bool { FileLock.isHeld(directories.agentLock) }
 
-    /// `STORMY_NO_AGENT` for the app id `stormy`.
-    package var forbiddingVariable: String {
-        directories.appIdentifier.uppercased().map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined() + "_NO_AGENT"
-    }
+    package var forbiddingVariable: String { directories.forbiddingVariable }
 
     /// - Parameter isSure: it is seen that an agent comes; see ``comes(by:)`` for what that costs. `false`: somebody is only asked for one.
     @discardableResult

@@ -18,6 +18,8 @@ package struct AppManifest: Sendable, Equatable {
     /// `CFBundleExecutable`: which of several executables with this manifest is launched, by its name beside this one. The
     /// others (helpers, as Apple's extensions) may submit. `nil`: whichever ran last.
     package var executableName: String?
+    /// `BackgroundLaunchEnvironment`, beyond Apple: variables that launches inherit; an entry may end in `*`.
+    package var launchVariables: [String]?
 
     package init(appIdentifier: String, displayName: String, version: String, permittedIdentifiers: [String]) {
         self.appIdentifier = appIdentifier
@@ -31,12 +33,15 @@ package struct AppManifest: Sendable, Equatable {
         case notAPropertyList(String)
         case badIdentifier(String)
         case badPermittedList(String)
+        case badLaunchVariables(String)
 
         package var description: String {
             switch self {
             case .notAPropertyList(let place): "\(place) is not a property list"
             case .badPermittedList(let place):
                 "BGTaskSchedulerPermittedIdentifiers in \(place) is not an array of strings"
+            case .badLaunchVariables(let place):
+                "BackgroundLaunchEnvironment in \(place) is not an array of strings"
             case .badIdentifier(let identifier):
                 "CFBundleIdentifier \"\(identifier)\" is not usable as an app id: letters, digits, '.', '-' and '_' only, 1 to 64 of them"
             }
@@ -57,6 +62,9 @@ package struct AppManifest: Sendable, Equatable {
             appIdentifier: identifier, displayName: plist["CFBundleDisplayName"] as? String ?? executableName,
             version: plist["CFBundleShortVersionString"] as? String ?? "0",
             permittedIdentifiers: permitted)
+        let variables = plist["BackgroundLaunchEnvironment"]
+        launchVariables = variables as? [String]
+        guard variables == nil || launchVariables != nil else { throw Failure.badLaunchVariables(place) }
         self.executableName = (plist["CFBundleExecutable"] as? String).flatMap { $0.contains("/") ? nil : $0 }
     }
 

@@ -247,7 +247,7 @@ package final class AppRuntime: Sendable {
     private func isIntroduced(to ledger: Ledger, waits: Bool) throws(StoreError) -> Bool {
         let app = AppRecord(
             executable: manifest.launchedExecutable.path, arguments: [], version: manifest.version,
-            displayName: manifest.displayName)
+            displayName: manifest.displayName, variables: manifest.launchVariables)
         let environment = SessionEnvironment.current
         let settings = wantedSettings.withLock { $0 }
         // A launched process has its environment from the agent, and the user manager's own is no person's: they know nothing better.

@@ -15,9 +15,14 @@ package struct AppRecord: Codable, Sendable, Equatable {
     package var version: String
     /// What a person calls the app; shown as the sender of its notifications.
     package var displayName: String
+    /// Variables that its launches inherit from the agent, beside those that every launch inherits. A `*` at the end matches the rest.
+    package var variables: [String]?
 
-    package init(executable: String, arguments: [String], version: String, displayName: String) {
+    package init(
+        executable: String, arguments: [String], version: String, displayName: String, variables: [String]? = nil
+    ) {
         self.executable = executable
+        self.variables = variables
         self.arguments = arguments
         self.version = version
         self.displayName = displayName

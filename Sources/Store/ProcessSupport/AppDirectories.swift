@@ -40,6 +40,11 @@ package struct AppDirectories: Sendable, Equatable {
             }
     }
 
+    /// Keeps the app from starting an agent if it is 1: `STORMY_NO_AGENT` for the app id `stormy`.
+    package var forbiddingVariable: String {
+        appIdentifier.uppercased().map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined() + "_NO_AGENT"
+    }
+
     package var ledger: URL { state.appendingPathComponent("agent.sqlite") }
     package var agentLock: URL { state.appendingPathComponent("agent.lock") }
     package var agentLog: URL { state.appendingPathComponent("agent.log") }

@@ -49,7 +49,8 @@ final class ProcessLauncher: Launcher {
         guard let app else { throw Failure.appUnknown }
         guard access(app.executable, X_OK) == 0 else { throw AppIsMissing(path: app.executable, name: app.displayName) }
         guard let lock = try FileLock.acquire(ledger.directories.launchLock(launch)) else { throw Failure.lockTaken(launch) }
-        var environment = ProcessInfo.processInfo.environment
+        var environment = LaunchEnvironment.inherited(
+            ProcessInfo.processInfo.environment, by: app, in: ledger.directories)
         // What a verb told last is nearer to the person than what the agent was started with.
         environment.merge(session?.variables ?? [:]) { $1 }
         for name in ServiceManager.variables { environment[name] = nil }
