@@ -41,6 +41,23 @@ import Testing
         }
     }
 
+    @Test func `a configuration with an S3 access key that other users can read does not stop commands`() async throws {
+        try await VirtualHome.play { home in
+            try home.configure(
+                """
+                [upload.destinations.s3]
+                kind = "s3"
+                url = "http://127.0.0.1:1/"
+                bucket = "b"
+                access_key = "AKIA"
+                secret_key_file = "\(home.folder.path)/key"
+
+                """)
+            chmod(home.directories.configuration.path + "/config.toml", 0o644)
+            for command in ["why", "history", "status"] { #expect(try await home.stormy(command).status == 0, "\(command)") }
+        }
+    }
+
     @Test func `a password that other users can read is refused`() async throws {
         try await VirtualHome.play { home in
             await home.setStartsAgents(false)

@@ -4,7 +4,7 @@ import Glibc
 extension Configuration {
     /// Reads the configuration file; a missing one means the defaults.
     ///
-    /// A file with a credential (password, token, access key, user info in an address) that group or others can read
+    /// A file with a credential (password, token, user info in an address) that group or others can read
     /// is refused, as ssh does with keys.
     package static func load(path: String) throws(ConfigurationError) -> Configuration {
         guard let file = try ConfigurationFile.read(path) else { return Configuration() }

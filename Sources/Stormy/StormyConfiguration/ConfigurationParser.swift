@@ -163,7 +163,8 @@ struct ConfigurationParser {
         destination.passwordFile = try table.string("password_file")
         destination.token = try secret(table, "token", orFile: "token_file")
         destination.tokenFile = try table.string("token_file")
-        destination.accessKey = try secret(table, "access_key", orFile: nil)
+        // An identifier like `user`. The secret key is always in another file.
+        destination.accessKey = try table.string("access_key")
         destination.secretKeyFile = try table.string("secret_key_file")
         destination.region = try table.string("region")
         destination.bucket = try table.string("bucket")
@@ -187,10 +188,9 @@ struct ConfigurationParser {
         return text
     }
 
-    private mutating func secret(_ table: TableReader, _ key: String, orFile file: String?) throws(ConfigurationError) -> String?
-    {
+    private mutating func secret(_ table: TableReader, _ key: String, orFile file: String) throws(ConfigurationError) -> String? {
         guard let text = try table.string(key) else { return nil }
-        if let file, try table.string(file) != nil {
+        if try table.string(file) != nil {
             throw table.invalid(key, "given beside \(file)", "keep one of the two")
         }
         note(table.exposed(key))

@@ -131,6 +131,21 @@ extension EndToEnd {
                 lines.count == 2 && lines[0].hasPrefix("✗") && lines[0].contains(says) && !lines[1].hasPrefix("✗"), "\(result)")
         }
 
+        @Test(.enabled(if: Namespaces.areAllowed)) func `a home that cannot be written is found`() throws {
+            let home = try Home()
+            let (readOnly, file) = (home.folder.path + "/read-only", home.folder.path + "/file")
+            let doctor = "XDG_CONFIG_HOME= XDG_STATE_HOME= XDG_DATA_HOME= '\(Home.product("stormy"))' doctor | grep 'files:'"
+            let script = """
+                mkdir '\(readOnly)' && mount -t tmpfs -o ro none '\(readOnly)' || exit 9
+                HOME='\(readOnly)' \(doctor)
+                : > '\(file)'
+                HOME='\(file)/home' \(doctor)
+                """
+            let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: home.environment)
+            #expect(result.output.contains("✗ files: \(readOnly) lies on a disk that is mounted read-only"), "\(result)")
+            #expect(result.output.contains("✗ files: \(file) is not a folder"), "\(result)")
+        }
+
         /// Without any network, and on the last of the battery.
         @Test(.enabled(if: Namespaces.areAllowed)) func whatWorkWaitsForIsSaid() throws {
             let home = try Home()

@@ -9,7 +9,9 @@ struct FoldersExamination: Examination {
         let directories = app.directories
         let folders = [directories.configuration, directories.state, directories.data, directories.spool, directories.launches]
         let files = [directories.ledger, directories.agentLock, directories.agentLog]
-        var rows = folders.compactMap { folder($0.path) } + files.compactMap { file($0.path) }
+        let missing = [directories.configuration, directories.state, directories.data].filter { look($0.path) == nil }
+        let places = Set(missing.map { existing($0.path) }).sorted().compactMap(place)
+        var rows = folders.compactMap { folder($0.path) } + files.compactMap { file($0.path) } + places
         if rows.isEmpty { rows = [DoctorFinding(check, .ok, "Folders and files are this user's alone.")] }
         return rows + [room(directories)]
     }
@@ -31,6 +33,24 @@ struct FoldersExamination: Examination {
         }
         guard information.st_mode & 0o700 == 0o700, access(path, W_OK | X_OK) == 0 else { return cannotBeWritten(path, "u+rwx") }
         return nil
+    }
+
+    /// Returns the part of a path that exists.
+    private func existing(_ path: String) -> String {
+        var (url, information) = (URL(fileURLWithPath: path), stat())
+        while url.path != "/", lstat(url.path, &information) != 0 { url.deleteLastPathComponent() }
+        return url.path
+    }
+
+    /// Checks a folder in which the app's folders are still to be created.
+    private func place(_ path: String) -> DoctorFinding? {
+        guard let information = look(path), information.st_mode & S_IFMT == S_IFDIR else {
+            return inTheWay(path, "is not a folder")
+        }
+        guard access(path, W_OK | X_OK) != 0 else { return nil }
+        if information.st_uid == geteuid() { return cannotBeWritten(path, "u+rwx") }
+        return DoctorFinding(
+            check, .failed, "this user cannot create folders in \(path): set HOME to a folder that you can write to")
     }
 
     private func file(_ path: String) -> DoctorFinding? {
