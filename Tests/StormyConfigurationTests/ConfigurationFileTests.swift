@@ -61,6 +61,13 @@ import Testing
         #expect(message(try file(text, mode: 0o600)) == nil)
     }
 
+    @Test(.enabled(if: getuid() == 0, "only root can give files to another user"))
+    func `a credential in a file of another user is refused`() throws {
+        let path = try file(Data("[upload.destinations.home]\nkind = 'put'\nurl = 'https://a'\ntoken = 'x'\n".utf8), mode: 0o600)
+        #expect(chown(path, 12_345, 12_345) == 0)
+        #expect(try #require(message(path)).contains("belongs to another user"))
+    }
+
     @Test func withoutACredentialAnybodyMayRead() throws {
         let path = try file(
             Data("[upload.destinations.home]\nkind = 'put'\nurl = 'https://a'\npassword_file = 'x'\n".utf8), mode: 0o644)

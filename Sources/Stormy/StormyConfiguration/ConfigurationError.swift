@@ -16,6 +16,8 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         case missingKey(String, advice: String)
         /// The key is a credential, and others may read the file.
         case exposedCredential(key: String)
+        /// The key is a credential, and the file belongs to another user.
+        case foreignCredential(key: String)
     }
 
     /// What is wrong.
@@ -57,6 +59,8 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
             "\"\(key)\" is missing; \(advice)"
         case .exposedCredential(let key):
             "\"\(key)\" is a credential and other users can read this file; run: chmod 600 \(ConfigurationError.shellWord(path))"
+        case .foreignCredential(let key):
+            "\"\(key)\" is a credential and this file belongs to another user; write a file of your own there"
         }
     }
 

@@ -4,12 +4,17 @@ import Glibc
 extension Configuration {
     /// Reads the configuration file; a missing one means the defaults.
     ///
-    /// A file with a credential (password, token, user info in an address) that group or others can read
+    /// A file with a credential (password, token, user info in an address) that belongs to another user, or that group or others can read,
     /// is refused, as ssh does with keys.
     package static func load(path: String) throws(ConfigurationError) -> Configuration {
         guard let file = try ConfigurationFile.read(path) else { return Configuration() }
         let parser = try ConfigurationParser(text: file.text, path: path)
-        if file.othersCanRead, let credential = parser.credential { throw credential }
+        guard var credential = parser.credential else { return parser.configuration }
+        if file.isAnotherUsers, case .exposedCredential(let key) = credential.problem {
+            credential.problem = .foreignCredential(key: key)
+            throw credential
+        }
+        if file.othersCanRead { throw credential }
         return parser.configuration
     }
 }
@@ -17,6 +22,7 @@ extension Configuration {
 private struct ConfigurationFile {
     var text: String
     var othersCanRead: Bool
+    var isAnotherUsers: Bool
 
     /// More than anybody writes by hand, in bytes.
     private static let maximumBytes = 1024 * 1024
@@ -47,6 +53,7 @@ private struct ConfigurationFile {
         guard let text = String(data: data, encoding: .utf8) else {
             throw unreadable("it is not UTF-8; save it in that encoding")
         }
-        return ConfigurationFile(text: text, othersCanRead: status.st_mode & (S_IRGRP | S_IROTH) != 0)
+        return ConfigurationFile(
+            text: text, othersCanRead: status.st_mode & (S_IRGRP | S_IROTH) != 0, isAnotherUsers: status.st_uid != geteuid())
     }
 }
