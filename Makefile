@@ -43,7 +43,7 @@ THREADED = BackgroundTransfer CurlTransport BackgroundAgent BackgroundLedger Des
 # Of these what one thread alone does, many times over: nothing for that sanitizer to see, and a quarter of its time.
 ONE_THREADED = BackgroundLedgerTests.TransferChoiceTests BackgroundLedgerTests.RequestChoiceTests
 # Tests that need a process, a bus or a server. `make check` leaves them out; a test of the house looks that none is forgotten.
-EFFECTS = EndToEndTests DesktopServicesTests CurlTransportTests FaultyServerTests PhotoMetadataTests \
+EFFECTS = BackgroundAgentTests.AdoptionTests EndToEndTests DesktopServicesTests CurlTransportTests FaultyServerTests PhotoMetadataTests \
 	BackgroundTransferTests.OrdinarySession BackgroundTransferTests.Session BackgroundTransferTests.URLProtocolTests \
 	BackgroundLedgerTests.BellTests BackgroundLedgerTests.ChildProcessTests BackgroundLedgerTests.FileLockTests \
 	BackgroundTasksTests.RegistrationTests BackgroundSchedulingTests.WallClockOracleTests \

@@ -6,7 +6,7 @@
 //
 // Its one argument is the folder in which the photos lie: whoever takes the parser over has no network and no other files of the person.
 // Without Foundation, which is ten times its size.
-import CLinux
+@preconcurrency import CLinux  // its stdio has the same variables
 @preconcurrency import Glibc  // stdin, stdout and stderr are variables there
 import PhotoMetadata
 
