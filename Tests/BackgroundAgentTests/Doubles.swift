@@ -109,7 +109,15 @@ final class FakePresenter: Presenter {
 final class FakeConditions: ConditionsSource {
     private let value = Mutex(DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true))
 
-    var current: DesktopConditions { value.withLock { $0 } }
+    private let onRead = Mutex<(@Sendable () -> Void)?>(nil)
+
+    var current: DesktopConditions {
+        onRead.withLock { $0 }?()
+        return value.withLock { $0 }
+    }
+
+    /// The agent reads the conditions once per look, before it reads the ledger.
+    func onEachLook(_ action: (@Sendable () -> Void)?) { onRead.withLock { $0 = action } }
 
     func set(_ change: (inout DesktopConditions) -> Void) { value.withLock { change(&$0) } }
 }

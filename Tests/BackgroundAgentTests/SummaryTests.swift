@@ -1,6 +1,7 @@
 @testable import BackgroundLedger
 import BackgroundNotices
 import Foundation
+import Synchronization
 import Testing
 
 @testable import BackgroundAgent
@@ -55,6 +56,21 @@ import Testing
         #expect(bench.presenter.shown.count == 7)
         #expect(last?.title == "996 notifications of App" && last?.isQuiet == true)
         #expect(try bench.ledger.read { try $0.hasUnfinishedWork() })
+    }
+
+    /// The second look of a turn finds it, and only a third one can give the changed summary to the server.
+    @Test func `a notification that comes between two looks changes the summary at once`() throws {
+        try add(20)
+        try bench.turn()
+        try presentAll()
+        #expect(last?.title == "15 notifications of App")
+        let (looks, other, now, late) = (Counter(), try Ledger(bench.ledger.directories), bench.now, content("Late"))
+        bench.conditions.onEachLook {
+            guard looks.next() == 2 else { return }
+            _ = try? other.write { try $0.addNotification("late", late, dueAt: nil, now: now) }
+        }
+        try bench.hear(.presenter(.doNotDisturb(true)))
+        #expect(last?.title == "16 notifications of App")
     }
 
     @Test func aPressShowsTheNewestByThemselves() throws {
@@ -306,5 +322,16 @@ import Testing
         #expect(bench.presenter.withdrawn == ["storm 100"])
         try bench.step(-86_400)
         #expect(bench.presenter.shown.count == 2 && last?.isQuiet == true)
+    }
+}
+
+private final class Counter: Sendable {
+    private let count = Mutex(0)
+
+    func next() -> Int {
+        count.withLock { count in
+            count += 1
+            return count
+        }
     }
 }

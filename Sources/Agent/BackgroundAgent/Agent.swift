@@ -110,17 +110,22 @@ package final class Agent {
     /// - Throws: ``StoreError`` when it could not be committed. What was heard is heard again by the next turn.
     package func turn() throws(StoreError) -> Date? {
         var wake: Date?
-        var hasLookedAgain = false
-        // Performing may make something else due (a launch that cannot start): look again until nothing is.
+        // This look follows one that changed rows: the agent's own commits do not wake it, and an earlier part of the same
+        // look may decide about what a later part wrote.
+        var isFollowUp = false
         for _ in 0..<100 {
             let look = try look()
             wake = look.wake
             let isDueAgain = parts.glance.note(look.effects)
             for effect in look.effects { perform(effect) }
-            guard heard.isEmpty, !isDueAgain else { continue }
-            // What was decided last may matter to what was decided first: one more look, as our own commits ring no more.
-            if !look.hasChanged || hasLookedAgain { break }
-            hasLookedAgain = true
+            // Performing may make something else due (a launch that cannot start).
+            guard heard.isEmpty, !isDueAgain else {
+                isFollowUp = false
+                continue
+            }
+            // A look that found another process's commit needs a follow-up of its own.
+            if !look.hasChanged || (isFollowUp && !look.hadNews) { break }
+            isFollowUp = true
         }
         // Still something heard: come back at once rather than never.
         guard heard.isEmpty else { return host.now() }
@@ -130,8 +135,10 @@ package final class Agent {
     private struct Look {
         var effects: [AgentEffect]
         var wake: Date?
-        /// So that another look at everything may find more.
+        /// Another look at everything may find more.
         var hasChanged: Bool
+        /// Another process had committed since the look before.
+        var hadNews: Bool
     }
 
     /// One pass: the slow part before the transaction, the decisions inside, the lines of the log behind it.
@@ -148,6 +155,7 @@ package final class Agent {
         let (next, look, entries) = try commit { transaction in
             var next = parts
             let before = transaction.changeCount
+            let hadNews = next.glance.isNews(try transaction.foreignVersion())
             let (extent, settings) = try next.glance.begin(events, transaction, now: moment.now)
             var pass = Pass(transaction, settings, moment, desktop, ledger.directories, random: random)
             switch extent {
@@ -156,7 +164,8 @@ package final class Agent {
             }
             next.glance.end(extent, &pass)
             let hasChanged = next.glance.isDue(after: extent, hasChanged: transaction.changeCount != before)
-            return (next, Look(effects: pass.effects, wake: pass.wake, hasChanged: hasChanged), pass.entries)
+            let look = Look(effects: pass.effects, wake: pass.wake, hasChanged: hasChanged, hadNews: hadNews)
+            return (next, look, pass.entries)
         }
         (parts, heard) = (next, [])
         for entry in entries { log.write(entry) }
