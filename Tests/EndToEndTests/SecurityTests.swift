@@ -36,7 +36,7 @@ extension EndToEnd {
             try home.stormy("schedule")
             try home.stormy("download", server.url + "/slow", "-o", home.folder.path + "/slow")
             try home.wait("the transfer") { try $0.transfers().first?.state == .running ? true : nil }
-            try home.wait("the request") { _ in server.requests(matching: "/slow").isEmpty ? nil : true }
+            try await server.waitForRequest { $0.path == "/slow" }
             let pid = try #require(home.agentPID)
             let internet = try ["tcp", "tcp6"].flatMap { table in try sockets(of: pid, in: table, column: 9) { _ in true } }
             #expect(!internet.isEmpty, "the transfer's")

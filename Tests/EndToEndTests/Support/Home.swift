@@ -213,8 +213,9 @@ final class Home {
                 let log = (try? String(contentsOf: directories.agentLog, encoding: .utf8)) ?? ""
                 throw TimedOut(description: "waited \(seconds) s for: \(what)\n\(try ledger.read(picture))\n\(log)")
             }
+            // Some questions also ask about a process, a file or a server, whose changes do not ring the bell.
             var poller = pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)
-            poll(&poller, 1, Int32(left * 1000) + 1)
+            poll(&poller, 1, Int32(min(left, 0.25) * 1000) + 1)
             bell.drain()
         }
     }
