@@ -349,7 +349,8 @@ extension EndToEnd {
                 for i in $(seq 1200); do '\(tool)' transfers | grep -c 503 | grep -q 2 && break; sleep 0.1; done
                 '\(tool)' transfers
                 pid=$('\(tool)' status | sed -n 's/.*running, pid \\([0-9]*\\).*/\\1/p')
-                kill -9 $pid; while [ -e /proc/$pid/exe ]; do sleep 0.01; done
+                # The kernel releases the lock of a killed process after everything else.
+                kill -9 $pid; while STORMY_NO_AGENT=1 '\(tool)' status | grep -q 'running, pid'; do sleep 0.05; done
                 dd if=/dev/zero of='\(state)/fill' bs=4k 2>/dev/null
                 '\(Home.product("background-agent"))' --app stormy 2> '\(folder.path)/agent.errors' &
                 for i in $(seq 1200); do

@@ -18,7 +18,8 @@ extension EndToEnd {
                 '\(tool)' schedule > '\(files)/log' 2>&1
                 '\(tool)' upload '\(photo.path)' > '\(files)/log' 2>&1
                 pid=$('\(tool)' status | sed -n 's/.*running, pid \\([0-9]*\\).*/\\1/p')
-                kill -9 $pid; while [ -e /proc/$pid/exe ]; do sleep 0.01; done
+                # The kernel releases the lock of a killed process after everything else.
+                kill -9 $pid; while STORMY_NO_AGENT=1 '\(tool)' status | grep -q 'running, pid'; do sleep 0.05; done
                 n=0; while touch '\(files)/small/fill'$n; do n=$((n+1)); done 2> '\(files)/log'
                 '\(tool)' doctor | grep -e 'disk:' -e 'store:' -e damaged
                 for verb in status 'place list' transfers 'transfers cancel all' unschedule 'upload \(photo.path)' quit; do
