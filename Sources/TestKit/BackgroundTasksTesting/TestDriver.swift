@@ -17,6 +17,9 @@ import Synchronization
 /// ``patience`` of real time is waited for. Requests of ordinary `URLSession`s are answered by ``network`` too; one that the test
 /// itself awaits, outside a launch, is answered while the test lets time pass (`async let` it, then ``advance(by:)``).
 ///
+/// Virtual time does not pass before a registered handler has returned. A handler that blocks its queue until a transfer has ended
+/// delays the test by ``patience``.
+///
 /// Virtual time does not pass while an action of a scene computes. An action whose session delegate awaits transfers lets time pass. In
 /// unstructured tasks, on the main actor and on queues the driver sees awaited transfers and sleeps only.
 ///
@@ -118,7 +121,11 @@ public actor TestDriver {
                 agentIsNeeded: { changes.add() }, hasAgent: { living.hasAgent }, isAlive: { living.isAlive($0) },
                 waitsChanged: { changes.add() },
                 alarm: { seconds, action in
-                    let number = clock.schedule(after: seconds, action)
+                    let number = clock.schedule(after: seconds) {
+                        action()
+                        // The tasks that the alarm resumed run before time moves on.
+                        changes.add()
+                    }
                     return { clock.cancel(number) }
                 }, executor: executor))
         let network = machine.network
@@ -180,10 +187,11 @@ public actor TestDriver {
     }
 
     private func busy() -> [Work] {
-        // A handler that has begun a task which sleeps has not set its expiration handler yet: it returns first.
-        let sleeps = runtime.part { HostedActivity() }.isEmpty
-        var work = app.busy().filter { !(sleeps && clock.hasSleeper(launch: $0)) && !network.isAsking(launch: $0) }.map(
-            Work.process)
+        // Before a handler returns it can set its expiration handler and complete its task, whatever it has begun.
+        let haveReturned = runtime.part { HostedActivity() }.isEmpty
+        var work = app.busy().filter { launch in
+            !haveReturned || !clock.hasSleeper(launch: launch) && !network.isAsking(launch: launch)
+        }.map(Work.process)
         if !executor.isIdle { work.append(.tasks) }
         let isQuiet =
             !work.contains(.tasks) && runtime.part { HostedActivity() }.isEmpty && runtime.part { OutstandingCalls() }.isEmpty
