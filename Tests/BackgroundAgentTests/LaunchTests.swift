@@ -92,6 +92,23 @@ import Testing
         #expect(bench.launcher.started == [id])
     }
 
+    /// The process waits for transfers that it began, and ends by itself. The agent ends a process that does not.
+    @Test func `a launch with a result may live beyond its budget`() throws {
+        try bench.submit()
+        try bench.turn()
+        let id = try bench.onlyLive()
+        try bench.pass(20)
+        try bench.ledger.write { try $0.setResult(.completed, detail: nil, ofLaunch: id) }
+        try bench.turn()
+        try bench.pass(34)
+        #expect(bench.launcher.warned.isEmpty)
+        try bench.pass(2)
+        #expect(bench.launcher.warned == [id])
+        try bench.end(id)
+        #expect(try bench.launch(id).outcome == .completed)
+        #expect(try bench.request() == nil)
+    }
+
     @Test func aCancelledRequestIsNotMadeUpFor() throws {
         try bench.submit()
         try bench.turn()

@@ -9,6 +9,7 @@ import Testing
     private static var changed: AgentSettings {
         var settings = AgentSettings()
         (settings.refreshBudget, settings.processingBudget, settings.grace) = (1, 2, 3)
+        settings.continuation = 9
         (settings.backoffBase, settings.launchSpacing, settings.discretion) = (4, 6, 7)
         (settings.progressPatience, settings.notificationsEnabled) = (8, false)
         (settings.watchedFiles, settings.quietHours) = (["/config.toml"], "22:00-07:00")

@@ -74,7 +74,8 @@ extension OneEnvironment {
         /// Registered at the end of launching; woken to refresh; woken for the session, whose events it asked to be told of.
         @Test func theSampleIsWokenForItsTaskAndItsSession() async throws {
             try await TestDriver.run(permitting: ["refresh"]) { driver in
-                driver.network.server("https://podcast.test").route(nil, "/1.mp3", .status(200, body: .text("episode")))
+                driver.network.server("https://podcast.test").route(
+                    nil, "/1.mp3", .status(200, body: .text("episode")).after(.delay(40)))
                 Downloader.kept.withLock { $0 = [] }
                 await driver.adopt(delegate: AppDelegate.self)
                 try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "refresh"))

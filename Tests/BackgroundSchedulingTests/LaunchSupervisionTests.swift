@@ -21,6 +21,24 @@ import Testing
         #expect(launch.deadline == nil)
     }
 
+    @Test func `a launch may continue beyond its budget when its handlers returned`() {
+        var launch = fresh()
+        launch.continues(for: 35, from: at(20))
+        #expect(launch.deadline == at(55))
+        launch.continues(for: 35, from: at(40))
+        #expect(launch.deadline == at(55), "only the first call counts")
+        launch.shift(by: 100)
+        #expect(launch.tick(now: at(154), isPersonChoosing: false) == nil)
+        #expect(launch.tick(now: at(155), isPersonChoosing: false) == .warn(.expired))
+        #expect(launch.deadline == at(160))
+    }
+
+    @Test func `a continuation does not shorten a budget`() {
+        var launch = LaunchSupervision(startedAt: start, budget: 600, grace: 5)
+        launch.continues(for: 35, from: at(1))
+        #expect(launch.deadline == at(600))
+    }
+
     @Test func aLateWarningStillLeavesTheWholeGrace() {
         var launch = fresh()
         #expect(launch.tick(now: at(1_000), isPersonChoosing: false) == .warn(.expired))

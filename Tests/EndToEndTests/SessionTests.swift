@@ -259,6 +259,21 @@ extension EndToEnd {
 
         // MARK: Leaving
 
+        /// The handler returned before the download ended.
+        @Test func `a launch continues while a download in its memory is under way`() throws {
+            home.environment["COURIER_FORM"] = "application"
+            home.environment["COURIER_EPISODE"] = serveHalf("/episode")
+            try courier("leave", serve())
+            try home.wait("the result") { try $0.liveLaunches().first { $0.result == .completed } }
+            server.openGate("/episode")
+            try waitForLine("episode 3000000")
+            try home.waitForEnded("urlSession")
+            try home.waitForQuiet()
+            let launches = try Ledger(home.directories).read { try $0.history(limit: 100) }
+            #expect(launches.count == 1 && launches.allSatisfy { $0.outcome == .completed })
+            #expect(server.requests(matching: "/episode").count == 1)
+        }
+
         private func prepareUploads(_ form: String) throws {
             server.route("PUT", "/up", .status(201))
             let photo = home.folder.appendingPathComponent("photo")

@@ -66,6 +66,7 @@ package final class LaunchContext: Sendable {
     package let deliveries = DeliveryGate()
     /// What the app begins in this launch, until it is durable.
     let beginnings = WorkUnderWay()
+    package let begun = BegunTransfers()
 
     /// On a test host: what takes the place of the process.
     private struct Role: Sendable {
@@ -285,7 +286,7 @@ package final class LaunchContext: Sendable {
             return leave(74)
         }
         KillPoint.reach(.afterResult)
-        leaveWhenQuiet()
+        leaveWhenQuiet(mayContinue: result == .completed)
     }
 
     /// It ends without a result, and is made up for. The first call counts, and none after a result.
@@ -310,21 +311,39 @@ package final class LaunchContext: Sendable {
     /// Work that may go on when the launch has its result: this process lives until it is over, or the launch's time is.
     package func stay(until isOver: @escaping @Sendable () async -> Void) { state.withLock { $0.stays.append(isOver) } }
 
-    private func leaveWhenQuiet() {
+    private func leaveWhenQuiet(mayContinue: Bool) {
         let (stays, isWarned) = state.withLock { ($0.stays, $0.stop != nil) }
-        guard !stays.isEmpty else { return leaveWithoutLoss() }
+        guard !stays.isEmpty || mayContinue && !begun.isEmpty else { return leaveWithoutLoss() }
         let (quiet, isQuiet) = AsyncStream.makeStream(of: Void.self)
         // Warned before it had a result, it has the rest of its grace time; the agent ends that.
         if !isWarned { onWarning { _ in isQuiet.finish() } }
         onTermination { isQuiet.finish() }
-        Task { [self] in
-            Task {
+        // On a test host virtual time does not pass while one of these tasks runs.
+        let executor = AppRuntime.shared.executor
+        Task(executorPreference: executor) { [self] in
+            let work = Task(executorPreference: executor) { [self] in
                 for stay in stays { await stay() }
+                if mayContinue { await continueForAttempts { isQuiet.finish() } }
                 isQuiet.finish()
             }
             for await _ in quiet {}
+            work.cancel()
             leaveWithoutLoss()
         }
+    }
+
+    /// Returns when no attempt at a transfer that the app began is under way.
+    ///
+    /// - Parameter timeIsUp: Called if that takes longer than ``AgentSettings/continuation``.
+    private func continueForAttempts(_ timeIsUp: @escaping @Sendable () -> Void) async {
+        guard !begun.isEmpty,
+            let settings = try? AppRuntime.shared.ledger().read({ try $0.fact(.settings) ?? AgentSettings() }),
+            settings.continuation > 0
+        else { return }
+        let cancelAlarm = AppRuntime.shared.alarm(after: settings.continuation, timeIsUp)
+        defer { cancelAlarm() }
+        // Code that follows on the end of a task may begin the next one.
+        while !Task.isCancelled, await begun.attemptsEnded() { await Self.graceAfterResult() }
     }
 
     /// What was asked for after the result counts as what was asked for before it. A delegate that never returns is ended by the agent,
@@ -334,16 +353,21 @@ package final class LaunchContext: Sendable {
         AppRuntime.whenNothingIsLost(deliveries, beginnings) { [self] in leave(0) }
     }
 
-    /// Half a second, of which this process had its share: on a busy computer longer. Code that follows on the completion of a task
-    /// (the submit of the next one, say) runs in it. On a test host, whose process does not end, some turns, and a few short waits: the thread
-    /// of that code may have been stopped for other programs' sake.
+    /// Waits half a second, longer on a busy computer. Code that follows on the completion of a task, for example the submit of the next
+    /// one, runs in that time.
+    ///
+    /// A process on a test host does not end. There the wait is some turns and a few short pauses, because the thread of that code may be
+    /// delayed by other programs. Virtual time does not pass.
     package static func graceAfterResult() async {
         let runtime = AppRuntime.shared
+        guard runtime.isHosted else {
+            for _ in 0..<50 { await pause(0.01) }
+            return
+        }
+        let activity = runtime.part { HostedActivity() }
+        activity.enter()
+        defer { activity.leave() }
         for turn in 0..<50 {
-            guard runtime.isHosted else {
-                await pause(0.01)
-                continue
-            }
             if turn.isMultiple(of: 10) { await pause(0.0005) } else { await Task.yield() }
             runtime.noteActivity()
         }

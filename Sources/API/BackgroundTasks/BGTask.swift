@@ -47,6 +47,9 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards w
 
     /// Ends the task. Required for every task as soon as its work ends. The first call counts, later ones are harmless. What the app set in `UserDefaults`
     /// before is on the disk before the launch has its result.
+    ///
+    /// Differs from Apple: the process then ends, and its memory is lost. The process continues while an attempt at a transfer that the
+    /// launch began is under way, for ``BackgroundSettings/continuation`` at most.
     open func setTaskCompleted(success: Bool) {
         let isFirst = lock.withLock { () -> Bool in
             defer {

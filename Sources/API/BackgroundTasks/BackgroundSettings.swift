@@ -11,6 +11,10 @@ public struct BackgroundSettings: Sendable, Equatable {
     public var processingBudget: Double
     /// Seconds between the warning and the kill; also how long a cancelled await can still be adopted by a task. Default: 5.
     public var grace: Double
+    /// The maximum number of seconds that a launch continues after its handlers returned, while an attempt at a transfer that it began is
+    /// under way. The launch then ends as completed, and the memory of the app is lost. At 0 a launch ends when its handlers returned.
+    /// Default: 30.
+    public var continuation: Double
     /// `false`: no notification is shown. Each is kept for a day from its time on, and shown if this is `true` by then. Default: `true`.
     public var notificationsEnabled: Bool
     /// Minutes of the day, from and until, in which notifications wait; over midnight where `until` is the smaller. `nil`, the default: none.
@@ -39,6 +43,7 @@ public struct BackgroundSettings: Sendable, Equatable {
     public init() {
         let settings = AgentSettings()
         (refreshBudget, processingBudget, grace) = (settings.refreshBudget, settings.processingBudget, settings.grace)
+        continuation = settings.continuation
         (notificationsEnabled, quietHours) = (settings.notificationsEnabled, nil)
     }
 
@@ -47,6 +52,7 @@ public struct BackgroundSettings: Sendable, Equatable {
     private var recorded: AgentSettings {
         var settings = AgentSettings()
         (settings.refreshBudget, settings.processingBudget, settings.grace) = (refreshBudget, processingBudget, grace)
+        settings.continuation = continuation
         settings.notificationsEnabled = notificationsEnabled
         if !retriesWhenFilesChange.isEmpty { settings.watchedFiles = retriesWhenFilesChange.map(\.path) }
         settings.loudLevel = quietHoursPass?.rawValue ?? 4

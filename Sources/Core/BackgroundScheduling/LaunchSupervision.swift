@@ -66,6 +66,8 @@ package struct LaunchSupervision: Sendable, Equatable {
     /// Seconds that choosing took before.
     private var chosenFor: Double = 0
     private var wasLookedAt = false
+    /// The end of the time in which the launch may continue after its handlers returned.
+    private var continuesUntil: Date?
     private let budget: Double
     private let grace: Double
 
@@ -85,15 +87,16 @@ package struct LaunchSupervision: Sendable, Equatable {
     /// When to look again.
     package var deadline: Date? {
         switch state {
-        case .running:
-            if let choosingSince {
-                max(startedAt.addingTimeInterval(budget), choosingSince.addingTimeInterval(Self.choosingCeiling - chosenFor))
-            } else {
-                startedAt.addingTimeInterval(budget)
-            }
+        case .running: max(budgetEnd, continuesUntil ?? budgetEnd)
         case .warned(let killAt): killAt
         case .killed: nil
         }
+    }
+
+    private var budgetEnd: Date {
+        let end = startedAt.addingTimeInterval(budget)
+        guard let choosingSince else { return end }
+        return max(end, choosingSince.addingTimeInterval(Self.choosingCeiling - chosenFor))
     }
 
     /// Time has passed. What a person took to choose is added to the budget.
@@ -138,10 +141,16 @@ package struct LaunchSupervision: Sendable, Equatable {
         if case .running = state { startedAt = max(startedAt, moment) }
     }
 
+    /// Lets the launch continue for so many seconds after its handlers returned, also beyond its budget. Only the first call counts.
+    package mutating func continues(for seconds: Double, from moment: Date) {
+        if case .running = state { continuesUntil = continuesUntil ?? moment.addingTimeInterval(seconds) }
+    }
+
     /// The clock was set by so many seconds: what is left of the time stays what it was.
     package mutating func shift(by seconds: Double) {
         startedAt.addTimeInterval(seconds)
         choosingSince?.addTimeInterval(seconds)
+        continuesUntil?.addTimeInterval(seconds)
         switch state {
         case .running, .killed: return
         case .warned(let killAt): state = .warned(killAt: killAt.addingTimeInterval(seconds))

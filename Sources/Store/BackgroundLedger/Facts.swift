@@ -35,6 +35,8 @@ package struct AgentSettings: Codable, Sendable, Equatable {
     package var processingBudget: Double = 600
     /// Between the warning and the kill; also how long a cancelled transfer stays adoptable.
     package var grace: Double = 5
+    /// The maximum time that a launch continues after its handlers returned, while an attempt at a transfer that it began is under way.
+    package var continuation: Double = 30
     /// First delay after a launch that crashed or was killed; doubles with each.
     package var backoffBase: Double = 5
     /// Between two launches that are due at once.
@@ -64,6 +66,7 @@ package struct AgentSettings: Codable, Sendable, Equatable {
         try take(.refreshBudget, &refreshBudget)
         try take(.processingBudget, &processingBudget)
         try take(.grace, &grace)
+        try take(.continuation, &continuation)
         try take(.backoffBase, &backoffBase)
         try take(.launchSpacing, &launchSpacing)
         try take(.discretion, &discretion)

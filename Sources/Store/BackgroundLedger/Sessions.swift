@@ -1,3 +1,4 @@
+import BackgroundScheduling
 import ProcessSupport
 import Foundation
 import GRDB
@@ -86,6 +87,25 @@ extension LedgerTransaction {
         try undeliveredEvents(session: session).compactMap { event in
             guard let number = event.id, let ended = try transfer(event.transfer), ended.state.isTerminal else { return nil }
             return (number, ended)
+        }
+    }
+
+    /// Whether an attempt at one of these transfers is running, or is queued with its conditions met, or the end of one was not delivered to
+    /// the app.
+    package func isUnderWay(_ transfers: Set<Int64>) throws -> Bool {
+        let met = try fact(.conditions).map { TransferNeeds(metBy: $0.conditions) } ?? []
+        return try transfers.contains { id in
+            guard let found = try transfer(id) else { return false }
+            switch found.state {
+            case .running: return true
+            case .queued: return !found.isSuspended && met.isSuperset(of: found.needs)
+            case .waiting, .paused: return false
+            case .completed, .failed, .cancelled:
+                return try Bool.fetchOne(
+                    database.cachedStatement(
+                        sql: "SELECT EXISTS (SELECT 1 FROM sessionEvent WHERE transfer = ? AND deliveredAt IS NULL)"),
+                    arguments: [id]) ?? false
+            }
         }
     }
 

@@ -113,6 +113,8 @@ package enum StormyTool {
         settings.refreshBudget = configuration.background.refreshBudgetSeconds
         settings.processingBudget = configuration.background.processingBudgetSeconds
         settings.grace = configuration.background.graceSeconds
+        // Stormy keeps nothing in memory that a later launch needs.
+        settings.continuation = 0
         settings.notificationsEnabled = configuration.notifications.enabled
         settings.quietHours = configuration.notifications.quietHours.map { ($0.fromMinute, $0.untilMinute) }
         settings.quietHoursPass =

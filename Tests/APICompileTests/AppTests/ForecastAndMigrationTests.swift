@@ -12,14 +12,17 @@ import Testing
             await driver.adopt(ForecastApp.self)
             let server = driver.network.server("https://forecast.test")
             server.route("GET", "/v1/berlin.json", .json(#"{"place":"berlin","high":31,"isStormy":true}"#).after(.delay(45)))
-            server.route("GET", "/v1/potsdam.json", .status(503), .json(#"{"place":"potsdam","high":30,"isStormy":false}"#))
+            // The response takes longer than the first launch continues.
+            let potsdam = ResponseScript.json(#"{"place":"potsdam","high":30,"isStormy":false}"#)
+            server.route("GET", "/v1/potsdam.json", .status(503), potsdam.after(.delay(45)))
             ForecastScheduler.scheduleAppRefresh()
 
-            let refresh = try await driver.finish(driver.advanceToNextLaunch())
-            #expect(refresh.kind == .appRefresh && refresh.outcome == .completed)
-            // The next one is asked for; by the real clock, which this app asks, it is due at once.
+            let begun = try await driver.advanceToNextLaunch()
+            // The next request is submitted. This app reads the real clock, so the request is due as soon as this launch has ended.
             #expect(driver.ledger.requests.map(\.id) == [ForecastScheduler.identifier])
             BGTaskScheduler.shared.cancel(taskRequestWithIdentifier: ForecastScheduler.identifier)
+            let refresh = try await driver.finish(begun)
+            #expect(refresh.kind == .appRefresh && refresh.outcome == .completed)
             // What it began goes on without it.
             #expect(await ForecastFetcher.shared.forecasts.isEmpty)
             var launches: [LaunchReport] = []

@@ -222,6 +222,8 @@ final class BackgroundSession: SessionEngine {
         order.afterwards(record)
         KillPoint.reach(.taskResumed)
         task.facts.withLock { $0.row = record.id }
+        // Without a delegate or a handler no code in this process waits for the end.
+        if let id = record.id, state.withLock({ $0.watch != nil }) { launch?.begun.insert(id) }
         guard let id = record.id, record.taskIdentifier != task.taskIdentifier else { return }
         state.withLock { $0.joined[id, default: []].append(task) }
         // Its end was told already: nothing of it comes any more.

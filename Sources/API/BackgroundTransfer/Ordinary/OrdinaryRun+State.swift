@@ -45,6 +45,8 @@ extension OrdinaryRun {
         /// Answers in the network's place.
         var load: CustomLoad?
         var attempts = 0
+        /// Its launch continues for this run.
+        var isCounted = false
         var status = TaskStatus(state: .running)
         var machine: DownloadMachine?
         var file: PartFile?

@@ -228,6 +228,7 @@ extension OrdinaryRun {
         // It goes, unless it is what resume data goes on with.
         if error?.userInfo[NSURLSessionDownloadTaskResumeData] == nil { file?.remove() }
         engine.ended(task)
+        setCounted(false)
     }
 
     private func metrics(_ ended: State) -> URLSessionTaskMetrics {

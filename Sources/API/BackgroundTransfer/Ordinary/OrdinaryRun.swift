@@ -18,6 +18,8 @@ final class OrdinaryRun: TaskRun {
     private let number: Int64
     /// The launch that began it.
     private let launch = LaunchContext.currentNumber
+    /// Counts the runs that this launch continues for.
+    private let counter = LaunchContext.current?.begun.ordinary
     private let isOnTestHost = AppRuntime.isOnTestHost
 
     /// Bytes of an answer kept in memory for a handler or an await.
@@ -45,6 +47,7 @@ final class OrdinaryRun: TaskRun {
     // MARK: Beginning
 
     func begin() {
+        setCounted(true)
         if let refused = task.facts.withLock({ $0.error }) { return finish(refused) }
         do {
             try prepare()
@@ -56,6 +59,17 @@ final class OrdinaryRun: TaskRun {
             DispatchQueue.global().asyncAfter(deadline: .now() + limit) { [weak self] in self?.timeOut() }
         }
         attempt()
+    }
+
+    /// Counts this run for its launch, from a resume to a suspend or until its end was delivered.
+    func setCounted(_ isCounted: Bool) {
+        guard let counter else { return }
+        let ends = state.withLock { state in
+            if isCounted, !state.isCounted { counter.enter() }
+            defer { state.isCounted = isCounted }
+            return state.isCounted && !isCounted
+        }
+        if ends { counter.leave() }
     }
 
     private func prepare() throws {
@@ -307,9 +321,11 @@ final class OrdinaryRun: TaskRun {
             return state.file == nil || state.takeIfPreparing() ? nil : state.attempt
         }
         if let attempt { stop(attempt) }
+        if state.withLock({ $0.isHeld }) { setCounted(false) }
     }
 
     func release() {
+        if state.withLock({ $0.isHeld }) { setCounted(true) }
         let mustBegin = state.withLock { state in
             guard state.isHeld else { return false }
             let due = state.deferred.release()

@@ -141,6 +141,10 @@ struct Launches {
                 // When it was heard of: the moment in the row is by a clock that may have been set since.
                 supervision.moved(at: pass.now)
             }
+            // The process itself ends the continuation. Because of the grace time the agent is not first.
+            if launch.result == .completed, launch.kind != .continuedProcessing, pass.settings.continuation > 0 {
+                supervision.continues(for: pass.settings.continuation + pass.settings.grace, from: pass.now)
+            }
             let command = supervision.tick(now: pass.now, isPersonChoosing: launch.isPersonChoosing)
             watch.supervision = supervision
             (watch.isPersonChoosing, watch.isContinued) = (launch.isPersonChoosing, launch.kind == .continuedProcessing)

@@ -1,0 +1,184 @@
+import BackgroundTasks
+import BackgroundTasksTesting
+import BackgroundTransfer
+import Foundation
+import Synchronization
+import Testing
+
+/// Launches whose handlers return while transfers that they began are under way.
+@Suite(.timeLimit(.minutes(30))) struct ContinuedLaunchTests {
+    private final class Heard: NSObject, URLSessionDownloadDelegate, Sendable {
+        let files = Mutex<[String]>([])
+        /// Called when a task has ended, with the number of files so far.
+        let next: @Sendable (URLSession, Int) -> Void
+
+        init(next: @escaping @Sendable (URLSession, Int) -> Void = { _, _ in }) { self.next = next }
+
+        func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+            let text = (try? String(contentsOf: location, encoding: .utf8)) ?? "unreadable"
+            files.withLock { $0.append(text) }
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            next(session, files.withLock { $0.count })
+        }
+    }
+
+    private static let origin = "https://podcast.test"
+
+    private static func url(_ path: String) throws -> URL { try #require(URL(string: origin + path)) }
+
+    private static func configuration(_ isBackground: Bool) -> URLSessionConfiguration {
+        isBackground ? .background(withIdentifier: "episodes") : .ephemeral
+    }
+
+    /// A handler that begins a download and returns at once.
+    private static func register(
+        _ heard: Heard, first: URL, _ configuration: @escaping @Sendable () -> URLSessionConfiguration
+    ) {
+        BGTaskScheduler.shared.register(forTaskWithIdentifier: "work", using: nil) { task in
+            URLSession(configuration: configuration(), delegate: heard, delegateQueue: nil).downloadTask(with: first).resume()
+            task.setTaskCompleted(success: true)
+        }
+    }
+
+    private static func launch(_ driver: TestDriver) async throws -> LaunchReport {
+        try BGTaskScheduler.shared.submit(BGProcessingTaskRequest(identifier: "work"))
+        return try await driver.finish(driver.advanceToNextLaunch())
+    }
+
+    private static func seconds(_ launch: LaunchReport) throws -> Double {
+        try #require(launch.endedAt).timeIntervalSince(launch.startedAt)
+    }
+
+    @Test(arguments: [true, false])
+    func `a launch continues until what it began has ended`(_ isBackground: Bool) async throws {
+        try await TestDriver.run(permitting: ["work"]) { driver in
+            driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(10)))
+            let heard = Heard()
+            Self.register(heard, first: try Self.url("/1")) { Self.configuration(isBackground) }
+            let launch = try await Self.launch(driver)
+            #expect(launch.outcome == .completed && launch.stopReason == nil)
+            #expect(try (10..<20).contains(Self.seconds(launch)))
+            #expect(heard.files.withLock { $0 } == ["one"])
+            try await driver.advance(by: .seconds(60))
+            #expect(driver.ledger.history.count == 1, "the app was told in the launch that began it")
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a launch continues for thirty seconds at most and ends as completed`(_ isBackground: Bool) async throws {
+        try await TestDriver.run(permitting: ["work"]) { driver in
+            driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(100)))
+            let heard = Heard()
+            Self.register(heard, first: try Self.url("/1")) { Self.configuration(isBackground) }
+            let launch = try await Self.launch(driver)
+            #expect(launch.outcome == .completed && launch.stopReason == nil)
+            #expect(try (29.99..<31).contains(Self.seconds(launch)))
+            #expect(heard.files.withLock { $0.isEmpty } && driver.ledger.requests.isEmpty)
+        }
+    }
+
+    /// The handlers of a refresh have thirty seconds.
+    @Test func `the time of the handlers does not count`() async throws {
+        try await TestDriver.run(permitting: ["work"]) { driver in
+            driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(20)))
+            let (heard, first) = (Heard(), try Self.url("/1"))
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "work", using: nil) { task in
+                Task {
+                    try? await driver.clock.sleep(for: .seconds(25))
+                    let session = URLSession(configuration: Self.configuration(true), delegate: heard, delegateQueue: nil)
+                    session.downloadTask(with: first).resume()
+                    task.setTaskCompleted(success: true)
+                }
+            }
+            try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "work"))
+            let launch = try await driver.finish(driver.advanceToNextLaunch())
+            #expect(launch.outcome == .completed && launch.stopReason == nil)
+            #expect(heard.files.withLock { $0 } == ["one"])
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a launch continues for what a delegate begins`(_ isBackground: Bool) async throws {
+        try await TestDriver.run(permitting: ["work"]) { driver in
+            let server = driver.network.server(Self.origin)
+            for path in ["/1", "/2"] { server.route(nil, path, .status(200, body: .text(path)).after(.delay(5))) }
+            let second = try Self.url("/2")
+            let heard = Heard { session, count in if count == 1 { session.downloadTask(with: second).resume() } }
+            Self.register(heard, first: try Self.url("/1")) { Self.configuration(isBackground) }
+            let launch = try await Self.launch(driver)
+            #expect(launch.outcome == .completed && driver.ledger.history.count == 1)
+            #expect(heard.files.withLock { $0 } == ["/1", "/2"])
+        }
+    }
+
+    /// The transfer waits for its next try, or for a condition.
+    @Test(arguments: ["server", "condition"])
+    func `a transfer of which no attempt is under way does not hold a launch`(_ what: String) async throws {
+        try await TestDriver.run(permitting: ["work"]) { driver in
+            driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one"))
+            if what == "server" {
+                driver.network.takeAway(Self.origin)
+            } else {
+                try await driver.setConditions { $0.isNetworkMetered = true }
+            }
+            Self.register(Heard(), first: try Self.url("/1")) {
+                let configuration = Self.configuration(true)
+                configuration.allowsExpensiveNetworkAccess = what == "server"
+                return configuration
+            }
+            let launch = try await Self.launch(driver)
+            #expect(launch.outcome == .completed)
+            #expect(try Self.seconds(launch) < 10)
+        }
+    }
+
+    @Test func `a suspended task does not hold a launch`() async throws {
+        try await TestDriver.run(permitting: ["work"]) { driver in
+            driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(10)))
+            let (heard, first) = (Heard(), try Self.url("/1"))
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "work", using: nil) { task in
+                let session = URLSession(configuration: Self.configuration(false), delegate: heard, delegateQueue: nil)
+                let download = session.downloadTask(with: first)
+                download.resume()
+                download.suspend()
+                task.setTaskCompleted(success: true)
+            }
+            let launch = try await Self.launch(driver)
+            #expect(launch.outcome == .completed)
+            #expect(try Self.seconds(launch) < 1)
+        }
+    }
+
+    @Test func `a launch that continues does not delay the launches of other requests`() async throws {
+        try await TestDriver.run(permitting: ["work", "other"]) { driver in
+            driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(100)))
+            Self.register(Heard(), first: try Self.url("/1")) { Self.configuration(false) }
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "other", using: nil) { $0.setTaskCompleted(success: true) }
+            let later = BGProcessingTaskRequest(identifier: "other")
+            later.earliestBeginDate = driver.clock.date.addingTimeInterval(10)
+            try BGTaskScheduler.shared.submit(later)
+            try BGTaskScheduler.shared.submit(BGProcessingTaskRequest(identifier: "work"))
+            let work = try await driver.advanceToNextLaunch()
+            let other = try await driver.finish(driver.advanceToNextLaunch())
+            let continued = try await driver.finish(work)
+            #expect(work.identifier == "work" && other.identifier == "other")
+            #expect(try #require(other.endedAt) < #require(continued.endedAt))
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `an app can have its launches end with their handlers`(_ isBackground: Bool) async throws {
+        try await TestDriver.run(permitting: ["work"]) { driver in
+            driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(10)))
+            var settings = BackgroundSettings()
+            settings.continuation = 0
+            try settings.apply()
+            Self.register(Heard(), first: try Self.url("/1")) { Self.configuration(isBackground) }
+            let launch = try await Self.launch(driver)
+            #expect(launch.outcome == .completed)
+            #expect(try Self.seconds(launch) < 1)
+        }
+    }
+}
