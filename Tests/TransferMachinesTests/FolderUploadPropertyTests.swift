@@ -129,6 +129,9 @@ private struct DictionaryServer {
             // Something between us repeats the request: the answer is the second one's.
             _ = server.answer(request, body: body)
             return WireEnd(head: server.answer(request, body: body), failure: nil, bytesSent: 0, bytesReceived: 0)
+        case 3 where request.method == "MOVE":
+            // The server says yes and renames nothing.
+            return WireEnd(head: server.head(201), failure: nil, bytesSent: 0, bytesReceived: 0)
         case 0:
             return lost
         case 1:

@@ -46,8 +46,9 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
             &machine,
             [
                 ("HEAD \(name)", 404), ("PUT \(part) body", 201), ("HEAD \(part)", 200), ("MOVE \(part)", 201),
-            ], lengths: [2: 10])
-        #expect(outcome == done)
+                ("HEAD \(name)", 200),
+            ], lengths: [2: 10, 4: 10])
+        #expect(outcome == done && machine.proof == .length)
         #expect(machine.next() == .finished(remoteURL: "https://host/dav/a/b/noon%2012%3A00.jpg"))
     }
 
@@ -204,7 +205,8 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         let saved = ask(&machine)?.saved
         for resumed in [machine, UploadMachine(plan: plan(), resuming: saved)] {
             machine = resumed
-            let outcome = play(&machine, [("HEAD \(part)", 200), ("MOVE \(part)", 201)], lengths: [0: 10])
+            let outcome = play(
+                &machine, [("HEAD \(part)", 200), ("MOVE \(part)", 201), ("HEAD \(name)", 200)], lengths: [0: 10, 2: 10])
             #expect(outcome == done)
             // A part, or nothing: it is sent again. So it is where the server says nothing.
             for (status, length) in [(200, 4), (200, nil), (404, nil), (405, nil)] {
@@ -213,6 +215,86 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
                 #expect(ask(&machine)?.line == "PUT \(part) body", "\(status)")
             }
         }
+    }
+
+    // MARK: The end of a MOVE
+
+    /// The upload up to the response to its MOVE.
+    private func moved() -> UploadMachine {
+        var machine = UploadMachine(plan: plan())
+        let outcome = play(
+            &machine,
+            [("HEAD \(name)", 404), ("PUT \(part) body", 201), ("HEAD \(part)", 200), ("MOVE \(part)", 201)], lengths: [2: 10])
+        #expect(outcome == .continue)
+        return machine
+    }
+
+    @Test(arguments: [403, 405, 501])
+    func `a server that does not show the file after a MOVE is believed, and the receipt says so`(_ status: Int) {
+        var machine = moved()
+        #expect(play(&machine, [("HEAD \(name)", status)]) == done)
+        #expect(machine.proof == .answer)
+    }
+
+    /// A server without lengths showed none for the temporary file either. Here the temporary file had the right length.
+    @Test func `a file without a length after a MOVE is there`() {
+        var machine = moved()
+        #expect(play(&machine, [("HEAD \(name)", 200)]) == done)
+        #expect(machine.proof == .length)
+    }
+
+    @Test func `a file that is shown a moment after its MOVE is there`() {
+        var machine = moved()
+        for status in [404, 503, 404] {
+            guard case .retry? = play(&machine, [("HEAD \(name)", status)]) else { Issue.record("\(status)"); return }
+        }
+        #expect(play(&machine, [("HEAD \(name)", 200)], lengths: [0: 10]) == done)
+    }
+
+    @Test func `a MOVE that is answered with yes and renames nothing is sent again`() {
+        var machine = moved()
+        _ = play(&machine, [(String, Int)](repeating: ("HEAD \(name)", 404), count: 4))
+        let outcome = play(
+            &machine, [("HEAD \(part)", 200), ("MOVE \(part)", 201), ("HEAD \(name)", 200)], lengths: [0: 10, 2: 10])
+        #expect(outcome == done)
+    }
+
+    @Test func `a file that is lost after its MOVE is sent again`() {
+        var machine = moved()
+        _ = play(&machine, [(String, Int)](repeating: ("HEAD \(name)", 410), count: 4))
+        _ = play(&machine, [("HEAD \(part)", 404), ("HEAD \(name)", 404), ("HEAD \(name)", 404)])
+        #expect(ask(&machine)?.line == "PUT \(part) body")
+    }
+
+    /// What is there is not replaced: it may be another user's by now.
+    @Test func `a wrong length after a MOVE is asked for again and then an error of the server`() {
+        var machine = moved()
+        let asked = [(String, Int)](repeating: ("HEAD \(name)", 200), count: 3)
+        guard case .retry? = play(&machine, asked, lengths: [0: 4, 1: 4, 2: 4]) else { Issue.record("not asked again"); return }
+        guard case .fail(let trouble)? = play(&machine, [("HEAD \(name)", 200)], lengths: [0: 4]) else {
+            Issue.record("asked for ever")
+            return
+        }
+        #expect(trouble.message == "The server kept 4 of 10 bytes." && machine.removal == nil)
+    }
+
+    /// Without HEAD a second MOVE would be answered with 404, and nothing would ever end.
+    @Test func `a process that ends after the response to a MOVE only looks at the file`() {
+        var machine = moved()
+        let saved = ask(&machine)?.saved
+        #expect(saved == UploadMemory(step: .move, isStored: false))
+        machine = UploadMachine(plan: plan(), resuming: saved)
+        #expect(machine.storedBytes == 10)
+        #expect(play(&machine, [("HEAD \(name)", 405)]) == done)
+    }
+
+    @Test(arguments: [UploadKind.put, .webdav])
+    func `a server that refuses to show a file that it took is believed`(_ kind: UploadKind) {
+        var machine = UploadMachine(plan: plan(kind))
+        let file = kind == .put ? name : part
+        let outcome = play(&machine, [("HEAD \(name)", 404), ("PUT \(file) body", 201), ("HEAD \(file)", 403)])
+        #expect(outcome == (kind == .put ? done : .continue))
+        #expect(machine.proof == .answer)
     }
 
     @Test func aServerWithoutMoveIsSaidToBeOne() {

@@ -22,6 +22,8 @@ struct FolderUpload: UploadProtocol {
         case lookingForTemporary(Int, wasRefused: Bool)
         /// HEAD the final name: is it ours already?
         case lookingForTarget(Int)
+        /// HEAD the final name after a MOVE that was answered with yes: is the file there?
+        case confirming(Int)
     }
 
     /// Why a folder is made.
@@ -40,11 +42,13 @@ struct FolderUpload: UploadProtocol {
     let plan: UploadPlan
     let address: CollectionAddress?
     var state: State
-    /// The server said how long the file is that it has.
-    var isLengthConfirmed = false
+    /// How it is known that the server has the file.
+    var proof = UploadProof.answer
     /// How often in a row the server showed another length than was sent.
     var otherLengths = 0
     static let maximumOtherLengths = 4
+    /// How often in a row the server did not show the file after its MOVE.
+    var missingTargets = 0
     /// Addresses at which this machine's other uploads are, or may be.
     private(set) var taken: Set<String> = []
 
@@ -84,7 +88,8 @@ struct FolderUpload: UploadProtocol {
             // It may have been sent: a file of our length under that name is ours.
             state = plan.kind == .webdav ? .lookingForBody(name, foldersMade: false) : .lookingForTarget(name)
         case .check: state = .checkingBody(name)
-        case .move: state = .lookingForTemporary(name, wasRefused: false)
+        // A MOVE that was answered leaves no temporary file.
+        case .move: state = saved?.isStored == false ? .confirming(name) : .lookingForTemporary(name, wasRefused: false)
         // Of no use here: another protocol's.
         case .create, .ask, .append: state = .choosingName(0, isStored: false)
         }
@@ -119,6 +124,8 @@ struct FolderUpload: UploadProtocol {
         case .lookingForTarget(let index):
             let step: UploadMemory.Step = plan.kind == .put ? .put : .move
             return send("HEAD", address.file(finalName(index)), saving: step, index, isStored: plan.kind == .webdav)
+        case .confirming(let index):
+            return send("HEAD", address.file(finalName(index)), saving: .move, index, isStored: false)
         }
     }
 
@@ -140,6 +147,7 @@ struct FolderUpload: UploadProtocol {
             state = .makingFolder(index, level: levels, goingDown: false, why: .afterTrouble)
             return pauses.retry(head)
         }
+        if head.status == 403, let outcome = afterHiddenFile() { return outcome }
         if let outcome = commonStatus(head, pauses) ?? afterPage(head, pauses) { return outcome }
         switch state {
         case .choosingName(let index, let isStored):
@@ -158,6 +166,8 @@ struct FolderUpload: UploadProtocol {
             return afterTemporaryCheck(head, index, wasRefused: wasRefused)
         case .lookingForTarget(let index):
             return afterTargetCheck(head, index, pauses)
+        case .confirming(let index):
+            return afterConfirmation(head, index, pauses)
         }
     }
 
@@ -166,7 +176,7 @@ struct FolderUpload: UploadProtocol {
         switch state {
         case .sendingBody(let index, _), .checkingBody(let index), .lookingForTarget(let index):
             return address.publicFile(finalName(index))
-        case .choosingName, .lookingForBody, .makingFolder, .moving, .lookingForTemporary: return nil
+        case .choosingName, .lookingForBody, .makingFolder, .moving, .lookingForTemporary, .confirming: return nil
         }
     }
 
@@ -186,7 +196,7 @@ struct FolderUpload: UploadProtocol {
         case .choosingName(_, let isStored): isStored ? 1 : 0
         case .sendingBody, .lookingForBody, .makingFolder, .checkingBody: 0
         case .lookingForTarget: plan.kind == .webdav ? 1 : 0
-        case .moving, .lookingForTemporary: 1
+        case .moving, .lookingForTemporary, .confirming: 1
         }
     }
 
@@ -194,12 +204,10 @@ struct FolderUpload: UploadProtocol {
         switch state {
         case .choosingName(let index, _), .sendingBody(let index, _), .lookingForBody(let index, _),
             .makingFolder(let index, _, _, _), .checkingBody(let index), .moving(let index), .lookingForTemporary(let index, _),
-            .lookingForTarget(let index):
+            .lookingForTarget(let index), .confirming(let index):
             index
         }
     }
-
-    var proof: UploadProof { isLengthConfirmed ? .length : .answer }
 
     /// The hidden name of a WebDAV upload that was given up; of a plain PUT nobody knows whose file it is.
     var removal: WireRequest? {
@@ -208,7 +216,7 @@ struct FolderUpload: UploadProtocol {
         case .sendingBody, .lookingForBody, .checkingBody, .moving, .lookingForTemporary:
             return plan.request("DELETE", address.file(temporaryName))
         case .choosingName(_, let isStored): return isStored ? plan.request("DELETE", address.file(temporaryName)) : nil
-        case .makingFolder, .lookingForTarget: return nil
+        case .makingFolder, .lookingForTarget, .confirming: return nil
         }
     }
 

@@ -9,7 +9,7 @@ extension FolderUpload {
             state = .lookingForTemporary(index, wasRefused: false)
         case .sendingBody(let index, let foldersMade):
             state = plan.kind == .put ? .lookingForTarget(index) : .lookingForBody(index, foldersMade: foldersMade)
-        case .choosingName, .lookingForBody, .makingFolder, .checkingBody, .lookingForTemporary, .lookingForTarget:
+        case .choosingName, .lookingForBody, .makingFolder, .checkingBody, .lookingForTemporary, .lookingForTarget, .confirming:
             break
         }
     }
@@ -63,7 +63,7 @@ extension FolderUpload {
             pauses.policy.suspicionDelay != nil
         else { return nil }
         switch state {
-        case .lookingForBody, .checkingBody, .lookingForTemporary, .lookingForTarget:
+        case .lookingForBody, .checkingBody, .lookingForTemporary, .lookingForTarget, .confirming:
             return head.contentLength == plan.byteCount ? nil : pauses.page(head)
         // Servers answer a rename with 201 or 204, and may have a page for the first.
         case .moving(let index) where head.status == 200:
@@ -131,7 +131,7 @@ extension FolderUpload {
     mutating func afterBodySearch(_ head: ResponseHead, _ index: Int, foldersMade: Bool) -> UploadOutcome {
         switch existence(head) {
         case .there(let length) where length == plan.byteCount:
-            isLengthConfirmed = true
+            proof = .length
             state = .moving(index)
         // A part, or of unknown length: it is replaced.
         case .there: state = .sendingBody(index, foldersMade: foldersMade)
@@ -145,7 +145,7 @@ extension FolderUpload {
     mutating func afterBodyCheck(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch existence(head) {
         case .there(let length):
-            isLengthConfirmed = length == plan.byteCount
+            proof = length == plan.byteCount ? .length : .answer
             if length == nil || length == plan.byteCount { return stored(index) }
             // Some servers show the length a moment late.
             let message = "The server kept \(length ?? 0) of \(plan.byteCount) bytes."
@@ -171,7 +171,10 @@ extension FolderUpload {
 
     mutating func afterMove(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
-        case 200, 201, 204: return finish(index)
+        case 200, 201, 204:
+            (otherLengths, missingTargets) = (0, 0)
+            state = .confirming(index)
+            return .continue
         case 405, 501: return .fail(head, -1011, "The server cannot rename files (MOVE): use a plain PUT upload.")
         case 412, 404, 410:
             // 412 may also be the answer to a second copy of a MOVE whose first one was carried out.
@@ -185,6 +188,51 @@ extension FolderUpload {
             return pauses.retry(head)
         default: return refused(head)
         }
+    }
+
+    /// The final name after a MOVE that was answered with yes. A server that says yes and renames nothing still has the temporary file.
+    mutating func afterConfirmation(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        switch existence(head) {
+        case .there(let length):
+            if let length, length != plan.byteCount {
+                let message = "The server kept \(length) of \(plan.byteCount) bytes."
+                otherLengths += 1
+                // The file is not replaced: it may be another's.
+                return otherLengths < Self.maximumOtherLengths ? pauses.retry(head, message) : .fail(head, -1011, message)
+            }
+            if length != nil { proof = .length }
+            return finish(index)
+        case .absent:
+            // Some servers show a file a moment late.
+            missingTargets += 1
+            if missingTargets >= Self.maximumOtherLengths {
+                missingTargets = 0
+                state = .lookingForTemporary(index, wasRefused: false)
+            }
+            return pauses.retry(head, "The server does not show the file it took.")
+        case .unknown: return finishUnseen(index)
+        case .refused: return refused(head)
+        }
+    }
+
+    /// A server that took the file and does not let it be looked at (403) has refused nothing that the upload needs.
+    ///
+    /// - Returns: `nil` if the file is not stored yet.
+    mutating func afterHiddenFile() -> UploadOutcome? {
+        switch state {
+        case .checkingBody(let index):
+            proof = .answer
+            return stored(index)
+        case .confirming(let index): return finishUnseen(index)
+        case .choosingName, .sendingBody, .makingFolder, .lookingForBody, .moving, .lookingForTemporary, .lookingForTarget:
+            return nil
+        }
+    }
+
+    /// The response to the MOVE is all that is known of the file.
+    private mutating func finishUnseen(_ index: Int) -> UploadOutcome {
+        proof = .answer
+        return finish(index)
     }
 
     mutating func afterTemporaryCheck(_ head: ResponseHead, _ index: Int, wasRefused: Bool) -> UploadOutcome {
@@ -217,7 +265,7 @@ extension FolderUpload {
         case .there(let length):
             // A MOVE is whole or not at all, so a server without lengths is believed; a lost PUT may be half.
             if length == plan.byteCount || (length == nil && plan.kind == .webdav) {
-                isLengthConfirmed = isLengthConfirmed || length != nil
+                if length != nil { proof = .length }
                 return finish(index)
             }
             if plan.kind == .put { return tryName(after: index, isStored: false) }

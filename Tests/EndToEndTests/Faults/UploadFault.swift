@@ -193,6 +193,9 @@ struct UploadFault: Sendable {
         UploadFault(
             "says yes and keeps nothing, once", of: [.put, .webdav, .resumable, .s3, .nextcloud, .immich], .there
         ) { store, way in store.refuse(status: 201, method: way.method) },
+        UploadFault("says yes to the last step and does nothing, once", of: [.webdav, .nextcloud], .there) { store, way in
+            store.refuse(status: 201, method: way.lastMethod)
+        },
         UploadFault("says yes to a creation without saying where", of: [.tus, .resumable], .failed(-1011)) { store, _ in
             store.refuse(status: 201, method: "POST")
         },
