@@ -73,9 +73,10 @@ private struct PlaceServer {
         var known = (place: "", offset: 0)
         for round in 0..<600 {
             let quiet = round >= 300
-            if !quiet, forgotten < 3, dice.chance(2) {
+            if !quiet, forgotten < 3, known.offset < length, dice.chance(2) {
                 forgotten += 1
-                server.places = [:]
+                // Servers throw away what is not complete (tus, "Expiration").
+                server.places = server.places.filter { $0.value == length }
             }
             guard case .send(let request, let content, let state) = machine.next() else { break }
             memory = state
@@ -118,8 +119,13 @@ private struct PlaceServer {
             return WireEnd(
                 head: server.answer(request, body: body), failure: nil, bytesSent: Int64(body.count), bytesReceived: 0)
         }
+        let path = String(request.url.dropFirst("http://h".count))
         switch Int.random(in: 0..<4, using: &dice) {
         case 0: return lost
+        case 3 where body.upperBound == server.length && server.places[path] == body.lowerBound:
+            // The server says that it has all, and keeps nothing.
+            let head = server.head(204, ["Upload-Offset": "\(body.upperBound)"])
+            return WireEnd(head: head, failure: nil, bytesSent: Int64(body.count), bytesReceived: 0)
         case 1:
             let status = (request.method == "PATCH" ? [503, 423, 409, 429] : [503, 423, 429]).randomElement(using: &dice)!
             return WireEnd(head: server.head(status), failure: nil, bytesSent: 0, bytesReceived: 0)

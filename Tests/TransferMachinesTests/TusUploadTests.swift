@@ -41,9 +41,12 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     @Test func plainCourse() {
         var machine = UploadMachine(plan: plan())
-        let (lines, requests, outcome) = play(&machine, [options, made(), at(100)])
-        #expect(lines == ["OPTIONS https://h/files/", "POST https://h/files/", "PATCH https://h/files/1 0+100"])
-        #expect(outcome == .finished(remoteURL: "https://h/files/1"))
+        let (lines, requests, outcome) = play(&machine, [options, made(), at(100), at(100, 200)])
+        #expect(
+            lines == [
+                "OPTIONS https://h/files/", "POST https://h/files/", "PATCH https://h/files/1 0+100", "HEAD https://h/files/1",
+            ])
+        #expect(outcome == .finished(remoteURL: "https://h/files/1") && machine.proof == .length)
         #expect(!requests[0].headers.contains { $0.name == "Tus-Resumable" })
         #expect(requests[1].headers.contains(HeaderField("Tus-Resumable", "1.0.0")))
         #expect(requests[1].headers.contains(HeaderField("Upload-Length", "100")))
@@ -84,11 +87,11 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     @Test func anAddressWithAName() {
         let digest = String(repeating: "ab", count: 32)
         var machine = UploadMachine(plan: plan(url: "https://h/.tus/p/%7Bname%7D", sha256: digest))
-        let (lines, requests, outcome) = play(&machine, [options, made("/.tus/u/1"), at(100)])
+        let (lines, requests, outcome) = play(&machine, [options, made("/.tus/u/1"), at(100), at(100, 200)])
         #expect(
             lines == [
                 "OPTIONS https://h/.tus/p/", "POST https://h/.tus/p/noon%2012%3A00-abababab.jpg",
-                "PATCH https://h/.tus/u/1 0+100",
+                "PATCH https://h/.tus/u/1 0+100", "HEAD https://h/.tus/u/1",
             ])
         #expect(requests.allSatisfy { $0.headers.contains(HeaderField("Authorization", "x")) })
         #expect(outcome == .finished(remoteURL: "https://h/.tus/u/1"))
@@ -96,8 +99,8 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     @Test func afterACutTheServerIsAsked() {
         var machine = UploadMachine(plan: plan())
-        let (lines, _, outcome) = play(&machine, [options, made(), (0, [:]), at(40, 200), at(100)])
-        #expect(lines.suffix(2) == ["HEAD https://h/files/1", "PATCH https://h/files/1 40+60"])
+        let (lines, _, outcome) = play(&machine, [options, made(), (0, [:]), at(40, 200), at(100), at(100, 200)])
+        #expect(lines.suffix(3) == ["HEAD https://h/files/1", "PATCH https://h/files/1 40+60", "HEAD https://h/files/1"])
         #expect(outcome == .finished(remoteURL: "https://h/files/1"))
     }
 
@@ -112,8 +115,8 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     @Test(arguments: [409, 423, 460]) func wordsAboutTheOffset(_ status: Int) {
         var machine = UploadMachine(plan: plan())
-        let (lines, _, outcome) = play(&machine, [options, made(), (status, [:]), at(10, 200), at(100)])
-        #expect(lines.suffix(2) == ["HEAD https://h/files/1", "PATCH https://h/files/1 10+90"])
+        let (lines, _, outcome) = play(&machine, [options, made(), (status, [:]), at(10, 200), at(100), at(100, 200)])
+        #expect(lines.suffix(3) == ["HEAD https://h/files/1", "PATCH https://h/files/1 10+90", "HEAD https://h/files/1"])
         #expect(outcome == .finished(remoteURL: "https://h/files/1"))
     }
 
@@ -208,7 +211,73 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     @Test func nothingIsCompleteAtOnce() {
         var machine = UploadMachine(plan: plan(0))
-        #expect(play(&machine, [options, made()]).outcome == .finished(remoteURL: "https://h/files/1"))
+        #expect(play(&machine, [options, made(), at(0, 200)]).outcome == .finished(remoteURL: "https://h/files/1"))
+    }
+
+    // MARK: The end
+
+    /// The protocol names 403, 404 and 410 for a place that is gone. SeaweedFS answers 404 for each complete upload.
+    @Test(arguments: [403, 404, 405, 410, 501])
+    func `a server that does not show a complete upload is believed, and the receipt says so`(_ status: Int) {
+        var machine = UploadMachine(plan: plan())
+        let (lines, _, outcome) = play(&machine, [options, made(), at(100), (status, [:])])
+        #expect(outcome == .finished(remoteURL: "https://h/files/1") && machine.proof == .answer)
+        #expect(lines.filter { $0.hasPrefix("PATCH") }.count == 1)
+    }
+
+    /// The address of a complete upload may show the file itself.
+    @Test func `a complete upload without an offset is believed, and the receipt says so`() {
+        var machine = UploadMachine(plan: plan())
+        let outcome = play(&machine, [options, made(), at(100), (200, ["Content-Length": "100"])]).outcome
+        #expect(outcome == .finished(remoteURL: "https://h/files/1") && machine.proof == .answer)
+    }
+
+    @Test func `an offset that is a moment late is asked for again`() {
+        var machine = UploadMachine(plan: plan())
+        guard case .retry? = play(&machine, [options, made(), at(100), at(60, 200)]).outcome else {
+            Issue.record("not asked again")
+            return
+        }
+        guard case .retry? = play(&machine, [(503, [:])]).outcome else { Issue.record("given up"); return }
+        let (lines, _, outcome) = play(&machine, [at(100, 200)])
+        #expect(lines == ["HEAD https://h/files/1"] && outcome == .finished(remoteURL: "https://h/files/1"))
+    }
+
+    @Test func `the rest is sent again if the server has less than it said`() {
+        var machine = UploadMachine(plan: plan())
+        _ = play(&machine, [options, made(), at(100), at(60, 200), at(60, 200), at(60, 200), at(60, 200)])
+        #expect(machine.storedBytes == 60)
+        let (lines, _, outcome) = play(&machine, [at(100), at(100, 200)])
+        #expect(lines == ["PATCH https://h/files/1 60+40", "HEAD https://h/files/1"])
+        #expect(outcome == .finished(remoteURL: "https://h/files/1"))
+    }
+
+    @Test func `an upload whose place has another file at the end is sent again`() {
+        var machine = UploadMachine(plan: plan())
+        let another = (200, ["Upload-Offset": "7", "Upload-Length": "7"])
+        let (lines, _, _) = play(&machine, [options, made(), at(100), another, made("/files/2")])
+        #expect(lines.last == "POST https://h/files/")
+    }
+
+    /// The place may be gone because the upload is complete: it is not sent a second time.
+    @Test func `a process that ends after the last response only looks at the upload`() {
+        let memory = UploadMemory(step: .check, place: "https://h/files/1", creations: 1)
+        var machine = UploadMachine(plan: plan(), resuming: memory)
+        #expect(machine.storedBytes == 100)
+        let (lines, _, outcome) = play(&machine, [(404, [:])])
+        #expect(lines == ["HEAD https://h/files/1"] && outcome == .finished(remoteURL: "https://h/files/1"))
+    }
+
+    @Test func `a page of a network says nothing of a complete upload`() {
+        var talk = Dialogue(plan(url: "http://h/files/"), suspects: true)
+        talk.hear(204, options.1)
+        talk.hear(201, ["Location": "http://h/files/1"])
+        talk.hear(204, ["Upload-Offset": "100"])
+        #expect(talk.memory?.step == .append)
+        talk.hear(200, ["Content-Type": "text/html"])
+        #expect(talk.suspects && talk.memory?.step == .check)
+        talk.hear(200, ["Upload-Offset": "100", "Upload-Length": "100"])
+        #expect(talk.outcome == .finished(remoteURL: "http://h/files/1") && talk.machine.proof == .length)
     }
 
     @Test func aCancelledOneIsTakenAway() {

@@ -15,6 +15,8 @@ struct TusUpload: UploadProtocol {
         case asking
         /// PATCH from this offset on.
         case appending(Int64)
+        /// HEAD after the server said that it has all of the file.
+        case confirming
     }
 
     /// What one request carries, where a proxy refuses more (413): tried from the greatest down.
@@ -38,6 +40,11 @@ struct TusUpload: UploadProtocol {
     private var lostAppend: (from: Int64, sent: Int64)?
     /// The server's last word.
     private(set) var storedBytes: Int64 = 0
+    /// How it is known that the server has the file: its own count, unless the count cannot be asked for.
+    private(set) var proof = UploadProof.length
+    /// How often in a row the server had less of the file than it had said.
+    private var lowerOffsets = 0
+    private static let maximumLowerOffsets = 4
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
         self.plan = plan.withPlainNameMark()
@@ -45,16 +52,15 @@ struct TusUpload: UploadProtocol {
         place = UploadPlace(memory)
         state =
             switch memory?.step {
-            case nil, .chooseName, .put, .check, .move: .discovering
+            case nil, .chooseName, .put, .move: .discovering
             case .create: .creating
             case .ask, .append: memory?.place == nil ? .creating : .asking
+            case .check: memory?.place == nil ? .discovering : .confirming
             }
+        if case .confirming = state { storedBytes = plan.byteCount }
     }
 
     var stage: Int64 { storedBytes }
-
-    /// Its own count.
-    var proof: UploadProof { .length }
 
     var removal: WireRequest? {
         guard canTerminate != false, let place = place.address else { return nil }
@@ -85,6 +91,8 @@ struct TusUpload: UploadProtocol {
             return .send(plan.request("POST", plan.creationURL, headers), .empty, persistFirst: memory(.create))
         case .asking:
             return .send(plan.request("HEAD", place.address ?? "", [Self.version]), .none, persistFirst: memory(.ask))
+        case .confirming:
+            return .send(plan.request("HEAD", place.address ?? "", [Self.version]), .none, persistFirst: memory(.check))
         case .appending(let offset):
             let count = min(plan.byteCount - offset, knowledge.requestBytes ?? .max)
             var headers = [
@@ -139,6 +147,7 @@ struct TusUpload: UploadProtocol {
         case .creating: afterCreation(head, pauses)
         case .asking: afterQuestion(head, pauses)
         case .appending(let offset): afterAppend(head, offset, pauses)
+        case .confirming: afterConfirmation(head, pauses)
         }
     }
 
@@ -173,9 +182,7 @@ struct TusUpload: UploadProtocol {
             }
             place.made(at: made)
             storedBytes = 0
-            if plan.byteCount == 0 { return finish() }
-            state = .appending(0)
-            return .continue
+            return goOn(from: 0)
         case 404, 410, 405, 501:
             return .fail(head, -1100, "There is no tus upload at this address (status \(head.status)).")
         default: return otherwise(head, pauses)
@@ -192,7 +199,10 @@ struct TusUpload: UploadProtocol {
                 return startOver(head, pauses, "The server expects another file there.")
             }
             learn(from: offset)
-            return take(offset)
+            storedBytes = offset
+            if offset == plan.byteCount { return finish(.length) }
+            state = .appending(offset)
+            return .continue
         case 403, 404, 410: return startOver(head, pauses, "The server has thrown away what it had of the file.")
         default: return otherwise(head, pauses)
         }
@@ -206,7 +216,7 @@ struct TusUpload: UploadProtocol {
                 state = .asking
                 return pauses.retry(head, "The server does not say how much of the file it has.")
             }
-            return take(now)
+            return goOn(from: now)
         case 409, 423, 460:
             state = .asking
             let why =
@@ -238,11 +248,40 @@ struct TusUpload: UploadProtocol {
         return .fail(head, -1011, "The server does not speak tus 1.0.0\(versions).")
     }
 
-    private mutating func take(_ offset: Int64) -> UploadOutcome {
+    private mutating func goOn(from offset: Int64) -> UploadOutcome {
         storedBytes = offset
-        if offset == plan.byteCount { return finish() }
-        state = .appending(offset)
+        state = offset == plan.byteCount ? .confirming : .appending(offset)
         return .continue
+    }
+
+    /// After the server said that it has all of the file.
+    ///
+    /// SeaweedFS deletes the session of a complete upload, and a hook of tusd can move the file. So an address that is gone does not mean
+    /// that the file is lost, and it proves no more than the response to the PATCH.
+    private mutating func afterConfirmation(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300 where head.mayBeOfAPortal && pauses.policy.suspicionDelay != nil:
+            return pauses.page(head)
+        case 200..<300:
+            if let length = head["Upload-Length"], Int64(length) != plan.byteCount {
+                return startOver(head, pauses, "The server expects another file there.")
+            }
+            guard let offset = head["Upload-Offset"].flatMap({ Int64($0) }), (0...plan.byteCount).contains(offset) else {
+                return finish(.answer)
+            }
+            if offset == plan.byteCount { return finish(.length) }
+            // Some servers count a moment late.
+            lowerOffsets += 1
+            if lowerOffsets >= Self.maximumLowerOffsets {
+                lowerOffsets = 0
+                storedBytes = offset
+                state = .appending(offset)
+            }
+            return pauses.retry(head, "The server has \(offset) of \(plan.byteCount) bytes, and said that it has all.")
+        // The place is gone (the protocol allows all three), or a proxy does not let the question through.
+        case 400, 403, 404, 405, 406, 410, 501: return finish(.answer)
+        default: return otherwise(head, pauses)
+        }
     }
 
     private mutating func startOver(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
@@ -251,7 +290,10 @@ struct TusUpload: UploadProtocol {
         return place.lose(head, pauses, why)
     }
 
-    private func finish() -> UploadOutcome { .finished(remoteURL: PublicAddress.of(place.address ?? plan.collectionURL)) }
+    private mutating func finish(_ proof: UploadProof) -> UploadOutcome {
+        self.proof = proof
+        return .finished(remoteURL: PublicAddress.of(place.address ?? plan.collectionURL))
+    }
 
     private static func list(_ text: String) -> [String] {
         text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces).lowercased() }

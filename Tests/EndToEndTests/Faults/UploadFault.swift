@@ -193,6 +193,9 @@ struct UploadFault: Sendable {
         UploadFault(
             "says yes and keeps nothing, once", of: [.put, .webdav, .resumable, .s3, .nextcloud, .immich], .there
         ) { store, way in store.refuse(status: 201, method: way.method) },
+        UploadFault("says yes and keeps nothing, once", of: [.tus], .there) { store, way in
+            store.refuse(status: 204, method: way.method, headers: ["Upload-Offset": "\(way.size)"])
+        },
         UploadFault("says yes to the last step and does nothing, once", of: [.webdav, .nextcloud], .there) { store, way in
             store.refuse(status: 201, method: way.lastMethod)
         },
