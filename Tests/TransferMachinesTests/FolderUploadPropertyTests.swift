@@ -22,7 +22,7 @@ private struct DictionaryServer {
         let path = String(request.url.dropFirst("http://h".count))
         let folder = path.hasSuffix("/") ? path : String(path[...path.lastIndex(of: "/")!])
         switch request.method {
-        case "HEAD":
+        case "HEAD", "GET":
             guard let file = files[path] else { return head(404) }
             return head(200, ["Content-Length": "\(file.length)"])
         case "MKCOL":
@@ -48,6 +48,13 @@ private struct DictionaryServer {
             return head(201)
         default:
             return head(405)
+        }
+    }
+
+    /// How a file compares with ours.
+    func comparison(_ request: WireRequest) -> BodyComparison? {
+        files[String(request.url.dropFirst("http://h".count))].map { file in
+            file == File(owner: "us", length: wholeLength) ? .same : .differs
         }
     }
 
@@ -79,15 +86,20 @@ private struct DictionaryServer {
             // Somebody else takes a name, sometimes with a file of our length.
             if !quiet, dice.chance(8), server.folders.contains("/a/b/") {
                 let path = "/a/b/" + ["p.jpg", "p-1.jpg", "p-2.jpg"].randomElement(using: &dice)!
-                // Never while an answer about that very name is open: no protocol could tell the two files apart.
-                if server.files[path] == nil, saved?.step == .chooseName || saved == nil {
-                    // Nor, for a plain PUT, with our very length between the look at the name and the PUT.
-                    let isWindow = kind == .put && saved != nil
-                    foreign[path] = .init(owner: "other", length: dice.chance(50) && !isWindow ? length : 3)
+                // WebDAV: never while an answer about that very name is open, because only lengths are compared.
+                if server.files[path] == nil, kind == .put || saved?.step == .chooseName || saved == nil {
+                    foreign[path] = .init(owner: "other", length: dice.chance(50) ? length : 3)
                     server.files[path] = foreign[path]
                 }
             }
-            guard case .send(let request, let content, let state) = machine.next() else { break }
+            let (request, content, state): (WireRequest, UploadContent, UploadMemory)
+            switch machine.next() {
+            case .send(let sent, let carried, let memory): (request, content, state) = (sent, carried, memory)
+            case .compare(let sent, _, let memory): (request, content, state) = (sent, .none, memory)
+            case .finished, .fail:
+                Issue.record("\(kind) seed \(seed): an end that nobody was told")
+                return
+            }
             saved = state
             let crash = !quiet && dice.chance(15)
             if crash, dice.chance(40) {
@@ -122,7 +134,9 @@ private struct DictionaryServer {
     ) -> WireEnd {
         let lost = WireEnd(head: nil, failure: .connectionLost, bytesSent: 0, bytesReceived: 0)
         if quiet || dice.chance(70) {
-            return WireEnd(head: server.answer(request, body: body), failure: nil, bytesSent: 0, bytesReceived: 0)
+            var end = WireEnd(head: server.answer(request, body: body), failure: nil, bytesSent: 0, bytesReceived: 0)
+            if request.method == "GET" { end.comparison = server.comparison(request) }
+            return end
         }
         switch Int.random(in: 0..<5, using: &dice) {
         case 4 where request.method == "MOVE":

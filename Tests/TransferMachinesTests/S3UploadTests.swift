@@ -9,6 +9,8 @@ struct Dialogue {
     private(set) var lines: [String] = []
     private(set) var requests: [WireRequest] = []
     private(set) var words: [String] = []
+    /// Parts of the snapshot that responses were compared with.
+    private(set) var compared: [SnapshotPart] = []
     private(set) var outcome: UploadOutcome?
     private(set) var memory: UploadMemory?
 
@@ -20,8 +22,18 @@ struct Dialogue {
     }
 
     /// `status` 0: the connection broke.
-    mutating func hear(_ status: Int, _ headers: [String: String] = [:], _ body: String = "", isCut: Bool = false) {
-        guard case .send(let request, let content, let memory) = machine.next() else { return }
+    mutating func hear(
+        _ status: Int, _ headers: [String: String] = [:], _ body: String = "", isCut: Bool = false,
+        comparison: BodyComparison? = nil
+    ) {
+        let (request, content, memory): (WireRequest, UploadContent, UploadMemory)
+        switch machine.next() {
+        case .send(let sent, let carried, let saved): (request, content, memory) = (sent, carried, saved)
+        case .compare(let sent, let part, let saved):
+            (request, content, memory) = (sent, .none, saved)
+            compared.append(part)
+        case .finished, .fail: return
+        }
         self.memory = memory
         requests.append(request)
         var line = "\(request.method) \(request.url)"
@@ -42,6 +54,7 @@ struct Dialogue {
             head: status == 0 ? nil : head, failure: status == 0 || isCut ? .connectionLost : nil, bytesSent: sent,
             bytesReceived: 0)
         end.body = Data(body.utf8)
+        end.comparison = comparison
         outcome = machine.ended(end, now: Date(timeIntervalSince1970: 1_800_000_000), attemptsWithoutProgress: 0, jitter: 0.5)
     }
 

@@ -14,8 +14,11 @@ struct FolderUpload: UploadProtocol {
         case makingFolder(Int, level: Int, goingDown: Bool, why: Reason = .missing)
         /// HEAD the temporary name after a PUT without an answer: it may be whole.
         case lookingForBody(Int, foldersMade: Bool)
-        /// HEAD what was PUT: its length must be right.
-        case checkingBody(Int)
+        /// HEAD what was PUT: its length must be right. `mayBeAnothers`: the server did not say that the PUT made a new file, or
+        /// a process before this one had the response.
+        case checkingBody(Int, mayBeAnothers: Bool)
+        /// GET a file of our name and length: its content tells whose it is.
+        case readingBack(Int, ReadBack)
         /// MOVE to the final name.
         case moving(Int)
         /// HEAD the temporary name after a MOVE without a clear yes. `wasRefused`: the server said 412.
@@ -47,6 +50,10 @@ struct FolderUpload: UploadProtocol {
     /// How often in a row the server showed another length than was sent.
     var otherLengths = 0
     static let maximumOtherLengths = 4
+    /// The strong entity tag in the response to the PUT.
+    var storedTag: String?
+    /// How often the file was read back without a clear finding.
+    var unclearFindings = 0
     /// How often in a row the server did not show the file after its MOVE.
     var missingTargets = 0
     /// Addresses at which this machine's other uploads are, or may be.
@@ -87,7 +94,7 @@ struct FolderUpload: UploadProtocol {
         case .put:
             // It may have been sent: a file of our length under that name is ours.
             state = plan.kind == .webdav ? .lookingForBody(name, foldersMade: false) : .lookingForTarget(name)
-        case .check: state = .checkingBody(name)
+        case .check: state = .checkingBody(name, mayBeAnothers: true)
         // A MOVE that was answered leaves no temporary file.
         case .move: state = saved?.isStored == false ? .confirming(name) : .lookingForTemporary(name, wasRefused: false)
         // Of no use here: another protocol's.
@@ -111,9 +118,16 @@ struct FolderUpload: UploadProtocol {
             return send("HEAD", address.file(temporaryName), saving: .put, index, isStored: false)
         case .makingFolder(let index, let level, _, _):
             return send("MKCOL", address.folder(levels: level), saving: .put, index, isStored: false)
-        case .checkingBody(let index):
+        case .checkingBody(let index, let mayBeAnothers):
             let url = address.file(plan.kind == .put ? finalName(index) : temporaryName)
-            return send("HEAD", url, saving: .check, index, isStored: true)
+            let digest = mayBeAnothers && plan.kind == .put ? [Self.wantedDigest] : []
+            return send("HEAD", url, digest, saving: .check, index, isStored: true)
+        case .readingBack(let index, let question):
+            var request = plan.request("GET", address.file(finalName(index)), question.headers)
+            // The sink that compares the body also ends it.
+            request.maximumBodyBytes = nil
+            let memory = UploadMemory(step: .put, nameIndex: index, isMarked: isMarked)
+            return .compare(request, question.part, persistFirst: memory)
         case .moving(let index):
             let headers = [
                 HeaderField("Destination", address.publicFile(finalName(index))), HeaderField("Overwrite", "F"),
@@ -122,14 +136,18 @@ struct FolderUpload: UploadProtocol {
         case .lookingForTemporary(let index, _):
             return send("HEAD", address.file(temporaryName), saving: .move, index, isStored: true)
         case .lookingForTarget(let index):
-            let step: UploadMemory.Step = plan.kind == .put ? .put : .move
-            return send("HEAD", address.file(finalName(index)), saving: step, index, isStored: plan.kind == .webdav)
+            let url = address.file(finalName(index))
+            guard plan.kind == .put else { return send("HEAD", url, saving: .move, index, isStored: true) }
+            return send("HEAD", url, [Self.wantedDigest], saving: .put, index, isStored: false)
         case .confirming(let index):
             return send("HEAD", address.file(finalName(index)), saving: .move, index, isStored: false)
         }
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
+        if case .readingBack(let index, let question) = state {
+            return afterReadBack(head, end.comparison, index, question, pauses)
+        }
         if case .makingFolder(let index, let level, let goingDown, let why) = state, head.status == 403 {
             return afterFolder(head, index, level: level, goingDown: goingDown, why)
         }
@@ -158,8 +176,10 @@ struct FolderUpload: UploadProtocol {
             return afterBodySearch(head, index, foldersMade: foldersMade)
         case .makingFolder(let index, let level, let goingDown, let why):
             return afterFolder(head, index, level: level, goingDown: goingDown, why)
-        case .checkingBody(let index):
-            return afterBodyCheck(head, index, pauses)
+        case .checkingBody(let index, let mayBeAnothers):
+            return afterBodyCheck(head, index, mayBeAnothers: mayBeAnothers, pauses)
+        case .readingBack(let index, let question):
+            return afterReadBack(head, end.comparison, index, question, pauses)
         case .moving(let index):
             return afterMove(head, index, pauses)
         case .lookingForTemporary(let index, let wasRefused):
@@ -174,7 +194,7 @@ struct FolderUpload: UploadProtocol {
     var openName: String? {
         guard plan.kind == .put, let address else { return nil }
         switch state {
-        case .sendingBody(let index, _), .checkingBody(let index), .lookingForTarget(let index):
+        case .sendingBody(let index, _), .checkingBody(let index, _), .readingBack(let index, _), .lookingForTarget(let index):
             return address.publicFile(finalName(index))
         case .choosingName, .lookingForBody, .makingFolder, .moving, .lookingForTemporary, .confirming: return nil
         }
@@ -194,7 +214,7 @@ struct FolderUpload: UploadProtocol {
     var stage: Int64 {
         switch state {
         case .choosingName(_, let isStored): isStored ? 1 : 0
-        case .sendingBody, .lookingForBody, .makingFolder, .checkingBody: 0
+        case .sendingBody, .lookingForBody, .makingFolder, .checkingBody, .readingBack: 0
         case .lookingForTarget: plan.kind == .webdav ? 1 : 0
         case .moving, .lookingForTemporary, .confirming: 1
         }
@@ -203,8 +223,8 @@ struct FolderUpload: UploadProtocol {
     var nameIndex: Int {
         switch state {
         case .choosingName(let index, _), .sendingBody(let index, _), .lookingForBody(let index, _),
-            .makingFolder(let index, _, _, _), .checkingBody(let index), .moving(let index), .lookingForTemporary(let index, _),
-            .lookingForTarget(let index), .confirming(let index):
+            .makingFolder(let index, _, _, _), .checkingBody(let index, _), .readingBack(let index, _), .moving(let index),
+            .lookingForTemporary(let index, _), .lookingForTarget(let index), .confirming(let index):
             index
         }
     }
@@ -216,12 +236,15 @@ struct FolderUpload: UploadProtocol {
         case .sendingBody, .lookingForBody, .checkingBody, .moving, .lookingForTemporary:
             return plan.request("DELETE", address.file(temporaryName))
         case .choosingName(_, let isStored): return isStored ? plan.request("DELETE", address.file(temporaryName)) : nil
-        case .makingFolder, .lookingForTarget, .confirming: return nil
+        case .makingFolder, .readingBack, .lookingForTarget, .confirming: return nil
         }
     }
 
     /// All of it, once it is whole under its temporary name.
     var storedBytes: Int64 { stage > 0 ? plan.byteCount : 0 }
+
+    /// A server that knows RFC 9530 says the digest of what it has.
+    private static let wantedDigest = HeaderField("Want-Repr-Digest", "sha-256=10")
 
     var temporaryName: String { RemoteName.temporary(token: plan.token) }
 

@@ -9,7 +9,8 @@ extension FolderUpload {
             state = .lookingForTemporary(index, wasRefused: false)
         case .sendingBody(let index, let foldersMade):
             state = plan.kind == .put ? .lookingForTarget(index) : .lookingForBody(index, foldersMade: foldersMade)
-        case .choosingName, .lookingForBody, .makingFolder, .checkingBody, .lookingForTemporary, .lookingForTarget, .confirming:
+        case .choosingName, .lookingForBody, .makingFolder, .checkingBody, .readingBack, .lookingForTemporary, .lookingForTarget,
+            .confirming:
             break
         }
     }
@@ -69,14 +70,16 @@ extension FolderUpload {
         case .moving(let index) where head.status == 200:
             state = .lookingForTemporary(index, wasRefused: false)
             return pauses.page(head)
-        case .choosingName, .sendingBody, .makingFolder, .moving: return nil
+        case .choosingName, .sendingBody, .makingFolder, .readingBack, .moving: return nil
         }
     }
 
     mutating func afterPut(_ head: ResponseHead, _ index: Int, foldersMade: Bool) -> UploadOutcome {
         switch head.status {
         case 200..<300:
-            state = .checkingBody(index)
+            storedTag = Self.strongTag(in: head)
+            // A server says 201 of a new file. Another status may be about a file that was there and is replaced.
+            state = .checkingBody(index, mayBeAnothers: head.status != 201)
             return .continue
         case 404, 409:
             guard plan.kind == .webdav, !foldersMade, let levels = address?.segments.count, levels > 0 else {
@@ -142,10 +145,15 @@ extension FolderUpload {
         return .continue
     }
 
-    mutating func afterBodyCheck(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+    mutating func afterBodyCheck(
+        _ head: ResponseHead, _ index: Int, mayBeAnothers: Bool, _ pauses: Pauses
+    ) -> UploadOutcome {
         switch existence(head) {
         case .there(let length):
             proof = length == plan.byteCount ? .length : .answer
+            if length == plan.byteCount, plan.kind == .put, mayBeAnothers || isOtherVersion(head) {
+                return lookInside(head, index)
+            }
             if length == nil || length == plan.byteCount { return stored(index) }
             // Some servers show the length a moment late.
             let message = "The server kept \(length ?? 0) of \(plan.byteCount) bytes."
@@ -190,7 +198,9 @@ extension FolderUpload {
         }
     }
 
-    /// The final name after a MOVE that was answered with yes. A server that says yes and renames nothing still has the temporary file.
+    /// The final name after a MOVE that was answered with yes.
+    ///
+    /// A server that says yes and renames nothing still has the temporary file.
     mutating func afterConfirmation(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch existence(head) {
         case .there(let length):
@@ -220,11 +230,12 @@ extension FolderUpload {
     /// - Returns: `nil` if the file is not stored yet.
     mutating func afterHiddenFile() -> UploadOutcome? {
         switch state {
-        case .checkingBody(let index):
+        case .checkingBody(let index, _):
             proof = .answer
             return stored(index)
         case .confirming(let index): return finishUnseen(index)
-        case .choosingName, .sendingBody, .makingFolder, .lookingForBody, .moving, .lookingForTemporary, .lookingForTarget:
+        case .choosingName, .sendingBody, .makingFolder, .lookingForBody, .readingBack, .moving, .lookingForTemporary,
+            .lookingForTarget:
             return nil
         }
     }
@@ -255,9 +266,10 @@ extension FolderUpload {
         return .continue
     }
 
-    /// The final name after an answer was lost. A file of our length there is ours: the name was free just before.
-    /// (With a plain PUT that can be wrong, if somebody else took the name with a file of the same length after the answer was lost.
-    /// Other uploads of this machine are known, also those that may be there. WebDAV has no such gap: there the temporary file tells.)
+    /// The final name after a response was lost. A file of another length is not ours.
+    ///
+    /// After a plain PUT a file of our length can be another machine's, because the PUT may not have been carried out. After a MOVE the
+    /// temporary file has shown whose it is.
     mutating func afterTargetCheck(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch existence(head) {
         case .there where plan.kind == .put && address.map { taken.contains($0.publicFile(finalName(index))) } ?? false:
@@ -265,6 +277,7 @@ extension FolderUpload {
         case .there(let length):
             // A MOVE is whole or not at all, so a server without lengths is believed; a lost PUT may be half.
             if length == plan.byteCount || (length == nil && plan.kind == .webdav) {
+                if plan.kind == .put { return lookInside(head, index) }
                 if length != nil { proof = .length }
                 return finish(index)
             }
@@ -308,13 +321,13 @@ extension FolderUpload {
         }
     }
 
-    private mutating func tryName(after index: Int, isStored: Bool) -> UploadOutcome {
+    mutating func tryName(after index: Int, isStored: Bool) -> UploadOutcome {
         guard index < RemoteName.maximumIndex else { return .everyNameIsTaken }
         state = .choosingName(index + 1, isStored: isStored)
         return .continue
     }
 
-    private func finish(_ index: Int) -> UploadOutcome {
+    func finish(_ index: Int) -> UploadOutcome {
         .finished(remoteURL: address?.publicFile(finalName(index)) ?? plan.collectionURL)
     }
 

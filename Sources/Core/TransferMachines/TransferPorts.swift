@@ -177,6 +177,8 @@ package struct WireEnd: Sendable, Equatable {
     package var bytesReceived: Int64
     /// What the answer said, as far as whoever took it kept it.
     package var body = Data()
+    /// How the response's body compares with the part of a snapshot that it was compared with; `nil` if nothing was compared.
+    package var comparison: BodyComparison?
     /// How the last request of it went; `nil`: the transport does not measure it.
     package var timing: WireTiming?
 

@@ -54,7 +54,7 @@ package struct UploadMachine: Sendable {
         }
         let command = rules.next()
         switch command {
-        case .send: break
+        case .send, .compare: break
         case .finished(let url): end = .finished(url)
         case .fail(let trouble): end = .failed(trouble)
         }
@@ -202,6 +202,8 @@ package enum UploadProof: String, Codable, Sendable {
     case answer
     /// It says that it has so many bytes as were to be sent.
     case length
+    /// Blocks of it were read back, and are what was sent.
+    case content
     /// It was read back, or its own digest is ours.
     case digest
 }

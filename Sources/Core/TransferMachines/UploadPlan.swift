@@ -189,6 +189,8 @@ package struct ServerKnowledge: Codable, Equatable, Sendable {
 package enum UploadCommand: Equatable, Sendable {
     /// Commit `persistFirst`, then send. A crash between or after is what the saved state is for.
     case send(WireRequest, UploadContent, persistFirst: UploadMemory)
+    /// Commit `persistFirst`, then send, and compare the response's body with this part of the snapshot (``WireEnd/comparison``).
+    case compare(WireRequest, SnapshotPart, persistFirst: UploadMemory)
     case finished(remoteURL: String)
     case fail(TransferTrouble)
 }

@@ -96,6 +96,8 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
             case answer
             /// It said that it has so many bytes.
             case length
+            /// Blocks of its copy were read back, and are what was sent.
+            case content
             /// It named the right digest, or was read back.
             case digest
         }
@@ -161,6 +163,7 @@ extension BackgroundTransferStatus.Receipt {
             switch receipt.proof {
             case .answer: .answer
             case .length: .length
+            case .content: .content
             case .digest: .digest
             }
     }

@@ -21,9 +21,7 @@ struct AttemptEnding {
         switch attempt.work {
         case .download(let file, let body): return try judge(file, body?.trouble, &transfer, &entry, &pass)
         case .upload(let machine, let source, let answer):
-            var end = end
-            end.body = answer.body
-            return try judge(machine, source, end, &transfer, &entry, &pass)
+            return try judge(machine, source, answer.completing(end), &transfer, &entry, &pass)
         }
     }
 

@@ -89,6 +89,15 @@ enum AttemptPreparation {
             transfer.uploadMemory = memory
             KillPoint.reach(KillPoint(memory.step), id)
             return .attempt(PreparedAttempt(transfer, id, .upload(machine, request, source)))
+        case .compare(let request, let part, let memory):
+            guard let name = transfer.bodyFile else {
+                try pass.failWithoutSource(&transfer, .queuedCopyIsGone)
+                return .ended
+            }
+            transfer.uploadMemory = memory
+            KillPoint.reach(KillPoint(memory.step), id)
+            let copy = pass.spool.appendingPathComponent(name)
+            return .attempt(PreparedAttempt(transfer, id, .comparison(machine, request, copy, part)))
         case .finished(let remoteURL): return .stored(at: remoteURL)
         case .fail(let trouble):
             try pass.fail(&transfer, trouble)

@@ -36,6 +36,8 @@ struct PreparedAttempt {
     enum Work {
         case download(DownloadMachine, PartPlace, body: Source?)
         case upload(UploadMachine, WireRequest, Source?)
+        /// The body of the response is compared with a part of the queued copy.
+        case comparison(UploadMachine, WireRequest, URL, SnapshotPart)
     }
 
     /// What a request carries.
@@ -92,11 +94,19 @@ struct PreparedAttempt {
         case .upload(let machine, let request, let content):
             let source = try content?.open()
             let answer = AnswerSink()
-            let signed = request.signed(at: now, hashing: CryptoHashing())
             return .attempt(
-                RunningAttempt(self, .upload(machine, source as? UploadFile, answer)),
-                .init(request: signed, source: source, sink: answer))
+                RunningAttempt(self, .upload(machine, source as? UploadFile, .kept(answer))),
+                .init(request: signed(request, now), source: source, sink: answer))
+        case .comparison(let machine, let request, let copy, let part):
+            let answer = try ComparisonSink(copy, part)
+            return .attempt(
+                RunningAttempt(self, .upload(machine, nil, .compared(answer))),
+                .init(request: signed(request, now), source: nil, sink: answer))
         }
+    }
+
+    private func signed(_ request: WireRequest, _ now: Date) -> WireRequest {
+        request.signed(at: now, hashing: CryptoHashing())
     }
 }
 
@@ -105,7 +115,23 @@ struct RunningAttempt {
     enum Work {
         /// - body: what the request carries, if it is a file.
         case download(DownloadFile, body: UploadFile?)
-        case upload(UploadMachine, UploadFile?, AnswerSink)
+        case upload(UploadMachine, UploadFile?, Answer)
+    }
+
+    /// What becomes of the body of the response to an upload's request.
+    enum Answer {
+        case kept(AnswerSink)
+        case compared(ComparisonSink)
+
+        /// The end of the attempt, with what is known of the body.
+        func completing(_ end: WireEnd) -> WireEnd {
+            var end = end
+            switch self {
+            case .kept(let answer): end.body = answer.body
+            case .compared(let answer): end.comparison = answer.comparison
+            }
+            return end
+        }
     }
 
     /// What the transport is handed.

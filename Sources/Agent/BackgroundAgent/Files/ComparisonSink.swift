@@ -1,0 +1,75 @@
+import Foundation
+import Synchronization
+import TransferMachines
+
+/// Compares the body of a response with a part of an upload's snapshot as it comes, and keeps nothing of it.
+final class ComparisonSink: BodySink {
+    private struct State {
+        /// What the rest of the body is compared with; `nil` if the body cannot be compared.
+        var file: UploadFile?
+        /// Bytes of the range that did not come yet.
+        var missing: Int64 = 0
+        /// Whether the range ends where the snapshot ends.
+        var isLast = false
+        var comparison = BodyComparison.impossible
+    }
+
+    private let url: URL
+    private let part: SnapshotPart
+    private let state = Mutex(State())
+
+    /// - Throws: ``FileTrouble``, before a request is sent, if the snapshot cannot be opened.
+    init(_ url: URL, _ part: SnapshotPart) throws(FileTrouble) {
+        (self.url, self.part) = (url, part)
+        _ = try UploadFile(url, size: part.total)
+    }
+
+    /// What is known by now.
+    var comparison: BodyComparison { state.withLock { $0.comparison } }
+
+    func receive(head: ResponseHead) -> Bool {
+        guard let range = part.range(in: head) else { return true }
+        let count = range.upperBound - range.lowerBound
+        let file = try? UploadFile(url, size: part.total, content: .snapshot(from: range.lowerBound, count: count))
+        state.withLock { state in
+            (state.file, state.missing, state.isLast) = (file, count, range.upperBound == part.total)
+            state.comparison = count == 0 ? .same : .incomplete
+        }
+        return true
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        state.withLock { state in
+            guard let file = state.file, state.comparison != .differs else { return false }
+            let count = Int(min(Int64(bytes.count), state.missing))
+            guard let ours = Self.read(count, of: file) else {
+                state.file = nil
+                return false
+            }
+            guard ours.elementsEqual(bytes.prefix(count)) else {
+                state.comparison = .differs
+                return false
+            }
+            state.missing -= Int64(count)
+            if state.missing == 0 { state.comparison = .same }
+            guard count < bytes.count else { return true }
+            // More than the snapshot has is another file; more than is compared is not needed.
+            if state.isLast { state.comparison = .differs }
+            return false
+        }
+    }
+
+    /// - Returns: `nil` if the snapshot cannot be read.
+    private static func read(_ count: Int, of file: UploadFile) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let more = bytes.withUnsafeMutableBytes { buffer in
+                file.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+            }
+            guard let more, more > 0 else { return nil }
+            filled += more
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,111 @@
+/// The comparison of a file on a server with the snapshot of an upload.
+///
+/// A file of the right name and length can be another machine's.
+/// At most one megabyte is read: all of a small file, four blocks of a large one.
+struct ReadBack: Equatable, Sendable {
+    /// Bytes that are read, at most.
+    static let maximumBytes: Int64 = 1 << 20
+    /// Blocks of a file that is larger than that: the first, the last, and two between them.
+    static let blocks: Int64 = 4
+
+    /// What is known after a response.
+    enum Finding: Equatable {
+        case ours(UploadProof)
+        case another
+        /// The block is the snapshot's, and this is the next question.
+        case next(ReadBack)
+        /// The file is not the one whose length was looked at.
+        case changed
+        /// The response broke off, or the snapshot could not be read.
+        case unclear
+        /// The server does not send the file.
+        case refused
+    }
+
+    /// Bytes of the snapshot.
+    let byteCount: Int64
+    private var block: Int64 = 0
+
+    init(_ byteCount: Int64) { self.byteCount = byteCount }
+
+    private var isOfAll: Bool { byteCount <= Self.maximumBytes }
+
+    /// What the body of the next response is compared with.
+    var part: SnapshotPart {
+        if isOfAll { return SnapshotPart(start: 0, count: byteCount, total: byteCount) }
+        let count = Self.maximumBytes / Self.blocks
+        return SnapshotPart(start: (byteCount - count) * block / (Self.blocks - 1), count: count, total: byteCount)
+    }
+
+    /// Headers of the request.
+    var headers: [HeaderField] {
+        isOfAll ? [] : [HeaderField("Range", "bytes=\(part.start)-\(part.start + part.count - 1)")]
+    }
+
+    func finding(_ head: ResponseHead, _ comparison: BodyComparison?) -> Finding {
+        switch head.status {
+        case 200:
+            if let length = head.contentLength, head.contentCoding == nil, length != byteCount { return .changed }
+            return finding(comparison, after: .ours(isOfAll ? .digest : .content))
+        case 206:
+            var next = self
+            next.block += 1
+            let isLast = isOfAll || next.block == Self.blocks
+            return finding(comparison, after: isLast ? .ours(isOfAll ? .digest : .content) : .next(next))
+        case 404, 409, 410, 416: return .changed
+        default: return .refused
+        }
+    }
+
+    /// - Parameter same: the finding if the bytes are the snapshot's.
+    private func finding(_ comparison: BodyComparison?, after same: Finding) -> Finding {
+        switch comparison {
+        case .same: same
+        case .differs: .another
+        case .incomplete: .unclear
+        case .impossible, nil: .refused
+        }
+    }
+}
+
+/// A part of an upload's snapshot that the body of a response is compared with.
+package struct SnapshotPart: Equatable, Sendable {
+    package var start: Int64
+    package var count: Int64
+    /// Bytes of the snapshot.
+    package var total: Int64
+
+    package init(start: Int64, count: Int64, total: Int64) {
+        (self.start, self.count, self.total) = (start, count, total)
+    }
+
+    /// Returns the bytes of the snapshot that the body of this response is compared with.
+    ///
+    /// A server that does not know ranges sends the file from its beginning. Of a large file as much is compared as in blocks.
+    ///
+    /// - Returns: `nil` if the body cannot be compared.
+    package func range(in head: ResponseHead) -> Range<Int64>? {
+        guard head.contentCoding == nil else { return nil }
+        switch head.status {
+        case 200: return 0..<min(total, ReadBack.maximumBytes)
+        case 206:
+            guard case .part(let first, let last, let size)? = head["Content-Range"].flatMap({ ContentRange($0) }),
+                first == start, last == start + count - 1, size == nil || size == total
+            else { return nil }
+            return start..<start + count
+        default: return nil
+        }
+    }
+}
+
+/// How the body of a response compares with a part of a snapshot.
+package enum BodyComparison: Equatable, Sendable {
+    /// Each byte that was requested came, and is the snapshot's.
+    case same
+    /// A byte differs, or the file is longer than the snapshot.
+    case differs
+    /// The body ended early, or the snapshot could not be read.
+    case incomplete
+    /// The body is not the bytes that were requested.
+    case impossible
+}

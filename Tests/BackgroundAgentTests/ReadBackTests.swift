@@ -1,0 +1,154 @@
+@testable import BackgroundLedger
+import Foundation
+import Spool
+import Testing
+import TransferMachines
+
+@testable import BackgroundAgent
+
+/// A file on a server is compared with the queued copy while it is read back.
+@Suite struct ReadBackTests {
+    private let bench: Bench
+    private let copy: URL
+
+    init() throws {
+        bench = try Bench()
+        copy = bench.ledger.directories.spool.appendingPathComponent("upload-1")
+    }
+
+    /// A PUT whose response is lost, after which the server shows a file of the same length.
+    ///
+    /// - Returns: The number of the transfer.
+    private func lostPut(_ bytes: Data) throws -> Int64 {
+        try bytes.write(to: copy)
+        let id = try bench.download("photos/") {
+            $0.kind = .upload
+            $0.method = "PUT"
+            $0.bodyFile = "upload-1"
+            $0.bytesTotal = Int64(bytes.count)
+            $0.sourceSHA256 = FileDigest.sha256(of: bytes)
+            $0.upload = UploadSpec(method: .put, fileName: "a.jpg", byteCount: Int64(bytes.count), token: "t")
+        }
+        try bench.turn()
+        try end(id, status: 404)
+        #expect(try bench.attempt(id).request.method == "PUT")
+        try bench.fail(id, .connectionLost)
+        try waitForNextAttempt(id)
+        try end(id, status: 200, [HeaderField("Content-Length", "\(bytes.count)")])
+        return id
+    }
+
+    private func waitForNextAttempt(_ id: Int64) throws {
+        let before = bench.transport.started.count
+        let next = try #require(try bench.transfer(id).nextAttemptAt)
+        try bench.pass(next.timeIntervalSince(bench.now))
+        try #require(bench.transport.started.count == before + 1)
+    }
+
+    /// The response to the attempt that runs now.
+    private func end(_ id: Int64, status: Int, _ headers: [HeaderField] = [], _ failure: WireFailure? = nil) throws {
+        let attempt = try bench.attempt(id)
+        let head = ResponseHead(status: status, headers: headers, url: attempt.request.url)
+        try bench.hear(
+            .transport(.ended(attempt.id, WireEnd(head: head, failure: failure, bytesSent: 0, bytesReceived: 0))))
+    }
+
+    /// The server sends these bytes in pieces, and ends the attempt where the sink does not want more.
+    private func send(_ bytes: Data, to id: Int64, status: Int = 200, _ headers: [HeaderField] = []) throws {
+        let attempt = try bench.attempt(id)
+        #expect(attempt.request.method == "GET" && attempt.source == nil)
+        #expect(attempt.sink.receive(head: ResponseHead(status: status, headers: headers, url: attempt.request.url)))
+        var isWanted = true
+        var rest = bytes
+        while isWanted, !rest.isEmpty {
+            isWanted = Data(rest.prefix(70_000)).withUnsafeBytes { attempt.sink.write($0) }
+            rest = Data(rest.dropFirst(70_000))
+        }
+        try end(id, status: status, headers, isWanted ? nil : .stoppedByOwner)
+    }
+
+    private func photo(_ count: Int) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 9) }) }
+
+    /// The proof in the receipt of a completed upload; `nil` if the upload is not completed.
+    private func proof(_ id: Int64) throws -> UploadProof? {
+        let transfer = try bench.transfer(id)
+        return transfer.state == .completed ? transfer.receipt?.proof : nil
+    }
+
+    @Test func `a small file that is ours completes the upload`() throws {
+        let id = try lostPut(photo(200_000))
+        #expect(try bench.attempt(id).request.maximumBodyBytes == nil, "the sink ends the body")
+        try send(photo(200_000), to: id)
+        #expect(try proof(id) == .digest)
+    }
+
+    @Test(arguments: [0, 100_000, 199_999]) func `one other byte is another file`(_ place: Int) throws {
+        let id = try lostPut(photo(200_000))
+        var another = photo(200_000)
+        another[place] ^= 1
+        try send(another, to: id)
+        let next = try bench.attempt(id).request
+        #expect(next.method == "HEAD" && next.url.hasSuffix("/a-1.jpg"))
+    }
+
+    @Test func `a longer file is another file`() throws {
+        let id = try lostPut(photo(1_000))
+        try send(photo(1_000) + Data("more".utf8), to: id)
+        #expect(try bench.attempt(id).request.url.hasSuffix("/a-1.jpg"))
+    }
+
+    @Test func `blocks of a large file are compared at their places`() throws {
+        let bytes = photo(1_500_000)
+        let id = try lostPut(bytes)
+        for _ in 0..<4 {
+            let range = try #require(try bench.attempt(id).request.headers.first { $0.name == "Range" }?.value)
+            let ends = range.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) }
+            try #require(ends.count == 2)
+            let field = HeaderField("Content-Range", "bytes \(ends[0])-\(ends[1])/\(bytes.count)")
+            try send(bytes.subdata(in: ends[0]..<ends[1] + 1), to: id, status: 206, [field])
+        }
+        #expect(try proof(id) == .content)
+    }
+
+    /// The rest of a large file is not downloaded.
+    @Test func `a server without ranges is stopped after a megabyte`() throws {
+        let bytes = photo(1_500_000)
+        let id = try lostPut(bytes)
+        let attempt = try bench.attempt(id)
+        #expect(attempt.sink.receive(head: ResponseHead(status: 200, headers: [], url: attempt.request.url)))
+        let answers = [1 << 20, 1].map { count in
+            Data(bytes.dropFirst(count == 1 ? 1 << 20 : 0).prefix(count)).withUnsafeBytes { attempt.sink.write($0) }
+        }
+        #expect(answers == [true, false])
+        try end(id, status: 200, [], .stoppedByOwner)
+        #expect(try proof(id) == .content)
+    }
+
+    @Test func `the page of an error is not read`() throws {
+        let id = try lostPut(photo(1_000))
+        try send(Data("<html>".utf8), to: id, status: 403)
+        #expect(try proof(id) == .length)
+    }
+
+    @Test func `a body that breaks off is requested again`() throws {
+        let id = try lostPut(photo(1_000))
+        let attempt = try bench.attempt(id)
+        #expect(attempt.sink.receive(head: ResponseHead(status: 200, headers: [], url: attempt.request.url)))
+        #expect(photo(500).withUnsafeBytes { attempt.sink.write($0) })
+        try end(id, status: 200, [], .connectionLost)
+        #expect(try bench.transfer(id).state == .waiting)
+        try waitForNextAttempt(id)
+        try send(photo(1_000), to: id)
+        #expect(try proof(id) == .digest)
+    }
+
+    @Test func `an agent that starts looks at the file and reads it back`() throws {
+        let id = try lostPut(photo(1_000))
+        try bench.startAgent()
+        try bench.turn()
+        #expect(try bench.attempt(id).request.method == "HEAD")
+        try end(id, status: 200, [HeaderField("Content-Length", "1000")])
+        try send(photo(1_000), to: id)
+        #expect(try proof(id) == .digest)
+    }
+}

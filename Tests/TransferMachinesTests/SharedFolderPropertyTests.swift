@@ -1,0 +1,103 @@
+import Foundation
+import Testing
+
+@testable import TransferMachines
+
+/// Three machines put photos of the same names and lengths into one folder, by plain PUT, over a network that loses requests and
+/// responses. The server knows `If-None-Match`.
+@Suite struct SharedFolderPropertyTests {
+    private static let photosOfEach = 15
+
+    private struct Server {
+        /// Number of the photo under each address.
+        var files: [String: Int] = [:]
+
+        mutating func answer(_ request: WireRequest, _ photo: Int) -> WireEnd {
+            var head = ResponseHead(status: 404, headers: [], url: request.url)
+            var end = WireEnd(head: nil, failure: nil, bytesSent: 0, bytesReceived: 0)
+            let there = files[request.url]
+            switch request.method {
+            case "PUT":
+                let isRefused = there != nil && request.headers.contains(HeaderField("If-None-Match", "*"))
+                if !isRefused { files[request.url] = photo }
+                head.status = isRefused ? 412 : there == nil ? 201 : 204
+            case "HEAD" where there != nil: (head.status, head.headers) = (200, [HeaderField("Content-Length", "10")])
+            case "GET" where there != nil:
+                head.status = 200
+                end.comparison = there == photo ? .same : .differs
+            default: break
+            }
+            end.head = head
+            return end
+        }
+    }
+
+    private struct Sender {
+        let number: Int
+        var sent = 0
+        var machine: UploadMachine
+
+        init(_ number: Int) {
+            self.number = number
+            machine = Self.machine(number, 0)
+        }
+
+        var photo: Int { number * SharedFolderPropertyTests.photosOfEach + sent }
+        var isDone: Bool { sent == SharedFolderPropertyTests.photosOfEach }
+
+        mutating func goOn() {
+            sent += 1
+            machine = Self.machine(number, sent)
+        }
+
+        private static func machine(_ number: Int, _ photo: Int) -> UploadMachine {
+            UploadMachine(
+                plan: UploadPlan(
+                    kind: .put, collectionURL: "http://h/up", fileName: "DSC\(photo).jpg", byteCount: 10,
+                    token: "t\(number)x\(photo)"))
+        }
+    }
+
+    @Test(arguments: 0..<40) func `every photo that is completed is there`(_ block: Int) {
+        for seed in block * 10..<block * 10 + 10 { play(seed) }
+    }
+
+    private func play(_ seed: Int) {
+        var dice = Dice(seed)
+        var server = Server()
+        var senders = (0..<3).map(Sender.init)
+        var places: [Int: String] = [:]
+        for _ in 0..<20_000 {
+            guard let index = senders.indices.filter({ !senders[$0].isDone }).randomElement(using: &dice) else { break }
+            let request: WireRequest
+            switch senders[index].machine.next() {
+            case .send(let sent, _, _), .compare(let sent, _, _): request = sent
+            case .finished, .fail:
+                Issue.record("seed \(seed): an end that nobody was told")
+                return
+            }
+            var end = WireEnd(head: nil, failure: .connectionLost, bytesSent: 0, bytesReceived: 0)
+            // A request that does not arrive, and a response that does not.
+            if !dice.chance(10) {
+                let answer = server.answer(request, senders[index].photo)
+                if !dice.chance(20) { end = answer }
+            }
+            let outcome = senders[index].machine.ended(
+                end, now: Date(timeIntervalSince1970: 0), attemptsWithoutProgress: 0, jitter: 0)
+            switch outcome {
+            case .continue, .retry: continue
+            case .fail(let trouble):
+                Issue.record("seed \(seed): \(trouble)")
+                return
+            case .finished(let place):
+                places[senders[index].photo] = place
+                senders[index].goOn()
+            }
+        }
+        #expect(places.count == 3 * Self.photosOfEach, "seed \(seed): no end")
+        for (photo, place) in places {
+            #expect(server.files[place] == photo, "seed \(seed): photo \(photo) is not at \(place)")
+        }
+        #expect(server.files.count == places.count, "seed \(seed): a photo is there twice")
+    }
+}
