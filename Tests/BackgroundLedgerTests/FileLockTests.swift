@@ -67,7 +67,9 @@ import Testing
     @Test func waitingForItTakesTurns() throws {
         let url = url
         let lock = try #require(try Holder.acquire(url))
-        let other = Background { try FileLock.whileHolding(url) { () throws(StoreError) in FileLock.isHeld(url) } }
+        let other = Background {
+            try FileLock.whileHolding(url, besides: url.path) { () throws(StoreError) in FileLock.isHeld(url) }
+        }
         lock.release()
         #expect(try other.value())
         #expect(!FileLock.isHeld(url))

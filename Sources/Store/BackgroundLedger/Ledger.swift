@@ -48,7 +48,7 @@ package final class Ledger: Sendable {
     package init(_ directories: AppDirectories, as role: Role = .app) throws(StoreError) {
         self.directories = directories
         try directories.createStateFolders()
-        let wait = WriterWait(path: directories.ledger.path)
+        let wait = WriterWait(database: directories.ledger.path)
         (self.role, self.wait) = (role, wait)
         (queue, look, files) = try Self.openBesideTheAgent(directories, as: role, wait)
         if role == .agent { files?.hold() }
@@ -61,7 +61,7 @@ package final class Ledger: Sendable {
         self.directories = directories
         self.memory = memory
         role = .app
-        wait = WriterWait(path: directories.ledger.path)
+        wait = WriterWait(database: directories.ledger.path)
         (queue, look, files) = (memory.queue, nil, nil)
         presence = nil
     }
@@ -158,9 +158,12 @@ package final class Ledger: Sendable {
             // somebody makes the tables just now, is looked at again alone.
             if let (state, look) = try? refuseNewer(file), state == .current { return (try connect(file, as: role, wait), look) }
             // One at a time: switching a new file to write-ahead mode and making its tables do not wait for each other.
-            return try FileLock.whileHolding(directories.state.appendingPathComponent("open.lock")) { () throws(StoreError) in
+            let turn = directories.state.appendingPathComponent("open.lock")
+            return try FileLock.whileHolding(turn, besides: path) { () throws(StoreError) in
                 do {
-                    let (_, look) = try refuseNewer(file)
+                    let (state, look) = try refuseNewer(file)
+                    // The process before this one in the queue made them.
+                    if state == .current { return (try connect(file, as: role, wait), look) }
                     let queue = try connect(file, as: role, wait, makesLog: true)
                     try LedgerSchema.migrator.migrate(queue)
                     return (queue, look)
@@ -177,7 +180,7 @@ package final class Ledger: Sendable {
         _ file: DatabaseFile, as role: Role, _ wait: WriterWait, makesLog: Bool = false
     ) throws -> DatabaseQueue {
         try file.open(
-            label: "ledger", busyMode: .callback { wait.wait($0) }, makesLog: makesLog,
+            label: "ledger", wait: wait, makesLog: makesLog,
             pragmas: "PRAGMA wal_autocheckpoint = \(role.checkpointAt)")
     }
 

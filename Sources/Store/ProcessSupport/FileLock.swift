@@ -54,19 +54,18 @@ package struct FileLock: ~Copyable {
             && opened.st_dev == named.st_dev
     }
 
-    /// Runs `body` while nobody else holds the lock; waits for that, for two seconds at most: who holds it may have been stopped. For
-    /// moments, not for work, and for what only goes better alone.
+    /// Runs `body` while no other process holds the lock. For what goes better alone: if the holder does not move, `body` runs beside it.
+    ///
+    /// - Parameter database: the path of the database that the holders of this lock use.
     package static func whileHolding<Value>(
-        _ url: URL, _ body: () throws(StoreError) -> Value
+        _ url: URL, besides database: String, _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
         let descriptor = try open(url)
         // Closing it lets go of the lock.
         defer { close(descriptor) }
-        var milliseconds = 0
-        while clinux_lock_file(descriptor) != 0, milliseconds < 2_000 {
-            usleep(1_000)
-            milliseconds += 1
-        }
+        let wait = WriterWait(database: database, lock: url.path)
+        var round = 0
+        while clinux_lock_file(descriptor) != 0, wait.wait(round) { round += 1 }
         return try body()
     }
 

@@ -1,26 +1,22 @@
 import Foundation
 import Synchronization
 
-/// How long a connection waits while another process writes to the same file.
-///
-/// All writers of a healthy machine get their turn within milliseconds. One that was stopped in the middle of its transaction holds up
-/// all others until a person continues or ends it: nothing is won by waiting longer for it.
+/// Waits while another process uses the same database, as long as ``WriterPatience`` decides.
 package final class WriterWait: Sendable {
     private struct State {
-        var began = ContinuousClock.now
-        var hasAsked = false
+        var began = SuspendingClock.now
+        var patience: WriterPatience?
         var limit: Duration?
     }
 
     private let state = Mutex(State())
-    private let path: String
-    private let patience: Duration
-    private static let patienceWithTheStopped = Duration.seconds(2)
+    private let database: String
+    private let lock: String?
 
     /// - Parameters:
-    ///   - path: of the database.
-    ///   - patience: with writers that go on.
-    package init(path: String, patience: Duration = .seconds(5)) { (self.path, self.patience) = (path, patience) }
+    ///   - database: its path.
+    ///   - lock: the file whose lock is waited for. `nil` if it is one of the database's own.
+    package init(database: String, lock: String? = nil) { (self.database, self.lock) = (database, lock) }
 
     /// Until it is set back, waits no longer than this. `nil`: as always.
     package func limit(to limit: Duration?) { state.withLock { $0.limit = limit } }
@@ -31,20 +27,26 @@ package final class WriterWait: Sendable {
     /// - Parameter round: how often it was asked before, for the same lock.
     /// - Returns: whether to try again.
     package func wait(_ round: Int) -> Bool {
-        let now = ContinuousClock.now
+        let now = SuspendingClock.now
         // By the clock: on a machine under load a pause of a millisecond takes many.
         let goesOn = state.withLock { state in
-            if round == 0 { (state.began, state.hasAsked) = (now, false) }
-            let waited = now - state.began
-            if let limit = state.limit { return waited < limit }
-            if waited >= patience { return false }
-            if waited >= Self.patienceWithTheStopped, !state.hasAsked {
-                state.hasAsked = true
-                if LockHolder.find(database: path)?.isStopped == true { return false }
-            }
-            return true
+            if round == 0 { (state.began, state.patience) = (now, nil) }
+            if let limit = state.limit { return state.began.duration(to: now) < limit }
+            var patience = state.patience ?? WriterPatience(at: now, writes: writes())
+            defer { state.patience = patience }
+            return patience.goesOn(at: now, writes: writes, holder: holder)
         }
-        if goesOn { usleep(round < 100 ? 100 : 1_000) }
+        if goesOn { usleep(Self.pause(round)) }
         return goesOn
+    }
+
+    /// Microseconds. Hundreds of processes that try every millisecond leave no time for the one that holds the lock.
+    private static func pause(_ round: Int) -> UInt32 { round < 100 ? 100 : round < 1_000 ? 1_000 : 5_000 }
+
+    /// SQLite writes commits to the log, and copies the log into the database.
+    private func writes() -> [FileIdentity?] { [FileIdentity(database), FileIdentity(database + "-wal")] }
+
+    private func holder() -> RunningProcess? {
+        if let lock { LockHolder.find(lock: lock) } else { LockHolder.find(database: database) }
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import GRDBSQLite
+import ProcessSupport
 
 /// A SQLite file with a write-ahead log that several processes share: how it is looked at and opened. What is in it is its owner's.
 ///
@@ -22,11 +23,12 @@ package struct DatabaseFile: Sendable {
 
     // MARK: Looking
 
-    /// A connection that changes nothing and waits two seconds for others.
+    /// A connection that changes nothing.
     package func openToRead() throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.readonly = true
-        configuration.busyMode = .timeout(2)
+        let wait = WriterWait(database: path)
+        configuration.busyMode = .callback { wait.wait($0) }
         return try DatabaseQueue(path: path, configuration: configuration)
     }
 
@@ -64,14 +66,15 @@ package struct DatabaseFile: Sendable {
 
     /// - Parameters:
     ///   - label: names the connection's queue.
+    ///   - wait: waits for other processes.
     ///   - makesLog: makes it a file with a write-ahead log, which it then stays. It is written for that.
     ///   - pragmas: more of them.
     package func open(
-        label: String, busyMode: Database.BusyMode, makesLog: Bool = false, pragmas: String = ""
+        label: String, wait: WriterWait, makesLog: Bool = false, pragmas: String = ""
     ) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.journalMode = makesLog ? .wal : .default
-        configuration.busyMode = busyMode
+        configuration.busyMode = .callback { wait.wait($0) }
         configuration.label = label
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         // GRDB sets NORMAL for WAL after `prepareDatabase`: a commit would survive a crash but not a power cut.

@@ -112,16 +112,15 @@ package final class StormyStore: Sendable {
     /// for each other.
     ///
     /// - Returns: to be closed afterwards; -1: without, as the folder cannot be written, or somebody who was stopped holds it.
-    private static func takeTurn(in folder: URL) -> Int32 {
-        let descriptor = Glibc.open(folder.path + "/stormy.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    private static func takeTurn(in folder: URL, for path: String) -> Int32 {
+        let lock = folder.path + "/stormy.lock"
+        let descriptor = Glibc.open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return -1 }
-        let deadline = ContinuousClock.now + .seconds(patience)
-        while flock(descriptor, LOCK_EX | LOCK_NB) != 0, ContinuousClock.now < deadline { usleep(2_000) }
+        let wait = WriterWait(database: path, lock: lock)
+        var round = 0
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0, wait.wait(round) { round += 1 }
         return descriptor
     }
-
-    /// Seconds for which other processes are waited for: hundreds may stand in line.
-    private static let patience = 30
 
     private static func open(_ path: String, in folder: URL) throws -> DatabaseQueue {
         do {
@@ -132,13 +131,14 @@ package final class StormyStore: Sendable {
             // Nothing has to be written: who holds it, and was stopped perhaps, is not waited for. What this look cannot read, as somebody
             // makes the tables just now, is looked at again alone.
             if (try? isComplete(path)) == true { return try connect(path) }
-            let turn = takeTurn(in: folder)
+            let turn = takeTurn(in: folder, for: path)
             defer { if turn >= 0 { close(turn) } }
             if !FileManager.default.fileExists(atPath: path) {
                 // Made narrow first: SQLite gives its side files the same mode.
                 _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
             }
-            _ = try isComplete(path)
+            // The process before this one in the queue may have made its tables.
+            if try isComplete(path) { return try connect(path) }
             let queue = try connect(path, makesLog: true)
             try migrator.migrate(queue)
             return queue
@@ -152,9 +152,7 @@ package final class StormyStore: Sendable {
     }
 
     private static func connect(_ path: String, makesLog: Bool = false) throws -> DatabaseQueue {
-        // All get their turn: SQLite's own waiter sleeps longer each time, and the unlucky ones of hundreds would give up.
-        let wait = WriterWait(path: path, patience: .seconds(patience))
-        return try file(path).open(label: "store", busyMode: .callback { wait.wait($0) }, makesLog: makesLog)
+        try file(path).open(label: "store", wait: WriterWait(database: path), makesLog: makesLog)
     }
 
     /// Whether all tables of this version are there, with a write-ahead log.

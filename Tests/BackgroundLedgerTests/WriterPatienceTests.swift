@@ -1,0 +1,57 @@
+import Foundation
+import ProcessSupport
+import Testing
+
+@Suite struct WriterPatienceTests {
+    private static let before: [FileIdentity?] = [nil]
+    private static let after = [FileIdentity("/")]
+
+    /// Returns how long a process waits that tries every 10 ms.
+    ///
+    /// - Parameters:
+    ///   - commits: how many commits there were after so many seconds.
+    ///   - holder: who holds the lock then.
+    private func wait(commits: (Double) -> Int, holder: (Double) -> RunningProcess?) -> Duration {
+        let start = SuspendingClock.now
+        var patience = WriterPatience(at: start, writes: Self.before)
+        var waited = Duration.zero
+        while true {
+            waited += .milliseconds(10)
+            let seconds = waited / .seconds(1)
+            let goesOn = patience.goesOn(
+                at: start.advanced(by: waited), writes: { commits(seconds) % 2 == 0 ? Self.before : Self.after },
+                holder: { holder(seconds) })
+            if !goesOn { return waited }
+        }
+    }
+
+    private func process(_ pid: Int32, _ state: Character) -> RunningProcess {
+        RunningProcess(pid: pid, name: "writer", state: state)
+    }
+
+    @Test func `a queue of writers that commits is waited for, for a minute at most`() {
+        #expect(wait(commits: { Int($0) }, holder: { _ in process(7, "S") }) == .seconds(60))
+    }
+
+    @Test func `a queue whose lock changes hands is waited for, for a minute at most`() {
+        #expect(wait(commits: { _ in 0 }, holder: { process(Int32($0), "S") }) == .seconds(60))
+    }
+
+    @Test func `a stopped writer ends the wait after two seconds`() {
+        #expect(wait(commits: { _ in 0 }, holder: { _ in process(7, "T") }) == .seconds(2))
+    }
+
+    @Test func `a writer that stops in a queue that moved ends the wait two seconds later`() {
+        #expect(wait(commits: { Int(min($0, 10)) }, holder: { _ in process(7, "T") }) == .seconds(12))
+    }
+
+    @Test func `a writer that sleeps within its transaction ends the wait after five seconds`() {
+        #expect(wait(commits: { _ in 0 }, holder: { _ in process(7, "S") }) == .seconds(5))
+        #expect(wait(commits: { _ in 0 }, holder: { _ in nil }) == .seconds(5))
+    }
+
+    @Test(arguments: ["R", "D"] as [Character])
+    func `a writer that waits for a processor or a disk is waited for, for a minute at most`(_ state: Character) {
+        #expect(wait(commits: { _ in 0 }, holder: { _ in process(7, state) }) == .seconds(60))
+    }
+}
