@@ -174,4 +174,19 @@ import Testing
         #expect(directories.configuration.path == "/h/.config/a")
         #expect(directories.runtime == nil)
     }
+
+    @Test(arguments: ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"])
+    func `a folder that is not UTF-8 or contains a line break is refused`(_ variable: String) {
+        let notUTF8 = String(decoding: Array(test.folder.path.utf8) + [0xff], as: UTF8.self)
+        for (path, fault) in [(notUTF8, StoreError.FolderFault.notUTF8), (test.folder.path + "/a\nb", .lineBreak)] {
+            var environment = ["HOME": test.folder.path]
+            environment[variable] = path
+            let directories = AppDirectories(appIdentifier: "app", environment: environment)
+            let refusal = StoreError.unusableFolder(variable: variable, fault: fault)
+            #expect(directories.refusal == refusal)
+            #expect(throws: refusal) { try Ledger(directories) }
+            #expect(!FileManager.default.fileExists(atPath: path))
+        }
+        #expect(test.directories.refusal == nil)
+    }
 }

@@ -230,6 +230,19 @@ extension EndToEnd {
             #expect(result.errors.contains("check the permissions"), "\(result.errors)")
         }
 
+        @Test(arguments: [("/\\377", "is not valid UTF-8"), ("/a\\nb", "contains a line break")])
+        func `a folder that is not UTF-8 or contains a line break is refused at start`(_ name: String, _ fault: String) throws {
+            let state = home.folder.appendingPathComponent("refused")
+            try FileManager.default.createDirectory(at: state, withIntermediateDirectories: false)
+            for command in ["'\(Home.product("stormy"))' status", "'\(Home.product("background-agent"))' --app stormy"] {
+                let script = "XDG_STATE_HOME=$(printf '\(state.path)\(name)') \(command)"
+                let result = try Child.run("/bin/sh", ["-c", script], environment: home.environment)
+                #expect(result.status == 78, "\(result)")
+                #expect(result.errors.contains("XDG_STATE_HOME names a folder whose path \(fault): set"), "\(result)")
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: state.path) == [])
+        }
+
         /// A login script with `umask 000` opens nothing to others.
         @Test func aWideUmaskOpensNothing() throws {
             let home = try Home()

@@ -71,7 +71,7 @@ package struct CommandFailure: Error {
     private static func status(of error: StoreError) -> ExitStatus {
         switch error {
         case .cannotCreate: .cannotCreate
-        case .newerVersion: .badConfiguration
+        case .newerVersion, .unusableFolder: .badConfiguration
         case .replaced, .unsaved, .busy: .tryAgain
         case .notADatabase, .readOnly, .diskFull, .troubled, .failed: .inputOutput
         }

@@ -1,5 +1,7 @@
 import ArgumentParser
+import BackgroundRuntime
 import Foundation
+import ProcessSupport
 
 /// Runs the commands of a tool that is made of them.
 package enum CommandRunner {
@@ -19,6 +21,7 @@ package enum CommandRunner {
         let program = program ?? root._commandName
         do {
             var command = try root.parseAsRoot(arguments)
+            if let refusal = AppRuntime.shared.directories.refusal { return report(root, program, refusal, explain) }
             do {
                 try before(command)
                 if var command = command as? any AsyncParsableCommand {

@@ -14,7 +14,7 @@ enum LastWords {
         case .notADatabase:
             say("\(error)", of: app)
             return 65
-        case .newerVersion: return 78
+        case .newerVersion, .unusableFolder: return 78
         case .cannotCreate: return 73
         case .readOnly, .busy, .diskFull, .troubled, .failed, .replaced, .unsaved: return 74
         }

@@ -9,6 +9,8 @@ package struct AppDirectories: Sendable, Equatable {
     package let data: URL
     /// `nil` without `XDG_RUNTIME_DIR`: cron and some ssh sessions have none.
     package let runtime: URL?
+    /// Why these folders cannot be used. `nil` if they can.
+    package let refusal: StoreError?
 
     /// Relative paths in the variables are ignored, as the XDG specification asks.
     package init(appIdentifier: String, environment: [String: String] = ThisProcess.environment) {
@@ -25,6 +27,21 @@ package struct AppDirectories: Sendable, Equatable {
         state = folder("XDG_STATE_HOME", ".local/state")
         data = folder("XDG_DATA_HOME", ".local/share")
         runtime = absolute("XDG_RUNTIME_DIR")?.appendingPathComponent(appIdentifier)
+        refusal =
+            Self.variables.compactMap { name -> StoreError? in
+                guard let path = absolute(name)?.path, let fault = Self.fault(in: path) else { return nil }
+                return .unusableFolder(variable: name, fault: fault)
+            }.first
+    }
+
+    private static let variables = ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"]
+
+    /// A URL cannot contain other bytes than UTF-8, and a line of a unit or of a desktop entry cannot contain a line break.
+    ///
+    /// Foundation puts U+FFFD in the place of bytes that are not UTF-8: the files would be in another folder than the user named.
+    private static func fault(in path: String) -> StoreError.FolderFault? {
+        if path.unicodeScalars.contains(where: { $0 == "\u{FFFD}" }) { return .notUTF8 }
+        return path.unicodeScalars.contains { $0 == "\n" || $0 == "\r" } ? .lineBreak : nil
     }
 
     /// An app's id becomes a folder name and part of a unit name: 1 to 64 letters, digits, '.', '-' and '_'.
@@ -67,6 +84,7 @@ package struct AppDirectories: Sendable, Equatable {
 
     /// Makes the state folders, for their owner alone (0700).
     package func createStateFolders() throws(StoreError) {
+        if let refusal { throw refusal }
         for folder in [state, launches, spool] { try Self.createPrivateFolder(folder) }
     }
 

@@ -15,6 +15,13 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     case replaced(path: String)
     /// A file beside it was removed while the agent had it open, which has not saved yet what is in it.
     case unsaved(path: String)
+    /// The variable names a folder that cannot be used.
+    case unusableFolder(variable: String, fault: FolderFault)
+
+    package enum FolderFault: Sendable {
+        case notUTF8
+        case lineBreak
+    }
 
     /// What a failed `open` of a file of ours means.
     package static func notOpened(_ path: String, _ number: Int32) -> StoreError {
@@ -31,7 +38,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package var isPassing: Bool {
         switch self {
         case .busy, .diskFull, .troubled, .replaced, .unsaved: true
-        case .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed: false
+        case .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed, .unusableFolder: false
         }
     }
 
@@ -39,7 +46,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package var maySayFull: Bool {
         switch self {
         case .diskFull, .troubled: true
-        case .busy, .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed, .replaced, .unsaved: false
+        case .busy, .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed, .replaced, .unsaved, .unusableFolder: false
         }
     }
 
@@ -66,6 +73,10 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
             """
         case .troubled(let path, let reason), .failed(let path, let reason):
             "\(path): \(reason)"
+        case .unusableFolder(let variable, .notUTF8):
+            "\(variable) names a folder whose path is not valid UTF-8: set \(variable) to another folder"
+        case .unusableFolder(let variable, .lineBreak):
+            "\(variable) names a folder whose path contains a line break: set \(variable) to another folder"
         }
     }
 
