@@ -209,9 +209,9 @@ extension EndToEnd {
             try expectRefused(file, status: 78, words: "newer version")
         }
 
-        /// As somebody who may read but not write. Root may always write, so the verb runs as nobody.
-        @Test(.enabled(if: getuid() == 0, "only root can give files to somebody else"))
-        func aReadOnlyLedgerSaysSo() throws {
+        /// Root may always write, so the commands run as another user, who may read but not write.
+        @Test(.enabled(if: getuid() == 0, "only root can give files to another user"))
+        func `status, history and why show a ledger that cannot be written`() throws {
             try #require((try? Child.find("setpriv")) != nil, "setpriv (util-linux) is not installed")
             for folder in [
                 "", "state", "state/stormy", "state/stormy/spool", "state/stormy/launches", "config", "config/stormy", "data",
@@ -220,14 +220,23 @@ extension EndToEnd {
                 chmod(url(folder).path, 0o755)
             }
             for file in Self.files + ["config/stormy/config.toml"] { chmod(url(file).path, 0o644) }
-            let result = try Child.run(
-                "setpriv", ["--reuid=65534", "--regid=65534", "--clear-groups", Home.product("stormy"), "status"],
-                environment: home.environment)
-            // A build folder that nobody may enter says nothing about ledgers.
-            guard result.status != 126, result.status != 127 else { return }
-            #expect([73, 74].contains(result.status), "\(result.errors)")
-            #expect(result.errors.contains(home.folder.path) && result.errors.contains(".sqlite"), "\(result.errors)")
-            #expect(result.errors.contains("check the permissions"), "\(result.errors)")
+            func run(_ command: String) throws -> Child.Result {
+                try Child.run(
+                    "setpriv", ["--reuid=65534", "--regid=65534", "--clear-groups", Home.product("stormy"), command],
+                    environment: home.environment)
+            }
+            let expected = [("status", "daily at 12:00"), ("history", "Nothing has run yet."), ("why", "StormyNoon")]
+            for (command, words) in expected {
+                let result = try run(command)
+                // A build folder that this user may not enter says nothing about ledgers.
+                guard result.status != 126, result.status != 127 else { return }
+                #expect(result.status == 0 && result.output.contains(words), "\(command): \(result)")
+                let notes = result.errors.split(separator: "\n").filter { $0.contains(url("state/stormy").path) }
+                #expect(notes.count == 1 && notes[0].contains("The stored state is shown"), "\(command): \(result)")
+            }
+            let refused = try run("quit")
+            #expect([73, 74].contains(refused.status), "\(refused)")
+            #expect(refused.errors.contains("check the permissions"), "\(refused)")
         }
 
         @Test(arguments: [("/\\377", "is not valid UTF-8"), ("/a\\nb", "contains a line break")])

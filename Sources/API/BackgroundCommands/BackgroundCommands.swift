@@ -49,7 +49,10 @@ public protocol BackgroundCommand: AsyncParsableCommand {
 extension BackgroundCommand {
     public func run() async throws {
         do {
-            if self.looksOnly { AppRuntime.shared.makeNoLedger() }
+            if self.looksOnly {
+                AppRuntime.shared.makeNoLedger()
+                AppRuntime.shared.copyUnwritableLedger()
+            }
             try await perform()
             // Asking is a reason to look after it; not for who ends it, and who only looks.
             if !(self is QuitCommand || self is DoctorCommand) { AppRuntime.shared.startAgentIfWorkIsLeft() }

@@ -90,6 +90,9 @@ public struct WhyCommand: BackgroundCommand {
         if AppRuntime.shared.isHosted { return nil }
         let directories = AppRuntime.shared.directories
         let starter = AgentStarter(directories: directories)
+        if AppRuntime.shared.hasLedgerInMemory, !starter.isRunning {
+            return "✗ agent: none is running, and none can work while \(directories.ledger.path) cannot be written"
+        }
         let absence = starter.isRunning ? nil : try AppRuntime.shared.ledger().read { try $0.fact(.absence) }
         switch try await starter.bringBack() {
         case .runs: return nil

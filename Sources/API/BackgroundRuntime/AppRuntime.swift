@@ -19,7 +19,7 @@ package final class AppRuntime: Sendable {
 
     package let manifest: AppManifest
     package let directories: AppDirectories
-    private let opened = Mutex<Opened?>(nil)
+    let opened = Mutex<Opened?>(nil)
     private let watch = Mutex<DatabaseWatch?>(nil)
     private let wantedSettings = Mutex<AgentSettings?>(nil)
     let testHost: TestHost?
@@ -30,7 +30,7 @@ package final class AppRuntime: Sendable {
     nonisolated(unsafe) private var parts: [ObjectIdentifier: AnyObject] = [:]
 
     /// The ledger of this process.
-    private struct Opened {
+    struct Opened {
         let ledger: Ledger
         /// It says where this app is to be launched, and where the person's session is. Who only reads does not wait to write that.
         var isIntroduced: Bool
@@ -119,6 +119,8 @@ package final class AppRuntime: Sendable {
     /// Makes sure that an agent is there.
     @discardableResult
     package func startAgent() -> AgentStarter.Result {
+        // An agent would not find there what is in memory.
+        if hasLedgerInMemory { return .forbidden }
         let starter = AgentStarter(directories: directories)
         guard let testHost else { return starter.startIfNeeded() }
         if !testHost.hasAgent(), starter.isForbidden { return .forbidden }
@@ -168,14 +170,6 @@ package final class AppRuntime: Sendable {
         return try result.get()
     }
 
-    /// For whoever only looks: where no ledger is there yet none is made, and an empty one in memory stands for it.
-    package func makeNoLedger() {
-        guard testHost == nil, access(directories.ledger.path, F_OK) != 0,
-            let empty = try? Ledger(inMemory: directories, makesFolders: false)
-        else { return }
-        opened.withLock { $0 = $0 ?? Opened(ledger: empty, isIntroduced: true) }
-    }
-
     /// What the app set in its defaults so far outlives this process. On a test host they are those of the tests' own process, and stay in memory.
     func writeDefaults() { if testHost == nil { DefaultsWriting.write() } }
 
@@ -215,6 +209,7 @@ package final class AppRuntime: Sendable {
     package var hasWorkLeft: Bool {
         // Where there is no ledger nobody asked for anything: none is made to look.
         guard opened.withLock({ $0 != nil }) || access(directories.ledger.path, F_OK) == 0 else { return false }
+        if hasLedgerInMemory { return false }
         return (try? ledger().read { try $0.hasUnfinishedWork() }) ?? false
     }
 

@@ -66,6 +66,17 @@ package final class Ledger: Sendable {
         presence = nil
     }
 
+    /// A copy in memory of the ledger on the disk. For commands that only show the ledger while it cannot be written.
+    package convenience init(copyOf directories: AppDirectories) throws(StoreError) {
+        let path = directories.ledger.path
+        do {
+            guard let copy = try Ledger.file(path).copyInMemory() else { throw StoreError.newerVersion(path: path) }
+            self.init(directories, LedgerMemory(copy))
+        } catch {
+            throw Ledger.translate(error, path: path)
+        }
+    }
+
     /// Whether this version knows the ledger that is there. Nothing is written.
     package static func check(_ directories: AppDirectories) throws(StoreError) {
         let path = directories.ledger.path

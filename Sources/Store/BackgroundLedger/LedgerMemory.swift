@@ -49,6 +49,8 @@ final class LedgerMemory: Sendable {
         try Self.template.get().backup(to: queue)
     }
 
+    init(_ queue: DatabaseQueue) { self.queue = queue }
+
     /// Made once: migrating costs more than everything that a short run does.
     private static let template: Result<DatabaseQueue, any Error> = Result {
         let queue = try DatabaseQueue()

@@ -59,6 +59,55 @@ package struct DatabaseFile: Sendable {
         return (state, look)
     }
 
+    // MARK: Copying
+
+    /// Returns a copy in memory, brought to this version there. For a file that cannot be written and is only shown.
+    ///
+    /// - Returns: `nil` if a newer version has written the file.
+    package func copyInMemory() throws -> DatabaseQueue? {
+        let copy = try anyCopyInMemory()
+        if try copy.read({ try migrator.hasBeenSuperseded($0) }) { return nil }
+        try migrator.migrate(copy)
+        return copy
+    }
+
+    private func anyCopyInMemory() throws -> DatabaseQueue {
+        do {
+            let copy = try DatabaseQueue()
+            try openToRead().backup(to: copy)
+            return copy
+        } catch let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode) {
+            // The index of the log is missing and cannot be made. Without rows in the log the file is complete.
+            var log = stat()
+            guard stat(path + "-wal", &log) != 0 || log.st_size == 0,
+                let content = FileManager.default.contents(atPath: path), content.count >= Self.headerSize
+            else { throw error }
+            return try Self.inMemory(content)
+        }
+    }
+
+    private static let headerSize = 100
+    /// Offsets of the two bytes that say whether the file has a write-ahead log.
+    private static let formatBytes = [18, 19]
+
+    private static func inMemory(_ file: Data) throws -> DatabaseQueue {
+        var content = [UInt8](file)
+        for offset in formatBytes { content[offset] = 1 }
+        let queue = try DatabaseQueue()
+        try queue.inDatabase { database in
+            guard let bytes = sqlite3_malloc64(sqlite3_uint64(content.count)) else {
+                throw DatabaseError(resultCode: .SQLITE_NOMEM)
+            }
+            UnsafeMutableRawBufferPointer(start: bytes, count: content.count).copyBytes(from: content)
+            // SQLite frees the bytes, also if this fails.
+            let code = sqlite3_deserialize(
+                database.sqliteConnection, "main", bytes.assumingMemoryBound(to: UInt8.self), sqlite3_int64(content.count),
+                sqlite3_int64(content.count), UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE))
+            if code != SQLITE_OK { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+        }
+        return queue
+    }
+
     // MARK: Opening
 
     /// Of every connection that may write: what is committed stays, what is deleted is overwritten.

@@ -75,11 +75,20 @@ package final class StormyStore: Sendable {
         }
     }
 
-    /// The store, for whoever only looks: where there is none an empty one in memory stands for it, and for a ledger that is not there.
+    /// The store for commands that only show. If there is none, an empty one in memory takes its place, and that of a missing ledger. If the
+    /// store or the ledger cannot be written, a copy in memory takes its place.
     package static func toRead() throws -> StormyStore {
         let folder = StormySettings.current.dataFolder
+        AppRuntime.shared.copyUnwritableLedger()
+        let path = folder.appendingPathComponent(fileName).path
         // One that knows of a daily check puts that into a ledger that does not.
-        if access(folder.appendingPathComponent(fileName).path, F_OK) == 0 { return try StormyStore(folder: folder) }
+        if access(path, F_OK) == 0 {
+            do { return try StormyStore(folder: folder) } catch let error as StormyStoreError {
+                guard case .cannotOpen = error, let copy = try? file(path).copyInMemory() else { throw error }
+                AppRuntime.shared.reportCopy(because: error)
+                return StormyStore(copy)
+            }
+        }
         AppRuntime.shared.makeNoLedger()
         let queue = try DatabaseQueue()
         try migrator.migrate(queue)
@@ -87,6 +96,9 @@ package final class StormyStore: Sendable {
     }
 
     private init(_ queue: DatabaseQueue) { self.queue = queue }
+
+    /// There is none on the disk, or that one cannot be written.
+    package var isInMemory: Bool { queue.path == ":memory:" }
 
     /// Opens the store, making it when absent.
     package init(folder: URL) throws {

@@ -44,7 +44,9 @@ struct AgentVerb: AsyncParsableCommand {
     /// A ledger that was moved away, or comes from a backup, does not know of the daily check; Stormy's own store does.
     static func restoreLostCheck() {
         let file = AppRuntime.shared.directories.data.appendingPathComponent(StormyStore.fileName)
-        guard StormySettings.areSet, FileManager.default.fileExists(atPath: file.path) else { return }
+        guard StormySettings.areSet, FileManager.default.fileExists(atPath: file.path),
+            !AppRuntime.shared.hasLedgerInMemory
+        else { return }
         do {
             if try NoonSchedule(store: StormyStore.open()).restoreIfLost() {
                 Output.note("stormy: the daily check is planned again: the agent did not know of it any more")
