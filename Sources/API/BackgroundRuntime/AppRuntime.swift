@@ -326,8 +326,6 @@ package final class AppRuntime: Sendable {
 
     /// How long a wait goes on while the ledger cannot be looked at: another process may stand still within its transaction.
     private static let longestTrouble: Duration = .seconds(60)
-    /// Seconds between two tries meanwhile.
-    private static let troublePause = 0.5
 
     /// Waits until `condition`, asked once now and again after every commit, gives a value.
     ///
@@ -345,21 +343,19 @@ package final class AppRuntime: Sendable {
         // Watching began before the first look: a commit in between rings.
         continuation.yield()
         guard let testHost else {
-            var failingSince: SuspendingClock.Instant?
+            let retry = ReadRetry()
             for await _ in rings {
                 do throws(StoreError) {
                     let value = try ledger.readAfterRing(condition)
                     looked()
                     if let value { return value }
-                    failingSince = nil
+                    retry.succeeded()
                 } catch {
                     // Another ledger lies there now: this one rings no more.
                     if case .replaced = error { throw error }
-                    let since = failingSince ?? .now
-                    guard error.isPassing, since.duration(to: .now) < Self.longestTrouble else { throw error }
-                    failingSince = since
-                    // It rings once: a look that failed is made up for.
-                    DispatchQueue.global().asyncAfter(deadline: .now() + Self.troublePause) { continuation.yield() }
+                    guard error.isPassing, retry.failed(again: { continuation.yield() }) < Self.longestTrouble else {
+                        throw error
+                    }
                 }
             }
             throw CancellationError()

@@ -31,11 +31,9 @@ final class ContinuedTasks: Sendable {
     /// Fractions are written down as parts of this many.
     private static let scale: Int64 = 1_000_000
 
-    /// Seconds until the ledger is looked at again where that failed.
-    private static let pause = 0.5
-
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "continued-processing")
+    private let retry = ReadRetry()
 
     private init() {}
 
@@ -108,8 +106,11 @@ final class ContinuedTasks: Sendable {
         let seen = try? AppRuntime.shared.ledger().readAfterRing { transaction in
             (launches: try transaction.liveLaunches(), isIdle: try Self.isIdle(transaction))
         }
-        // It rings once: a look that failed is made up for.
-        guard let (launches, isIdle) = seen else { return queue.asyncAfter(deadline: .now() + Self.pause) { self.look() } }
+        guard let (launches, isIdle) = seen else {
+            retry.failed { self.queue.async { self.look() } }
+            return
+        }
+        retry.succeeded()
         state.withLock { $0.isBusy = !isIdle }
         for launch in launches where launch.kind == .continuedProcessing && launch.host == AppRuntime.shared.identity {
             let id = launch.id!

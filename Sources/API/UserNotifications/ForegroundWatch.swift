@@ -40,23 +40,29 @@ final class ForegroundWatch: Sendable {
         defer { token?.cancel() }
         due.yield()
         var timer: Task<Void, Never>?
+        let retry = ReadRetry()
         for await _ in looks {
             // Where nothing can be heard, the clock alone says when to look.
             if token == nil { token = try? AppRuntime.shared.onCommit { due.yield() } }
-            let pause = askAboutNext(center)
+            let pause = askAboutNext(center, retry) { due.yield() }
             timer?.cancel()
             timer = Task { if (try? await Task.sleep(for: .seconds(pause))) != nil { due.yield() } }
             try? await Task.sleep(for: .seconds(min(pause, shortestSleep)))
         }
     }
 
+    /// - Parameter again: looks again, called if the ledger cannot be read.
     /// - Returns: seconds until it is worth looking again.
-    private static func askAboutNext(_ center: UNUserNotificationCenter) -> Double {
+    private static func askAboutNext(
+        _ center: UNUserNotificationCenter, _ retry: ReadRetry, again: @escaping @Sendable () -> Void
+    ) -> Double {
         // Nobody has to be asked: a delegate may be set later.
         guard center.delegate != nil else { return longestSleep }
         guard let coming = try? AppRuntime.shared.ledger().readAfterRing({ try $0.notificationsToCome() }) else {
-            return shortestSleep
+            retry.failed(again: again)
+            return longestSleep
         }
+        retry.succeeded()
         let now = AppRuntime.shared.now
         var next: Date?
         for record in coming where !record.isAgents && record.isComing {

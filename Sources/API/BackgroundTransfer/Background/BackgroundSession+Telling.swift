@@ -101,8 +101,7 @@ extension BackgroundSession {
                 return state.look.end()
             }
             if isWanted { lookSoon() }
-            // What could not be read is not "nothing": looked at again.
-            if !isRead { DispatchQueue.global().asyncAfter(deadline: .now() + 0.5) { [weak self] in self?.lookSoon() } }
+            if isRead { reading.succeeded() } else { reading.failed { [weak self] in self?.lookSoon() } }
             considerEnding()
         }
         guard

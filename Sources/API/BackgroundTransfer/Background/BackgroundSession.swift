@@ -53,6 +53,7 @@ final class BackgroundSession: SessionEngine {
     let state = Mutex(State())
     /// Reserved in the ledger, not given yet. A lock of its own: a commit is heard by this session, too.
     private let identifiers = Mutex(0..<0)
+    let (listening, reading) = (ReadRetry(), ReadRetry())
 
     /// Identifiers are taken from the ledger so many at a time.
     private static let identifierBlock = 16
@@ -122,20 +123,20 @@ final class BackgroundSession: SessionEngine {
                 [identifier, process] in try $0.attach(session: identifier, process: process)
             }
         }
-        if !isListening { hear(isAgain: false) }
+        if !isListening { hear() }
         lookSoon()
     }
 
     /// Where the ledger cannot be opened now, it is tried again: as this process is attached, nobody else is told.
-    private func hear(isAgain: Bool) {
+    private func hear() {
         do throws(StoreError) {
             let token = try AppRuntime.shared.onCommit { [weak self] in self?.lookSoon() }
             state.withLock { $0.watch = $0.life == .invalid ? nil : token }
-            if isAgain { lookSoon() }
+            if listening.isFailing { lookSoon() }
+            listening.succeeded()
         } catch {
-            if !isAgain { logError("\(error)") }
-            guard error.isPassing else { return }
-            DispatchQueue.global().asyncAfter(deadline: .now() + 0.5) { [weak self] in self?.hear(isAgain: true) }
+            if !listening.isFailing { logError("\(error)") }
+            if error.isPassing { listening.failed { [weak self] in self?.hear() } }
         }
     }
 

@@ -49,38 +49,26 @@ extension StormyStore {
 
 /// Has GRDB look again at what other processes have written.
 private final class OtherWriters: Sendable {
-    /// Seconds until it is tried again where the store cannot be looked at.
-    private static let pause = 0.5
-
-    private struct State {
-        var isOver = false
-        var isFailing = false
-    }
-
     private let database: DatabaseQueue
     private let queue = DispatchQueue(label: "store-others")
-    private let state = Mutex(State())
+    private let isOver = Mutex(false)
+    private let retry = ReadRetry()
 
     init(_ database: DatabaseQueue) { self.database = database }
 
     func look() { queue.async { self.lookNow() } }
 
-    func end() { state.withLock { $0.isOver = true } }
+    func end() { isOver.withLock { $0 = true } }
 
-    /// The bell rings slightly before what was written can be read. So GRDB looks in a write transaction, which waits for the writer. It rings
-    /// once: a look that failed is made up for.
+    /// The bell rings slightly before what was written can be read. So GRDB looks in a write transaction, which waits for the writer.
     private func lookNow() {
-        if state.withLock({ $0.isOver }) { return }
+        if isOver.withLock({ $0 }) { return }
         do {
             try database.write { try $0.notifyChanges(in: .fullDatabase) }
-            state.withLock { $0.isFailing = false }
+            retry.succeeded()
         } catch {
-            let isNew = state.withLock { state in
-                defer { state.isFailing = true }
-                return !state.isFailing
-            }
-            if isNew { logError("what another process wrote cannot be looked at yet: \(error)") }
-            queue.asyncAfter(deadline: .now() + Self.pause) { self.lookNow() }
+            if !retry.isFailing { logError("what another process wrote cannot be looked at yet: \(error)") }
+            retry.failed { self.look() }
         }
     }
 }

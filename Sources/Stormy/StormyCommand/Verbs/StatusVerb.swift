@@ -1,7 +1,6 @@
 import ArgumentParser
 import BackgroundCommands
 import BackgroundRuntime
-import Dispatch
 import Foundation
 import Stormy
 import StormyWeather
@@ -30,11 +29,14 @@ struct StatusVerb: AsyncParsableCommand {
                 Output.note("stormy: \(CommandFailure(ofStormy: error).message)")
             }
         }
+        let retry = ReadRetry()
         for await _ in rings {
-            // The bell rings slightly before what was written can be read. Where that takes too long, what can be read is shown, and soon
-            // it is looked again.
-            do { try AppRuntime.shared.ledger().readAfterRing { _ in } } catch {
-                DispatchQueue.global().asyncAfter(deadline: .now() + 1) { continuation.yield() }
+            // The bell rings slightly before what was written can be read. If that takes too long, what can be read is shown first.
+            do {
+                try AppRuntime.shared.ledger().readAfterRing { _ in }
+                retry.succeeded()
+            } catch {
+                retry.failed { continuation.yield() }
             }
             Output.clearScreen()
             try show(store)

@@ -1,0 +1,64 @@
+import Dispatch
+import Synchronization
+
+/// Repeats reads of the ledger, or of a store, that failed after a change notification.
+///
+/// A change is notified once. Without another read it would be lost until the next change.
+package final class ReadRetry: Sendable {
+    /// Seconds before the first repetition. The pause doubles with each failure.
+    private static let firstPause = 0.1
+    private static let longestPause = 2.0
+
+    package typealias Alarm = @Sendable (_ seconds: Double, _ action: @escaping @Sendable () -> Void) -> Void
+
+    private struct State {
+        var failures = 0
+        var since: SuspendingClock.Instant?
+        var isPlanned = false
+    }
+
+    private let state = Mutex(State())
+    private let now: @Sendable () -> SuspendingClock.Instant
+    private let alarm: Alarm
+
+    /// - Parameters:
+    ///   - now: returns the time.
+    ///   - alarm: calls an action once, after so many seconds.
+    package init(
+        now: @escaping @Sendable () -> SuspendingClock.Instant = { .now },
+        alarm: @escaping Alarm = { seconds, action in
+            DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { action() }
+        }
+    ) {
+        (self.now, self.alarm) = (now, alarm)
+    }
+
+    package var isFailing: Bool { state.withLock { $0.since != nil } }
+
+    /// A read succeeded: the next failure is a first one.
+    package func succeeded() { state.withLock { ($0.failures, $0.since) = (0, nil) } }
+
+    /// A read failed.
+    ///
+    /// - Parameter again: reads again. It is called after a pause, once for all failures until then.
+    /// - Returns: the time since the first failure in a row.
+    @discardableResult
+    package func failed(again: @escaping @Sendable () -> Void) -> Duration {
+        let now = now()
+        let (failing, pause) = state.withLock { state -> (Duration, Double?) in
+            let since = state.since ?? now
+            state.since = since
+            guard !state.isPlanned else { return (since.duration(to: now), nil) }
+            let pause = min(Self.firstPause * Double(1 << min(state.failures, 10)), Self.longestPause)
+            (state.failures, state.isPlanned) = (state.failures + 1, true)
+            return (since.duration(to: now), pause)
+        }
+        if let pause {
+            alarm(pause) {
+                self.state.withLock { $0.isPlanned = false }
+                again()
+            }
+        }
+        return failing
+    }
+}
