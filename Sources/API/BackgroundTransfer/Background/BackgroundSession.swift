@@ -7,8 +7,7 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// A background session in this process: what it asks of the ledger, and whom it tells of what became of it. The bytes are the
-/// agent's.
+/// A background session in this process: its questions to the ledger, and the calls of its delegate. The agent moves the bytes.
 final class BackgroundSession: SessionEngine {
     struct State {
         /// Kept while it has somebody to tell; otherwise it lives as long as the app holds it.
@@ -54,7 +53,6 @@ final class BackgroundSession: SessionEngine {
     /// Reserved in the ledger, not given yet. A lock of its own: a commit is heard by this session, too.
     private let identifiers = Mutex(0..<0)
     let (listening, reading) = (ReadRetry(), ReadRetry())
-
     /// Identifiers are taken from the ledger so many at a time.
     private static let identifierBlock = 16
 
