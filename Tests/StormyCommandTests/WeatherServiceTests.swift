@@ -361,6 +361,30 @@ import Testing
         }
     }
 
+    @Test func `a feed of very detailed polygons is read up to a limit and the rest is reported`() async throws {
+        try await play("open-meteo", at: "1,1", "[alerts]\ncap_feeds = [\"\(VirtualHome.origin)/feed.xml\"]\n") { home in
+            let (server, cap) = (home.server, CAPAnswer(home))
+            home.serveCalm()
+            func polygon(_ corners: Int) -> String {
+                "<polygon>-5,0 5,0 \(String(repeating: "5,5 ", count: corners - 2))</polygon>"
+            }
+            for name in ["1", "2", "3", "4", "5"] {
+                server.route("GET", "/cap/\(name)", cap.document(name, area: polygon(50_000)))
+            }
+            server.route("GET", "/cap/oldest", cap.document("oldest", area: polygon(3)))
+            server.route("GET", "/cap/finest", cap.document("finest", area: polygon(50_001)))
+            server.route("GET", "/feed.xml", cap.feed("finest", "1", "2", "3", "4", "5", "oldest"))
+            // The second check reads the stored documents.
+            for _ in 0..<2 {
+                let said = try await home.stormy("check")
+                #expect(said.output.contains("warning: Gale ") && !said.output.contains("Gale oldest"), "\(said)")
+                #expect(said.errors.contains("1 of its 6 warnings have more than 50000 corners, and cannot be placed"), "\(said)")
+                #expect(said.errors.contains("1 of its documents, its oldest, were not looked at"), "\(said)")
+            }
+            #expect(server.requests(matching: "/cap/*").count == 7, "each once")
+        }
+    }
+
     /// The time of the check ends before the warnings are here.
     @Test func `warnings are handed over and alert later`() async throws {
         try await play(

@@ -227,6 +227,63 @@ private func document(
         )
         let area = try #require(try CAPDocument.parse(Data(text.utf8))?.infos.first?.areas.first)
         #expect(area.polygons.first?.count == 50_000 && area.contains(at(50.9, 10)) && !area.contains(at(51.1, 10)))
+        // What a check reads and writes for each place.
+        let stored = try JSONEncoder().encode(area)
+        #expect(stored.count < 12 * 50_000)
+        let read = try JSONDecoder().decode(AlertArea.self, from: stored)
+        #expect(read.polygons.first?.count == 50_000 && read.contains(at(50.9, 10)) && !read.contains(at(51.1, 10)))
+    }
+
+    @Test func `a polygon is stored exactly up to six decimals`() throws {
+        let corners = ring([(-90, -180), (90, 180), (0, 0), (51.437712, -13.322201), (-0.000001, 0.1)])
+        let area = AlertArea(name: "A", polygons: [corners, []], circles: [.init(center: at(1, 2), kilometres: 3)])
+        #expect(try JSONDecoder().decode(AlertArea.self, from: JSONEncoder().encode(area)) == area)
+    }
+
+    @Test func `a polygon that an earlier version stored is read`() throws {
+        let stored = #"{"name":"A","polygons":[[{"latitude":1.5,"longitude":-2}]],"circles":[]}"#
+        #expect(try JSONDecoder().decode(AlertArea.self, from: Data(stored.utf8)).polygons == [ring([(1.5, -2)])])
+    }
+
+    @Test func `a stored polygon beyond the Earth is refused`() {
+        // A latitude of 2000 degrees.
+        let far = withUnsafeBytes(of: (Int32(2_000_000_000), Int32(0))) { Data($0) }.base64EncodedString()
+        let stored = "{\"name\":\"A\",\"polygons\":[\"\(far)\"],\"circles\":[]}"
+        #expect(throws: CoordinateError.self) { try JSONDecoder().decode(AlertArea.self, from: Data(stored.utf8)) }
+    }
+
+    private func polygon(_ corners: String) throws -> AlertMessage {
+        let area = "<area><areaDesc>x</areaDesc><polygon>\(corners)</polygon></area>"
+        let text = document(info: "<info><event>Storm</event>\(area)</info>")
+        return try #require(try CAPDocument.parse(Data(text.utf8)))
+    }
+
+    @Test func `corners are read as the standard library reads numbers`() throws {
+        let numbers = [
+            "0", "-0", "-0.25", "+7.125", "51.4377", "-13.3222", "1e1", "0.1234567890123456789", "000000000000000000012",
+            "0.30000000000000004", "89.999999999999", "1.1",
+        ]
+        let read = try polygon(numbers.map { "\($0),1" }.joined(separator: "\n\t ")).infos[0].areas[0].polygons[0]
+        #expect(read.map(\.latitude) == numbers.map { (Double($0) ?? .nan) + 0 })
+        let mixed = try polygon("1,1 2 3, ,4 5,5,5 x,1 1,y nan,1 91,1 1,181 - . -,- 2,2 3,3")
+        #expect(mixed.infos[0].areas[0].polygons == [ring([(1, 1), (2, 2), (3, 3)])])
+    }
+
+    /// A part of the areas would hold for other places.
+    @Test func `a warning with too many corners is drawn nowhere and says so`() throws {
+        let most = try polygon(String(repeating: "1,1 ", count: CAPDocument.mostCorners))
+        #expect(most.cornerCount == CAPDocument.mostCorners && most.hasTooManyCorners == nil && !most.isCodedOnly)
+        let more = try polygon(String(repeating: "1,1 ", count: CAPDocument.mostCorners + 1))
+        #expect(more.cornerCount == 0 && more.hasTooManyCorners == true && more.isCodedOnly)
+        // The limit holds for all polygons of a document together.
+        let area = "<area><polygon>\(String(repeating: "1,1 ", count: CAPDocument.mostCorners / 2 + 1))</polygon></area>"
+        let text = document(info: String(repeating: "<info><event>Storm</event>\(area)</info>", count: 2))
+        #expect(try CAPDocument.parse(Data(text.utf8))?.hasTooManyCorners == true)
+    }
+
+    @Test func `an answer of too many elements is not read`() {
+        let answer = Data("<feed>\(String(repeating: "<a/>", count: 200_000))</feed>".utf8)
+        #expect(throws: WeatherError.notCAP) { try AlertFeed.parse(answer, base: "https://feed.example/") }
     }
 
     // MARK: Lineages

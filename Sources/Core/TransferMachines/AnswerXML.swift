@@ -21,7 +21,7 @@ package final class AnswerXML {
         let reader = Reader()
         parser.delegate = reader
         // One that was cut off is no error of Foundation's parser.
-        guard parser.parse(), !reader.isTooDeep, reader.isWhole else { return nil }
+        guard parser.parse(), !reader.isTooLarge, reader.isWhole else { return nil }
         return reader.root
     }
 
@@ -55,10 +55,12 @@ package final class AnswerXML {
 
     private final class Reader: NSObject, XMLParserDelegate {
         private static let maximumDepth = 32
+        private static let maximumElements = 200_000
 
         private(set) var root: AnswerXML?
-        private(set) var isTooDeep = false
+        private(set) var isTooLarge = false
         private var open: [AnswerXML] = []
+        private var elementCount = 0
 
         /// All that began has ended.
         var isWhole: Bool { open.isEmpty }
@@ -67,8 +69,9 @@ package final class AnswerXML {
             _ parser: XMLParser, didStartElement name: String, namespaceURI: String?, qualifiedName: String?,
             attributes: [String: String]
         ) {
-            guard open.count < Self.maximumDepth else {
-                isTooDeep = true
+            elementCount += 1
+            guard open.count < Self.maximumDepth, elementCount <= Self.maximumElements else {
+                isTooLarge = true
                 return parser.abortParsing()
             }
             let element = AnswerXML(name, attributes)

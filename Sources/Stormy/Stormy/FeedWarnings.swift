@@ -9,6 +9,10 @@ import StormyWeather
 struct FeedWarnings: Sendable {
     /// Documents of one feed that are fetched at one time; the others follow at the next.
     private static let mostDocuments = 200
+    /// Bytes of documents of one feed after which no further document is fetched at one time.
+    private static let mostBytes = 16 << 20
+    /// Corners of all polygons of one feed that are looked at. The oldest documents are left out.
+    static let mostCorners = 250_000
     /// Of these side by side.
     private static let lanes = 4
     /// Seconds without a byte, and for all of an answer.
@@ -43,7 +47,8 @@ struct FeedWarnings: Sendable {
         var why: String
         do {
             let found = try await within(limit) { try await messages(of: feed) }
-            let coded = found.messages.count(where: \.isCodedOnly)
+            let tooFine = found.messages.count { $0.hasTooManyCorners == true }
+            let coded = found.messages.count(where: \.isCodedOnly) - tooFine
             // A warning that draws nothing says nothing here; what changes or ends another does.
             let placed = found.messages.filter { !$0.isCodedOnly || $0.kind != .alert }
             for place in places {
@@ -53,6 +58,11 @@ struct FeedWarnings: Sendable {
             if coded > 0 {
                 reasons.append(
                     "\(coded) of its \(found.messages.count) warnings name their areas by code alone, and cannot be placed")
+            }
+            if tooFine > 0 {
+                reasons.append(
+                    "\(tooFine) of its \(found.messages.count) warnings have more than \(CAPDocument.mostCorners) corners, and cannot be placed"
+                )
             }
             if found.missing > 0 { reasons.append("\(found.missing) of its documents could not be read, and are tried again") }
             if found.leftOut > 0 { reasons.append("\(found.leftOut) of its documents, its oldest, were not looked at") }
@@ -73,55 +83,72 @@ struct FeedWarnings: Sendable {
         var messages: [AlertMessage]
         /// Documents that could not be had.
         var missing: Int
-        /// Documents beyond those that are looked at.
+        /// Documents beyond those that are looked at: of too many, or of too many corners.
         var leftOut: Int
     }
 
     private func messages(of feed: String) async throws -> Found {
         let content = try AlertFeed.parse(await fetch(feed), base: feed)
-        var (messages, links): ([AlertMessage], [String: String?]) = ([], [:])
+        var (messages, links): ([AlertMessage], [FeedLink]) = ([], [])
         for entry in content.entries {
             switch entry {
             case .message(let message): messages.append(message)
-            case .link(let link, let updated): links[link] = .some(updated)
+            case .link(let address, let updated): links.append(FeedLink(address: address, updated: updated))
             }
         }
         let now = BGTaskScheduler.now
-        let known = try store.documents(links, now: now)
-        let unknown = links.filter { known[$0.key] == nil }
+        let known = try store.knownDocuments(links, now: now)
+        var listed: Set<String> = []
+        let unknown = links.filter { listed.insert($0.address).inserted && !known.contains($0.address) }
         let fetched = try await documents(Array(unknown.prefix(Self.mostDocuments)), now: now)
-        let all = known.merging(fetched) { $1 }
-        return Found(
-            messages: messages + all.values.compactMap(\.message), missing: unknown.count - fetched.count,
-            leftOut: content.leftOut)
+        var (left, leftOut) = (Self.mostCorners, content.leftOut)
+        /// Whether there are corners left for a message.
+        func isWithinLimit(_ message: AlertMessage) -> Bool {
+            left -= message.cornerCount
+            if left < 0 { leftOut += 1 }
+            return left >= 0
+        }
+        messages = messages.filter(isWithinLimit)
+        // The newest first.
+        for address in links.map(\.address) where listed.remove(address) != nil {
+            if left < 0 {
+                leftOut += 1
+            } else if let message = try (fetched[address] ?? (known.contains(address) ? store.document(address) : nil))?.message,
+                isWithinLimit(message)
+            {
+                messages.append(message)
+            }
+        }
+        return Found(messages: messages, missing: unknown.count - fetched.count, leftOut: leftOut)
     }
 
     /// One that cannot be had is asked for again next time.
-    private func documents(_ links: [(key: String, value: String?)], now: Date) async throws -> [String: WarningDocument] {
-        var found: [String: WarningDocument] = [:]
+    private func documents(_ links: [FeedLink], now: Date) async throws -> [String: WarningDocument] {
+        var (found, bytes): ([String: WarningDocument], Int) = ([:], 0)
         var left = links.makeIterator()
         let deadline = ContinuousClock.now + Self.longestRefresh
-        try await withThrowingTaskGroup(of: WarningDocument?.self) { group in
+        try await withThrowingTaskGroup(of: (WarningDocument?, byteCount: Int).self) { group in
             func addNext() {
-                guard ContinuousClock.now < deadline, let link = left.next() else { return }
-                group.addTask { try await document(link.key, updated: link.value, now: now) }
+                guard bytes < Self.mostBytes, ContinuousClock.now < deadline, let link = left.next() else { return }
+                group.addTask { try await document(link, now: now) }
             }
             for _ in 0..<Self.lanes { addNext() }
-            while let document = try await group.next() {
+            while let (document, byteCount) = try await group.next() {
                 if let document { found[document.link] = document }
+                bytes += byteCount
                 addNext()
             }
         }
         return found
     }
 
-    private func document(_ link: String, updated: String?, now: Date) async throws -> WarningDocument? {
-        guard let data = try? await fetch(link) else { return nil }
+    private func document(_ link: FeedLink, now: Date) async throws -> (WarningDocument?, byteCount: Int) {
+        guard let data = try? await fetch(link.address) else { return (nil, 0) }
         let message: AlertMessage?
-        do { message = try CAPDocument.parse(data) } catch { return nil }
-        let document = WarningDocument(link: link, message: message, seenAt: now, updated: updated)
+        do { message = try CAPDocument.parse(data) } catch { return (nil, data.count) }
+        let document = WarningDocument(link: link.address, message: message, seenAt: now, updated: link.updated)
         try store.keepDocument(document)
-        return document
+        return (document, data.count)
     }
 
     private func fetch(_ address: String) async throws -> Data {
@@ -132,6 +159,13 @@ struct FeedWarnings: Sendable {
         guard (200...299).contains(status) else { throw WeatherError.service(status: status, reason: "") }
         return data
     }
+}
+
+/// A document in a feed.
+struct FeedLink: Sendable {
+    let address: String
+    /// When the document was written, according to the feed.
+    let updated: String?
 }
 
 /// One that was fetched; without a message it is a test, an exercise or a draft.
@@ -148,25 +182,25 @@ extension StormyStore {
     /// Seconds that a document is kept after its feed has named it last.
     private static let documentRetention: Double = 7 * 86_400
 
-    /// Those of these links that were fetched as they are now. The others of long ago are forgotten.
-    ///
-    /// - Parameter links: with the feed's word on when each was written.
-    func documents(_ links: [String: String?], now: Date) throws -> [String: WarningDocument] {
+    /// The addresses of the documents that were fetched and have not changed since. Other documents of long ago are removed.
+    func knownDocuments(_ links: [FeedLink], now: Date) throws -> Set<String> {
         try queue.write { database in
-            var known: [String: WarningDocument] = [:]
-            for (link, updated) in links {
-                guard var document = try WarningDocument.fetchOne(database, key: link), document.updated == updated else {
-                    continue
-                }
-                document.seenAt = now
-                try document.update(database)
-                known[link] = document
+            var known: Set<String> = []
+            for link in links {
+                try database.execute(
+                    sql: "UPDATE warningDocument SET seenAt = ? WHERE link = ? AND updated IS ?",
+                    arguments: [now.timeIntervalSince1970, link.address, link.updated])
+                if database.changesCount > 0 { known.insert(link.address) }
             }
             try database.execute(
                 sql: "DELETE FROM warningDocument WHERE seenAt < ?",
                 arguments: [now.timeIntervalSince1970 - Self.documentRetention])
             return known
         }
+    }
+
+    func document(_ address: String) throws -> WarningDocument? {
+        try queue.read { try WarningDocument.fetchOne($0, key: address) }
     }
 
     func keepDocument(_ document: WarningDocument) throws {

@@ -2,7 +2,7 @@ import Foundation
 
 /// Where a warning holds, as far as it is drawn. An area of a name and a code alone is never matched by its name: "Porto" is not
 /// "Porto Santo".
-package struct AlertArea: Sendable, Equatable, Codable {
+package struct AlertArea: Sendable, Equatable {
     package struct Circle: Sendable, Equatable, Codable {
         package var center: Coordinates
         package var kilometres: Double
@@ -61,7 +61,61 @@ package struct AlertArea: Sendable, Equatable, Codable {
 
     /// Degrees east of the place's meridian, -180..<180.
     private static func east(_ corner: Coordinates, of place: Coordinates) -> Double {
-        let turned = (corner.longitude - place.longitude + 180).truncatingRemainder(dividingBy: 360)
-        return (turned < 0 ? turned + 360 : turned) - 180
+        let turned = corner.longitude - place.longitude
+        return turned >= 180 ? turned - 360 : turned < -180 ? turned + 360 : turned
+    }
+}
+
+/// A ring is stored as one text, because a list of 50,000 corners takes JSON's decoder most of a second.
+extension AlertArea: Codable {
+    private enum CodingKeys: String, CodingKey { case name, polygons, circles }
+
+    /// Steps of a stored corner: 11 cm. Up to six decimals are stored exactly.
+    private static let stepsPerDegree = 1e6
+
+    package init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        name = try values.decode(String.self, forKey: .name)
+        circles = try values.decode([Circle].self, forKey: .circles)
+        if let rings = try? values.decode([String].self, forKey: .polygons) {
+            polygons = try rings.map(Self.unpacked)
+        } else {
+            // Rows of earlier versions list the corners.
+            polygons = try values.decode([[Coordinates]].self, forKey: .polygons)
+        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: CodingKeys.self)
+        try values.encode(name, forKey: .name)
+        try values.encode(polygons.map(Self.packed), forKey: .polygons)
+        try values.encode(circles, forKey: .circles)
+    }
+
+    /// Latitude and longitude of each corner in steps, as 32-bit numbers in base64.
+    private static func packed(_ ring: [Coordinates]) -> String {
+        var numbers: [Int32] = []
+        numbers.reserveCapacity(2 * ring.count)
+        for corner in ring {
+            numbers.append(Int32((corner.latitude * stepsPerDegree).rounded()).littleEndian)
+            numbers.append(Int32((corner.longitude * stepsPerDegree).rounded()).littleEndian)
+        }
+        return numbers.withUnsafeBytes { Data($0) }.base64EncodedString()
+    }
+
+    /// - Throws: ``CoordinateError`` if a corner is not on Earth.
+    private static func unpacked(_ text: String) throws -> [Coordinates] {
+        let data = Data(base64Encoded: text) ?? Data()
+        return try data.withUnsafeBytes { bytes -> [Coordinates] in
+            func degrees(_ offset: Int) -> Double {
+                Double(Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int32.self))) / stepsPerDegree
+            }
+            var ring: [Coordinates] = []
+            ring.reserveCapacity(bytes.count / 8)
+            for offset in stride(from: 0, to: bytes.count - 7, by: 8) {
+                ring.append(try Coordinates(latitude: degrees(offset), longitude: degrees(offset + 4)))
+            }
+            return ring
+        }
     }
 }

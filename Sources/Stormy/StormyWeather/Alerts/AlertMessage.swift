@@ -19,10 +19,22 @@ package struct AlertMessage: Sendable, Equatable, Codable {
     package var references: [String]
     /// What it says, once for each language, hazard or time.
     package var infos: [AlertInfo]
+    /// `true` if its areas were left out because they have more corners than ``CAPDocument/mostCorners``.
+    private(set) package var hasTooManyCorners: Bool?
 
     package init(identifier: String, sent: Date, kind: Kind = .alert, references: [String] = [], infos: [AlertInfo] = []) {
         (self.identifier, self.sent, self.kind) = (identifier, sent, kind)
         (self.references, self.infos) = (references, infos)
+    }
+
+    /// Corners of all its polygons.
+    package var cornerCount: Int {
+        infos.reduce(0) { sum, info in info.areas.reduce(sum) { sum, area in area.polygons.reduce(sum) { $0 + $1.count } } }
+    }
+
+    mutating func leaveOutAreas() {
+        hasTooManyCorners = true
+        for index in infos.indices { infos[index].areas = [] }
     }
 }
 

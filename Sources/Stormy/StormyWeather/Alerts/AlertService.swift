@@ -65,7 +65,11 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
                 case .nws: Self.usAlert(element)
                 case .brightSky: Self.germanAlert(element)
                 }
-            if let message { result.messages.append(message) } else { result.unreadable += 1 }
+            if let message, message.cornerCount <= CAPDocument.mostCorners {
+                result.messages.append(message)
+            } else {
+                result.unreadable += 1
+            }
         }
         return result
     }

@@ -3,8 +3,8 @@ import TransferMachines
 
 /// Reads CAP 1.2 documents. Source of the rules: the OASIS standard, and the profiles of the DWD and of MET Norway.
 package enum CAPDocument {
-    /// Corners of all polygons of one document: more than any warning is drawn with.
-    private static let mostCorners = 200_000
+    /// The maximum number of corners of all polygons of one document. No real warning has as many.
+    package static let mostCorners = 50_000
 
     /// - Returns: `nil`: a test, an exercise, a draft or an acknowledgement, which is never shown as real.
     /// - Throws: ``WeatherError``: no CAP, or one that says not who, when or what.
@@ -22,11 +22,15 @@ package enum CAPDocument {
             let kind = AlertMessage.Kind(rawValue: alert["msgType"]?.text.lowercased() ?? "")
         else { return nil }
         let sender = alert["sender"]?.text ?? ""
-        let infos = alert.all("info").compactMap { info($0, sent: sent, sender: sender) }
+        var left = mostCorners
+        let infos = alert.all("info").compactMap { info($0, sent: sent, sender: sender, corners: &left) }
         let expired = alert.all("info").flatMap { parameters($0, "expiredReferences") }
-        return AlertMessage(
+        var message = AlertMessage(
             identifier: name(sender, identifier), sent: sent, kind: kind,
             references: names(in: ([alert["references"]?.text ?? ""] + expired).joined(separator: " ")), infos: infos)
+        // A part of the areas would be a warning that holds elsewhere.
+        if left < 0 { message.leaveOutAreas() }
+        return message
     }
 
     /// An identifier is its sender's: two may use the same.
@@ -47,7 +51,7 @@ package enum CAPDocument {
         }
     }
 
-    private static func info(_ info: AnswerXML, sent: Date, sender: String) -> AlertInfo? {
+    private static func info(_ info: AnswerXML, sent: Date, sender: String, corners left: inout Int) -> AlertInfo? {
         func date(_ name: String) -> Date? { info[name].flatMap { AnswerTime.date($0.text) } }
         guard let event = info["event"]?.text, !event.isEmpty else { return nil }
         let from = date("onset") ?? date("effective") ?? sent
@@ -61,41 +65,86 @@ package enum CAPDocument {
                 capName: info["severity"]?.text, urgency: info["urgency"]?.text, certainty: info["certainty"]?.text,
                 responses: info.all("responseType").map(\.text)), from: from,
             until: until ?? from.addingTimeInterval(AlertInfo.assumedDuration),
-            issuer: (info["senderName"]?.text ?? sender).singleLine(limit: 80), areas: areas(info))
+            issuer: (info["senderName"]?.text ?? sender).singleLine(limit: 80), areas: areas(info, corners: &left))
     }
 
     private static func parameters(_ info: AnswerXML, _ name: String) -> [String] {
         info.all("parameter").filter { $0["valueName"]?.text == name }.compactMap { $0["value"]?.text }
     }
 
-    private static func areas(_ info: AnswerXML) -> [AlertArea] {
-        var left = mostCorners
-        return info.all("area").map { area in
+    /// - Parameter left: the number of corners that may be read. Negative afterwards if there are more.
+    private static func areas(_ info: AnswerXML, corners left: inout Int) -> [AlertArea] {
+        var areas: [AlertArea] = []
+        for area in info.all("area") {
             var polygons: [[Coordinates]] = []
-            for text in area.all("polygon").map(\.text) {
-                let corners = text.split(whereSeparator: \.isWhitespace).prefix(left).compactMap { pair($0) }
-                left -= corners.count
-                if corners.count >= 3 { polygons.append(corners) }
+            for polygon in area.all("polygon") where left >= 0 {
+                let ring = corners(polygon.text, most: left + 1)
+                left -= ring.count
+                if ring.count >= 3 { polygons.append(ring) }
             }
-            return AlertArea(
-                name: (area["areaDesc"]?.text ?? "").singleLine(limit: 120), polygons: polygons,
-                circles: area.all("circle").compactMap { circle($0.text) })
+            areas.append(
+                AlertArea(
+                    name: (area["areaDesc"]?.text ?? "").singleLine(limit: 120), polygons: polygons,
+                    circles: area.all("circle").compactMap { circle($0.text) }))
+        }
+        return areas
+    }
+
+    private typealias Word = Slice<UnsafeBufferPointer<UInt8>>
+
+    /// Pairs such as "51.4377,13.3222", latitude first, with blanks between them. Bytes are read one by one, because a polygon may have
+    /// megabytes of text.
+    private static func corners(_ text: String, most: Int) -> [Coordinates] {
+        func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+        var text = text
+        return text.withUTF8 { bytes in
+            var (corners, rest): ([Coordinates], Word) = ([], bytes[...])
+            while corners.count < most {
+                rest = rest.drop(while: isBlank)
+                let word = rest.prefix { !isBlank($0) }
+                guard !word.isEmpty else { break }
+                rest = rest[word.endIndex...]
+                if let corner = pair(word) { corners.append(corner) }
+            }
+            return corners
         }
     }
 
-    /// "51.4377,13.3222", latitude first.
-    private static func pair(_ text: some StringProtocol) -> Coordinates? {
-        let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { Double($0) }
-        guard parts.count == 2, let latitude = parts[0], let longitude = parts[1] else { return nil }
+    private static func pair(_ word: Word) -> Coordinates? {
+        guard let comma = word.firstIndex(of: UInt8(ascii: ",")), let latitude = number(word[..<comma]),
+            let longitude = number(word[(comma + 1)...])
+        else { return nil }
         return try? Coordinates(latitude: latitude, longitude: longitude)
+    }
+
+    /// Powers of ten that a `Double` holds exactly: a quotient by them is the nearest number to the text.
+    private static let powers: [Double] = [1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15]
+
+    /// A number with up to 15 digits. The standard library reads all others.
+    private static func number(_ word: Word) -> Double? {
+        let isNegative = word.first == UInt8(ascii: "-")
+        var (value, digits, decimals, hasPoint) = (0, 0, 0, false)
+        for byte in isNegative ? word.dropFirst() : word {
+            if byte == UInt8(ascii: "."), !hasPoint {
+                hasPoint = true
+            } else if (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte), digits < 15 {
+                value = 10 * value + Int(byte - UInt8(ascii: "0"))
+                digits += 1
+                if hasPoint { decimals += 1 }
+            } else {
+                return Double(String(decoding: word, as: UTF8.self))
+            }
+        }
+        guard digits > 0 else { return nil }
+        return Double(isNegative ? -value : value) / powers[decimals]
     }
 
     /// "51.4,13.3 20", in kilometres.
     private static func circle(_ text: String) -> AlertArea.Circle? {
         let parts = text.split(whereSeparator: \.isWhitespace)
-        guard parts.count == 2, let center = pair(parts[0]), let radius = Double(parts[1]), (0...20_100).contains(radius) else {
-            return nil
-        }
+        guard parts.count == 2, let center = corners(String(parts[0]), most: 1).first, let radius = Double(parts[1]),
+            (0...20_100).contains(radius)
+        else { return nil }
         return AlertArea.Circle(center: center, kilometres: radius)
     }
 }
