@@ -278,12 +278,39 @@ import Testing
         for kind in [UploadKind.webdav, .s3, .nextcloud] {
             var talk = Dialogue(plan(kind))
             var asked = 0
-            while case .send = talk.machine.next() {
+            while case .send(let request, _, _) = talk.machine.next() {
                 asked += 1
-                talk.hear(200, ["Content-Length": "1"])
+                talk.hear(request.url.hasSuffix(plan(kind).nobodysName) ? 404 : 200, ["Content-Length": "1"])
                 #expect(talk.outcome == .continue || talk.message != nil)
             }
             #expect(talk.message?.contains("of this name") == true && asked > 900)
         }
+    }
+
+    @Test(arguments: [UploadKind.put, .webdav, .s3, .nextcloud])
+    func `a server that answers every HEAD with 200 is asked for few names`(_ kind: UploadKind) {
+        var plan = plan(kind)
+        plan.byteCount = 1000
+        var talk = Dialogue(plan)
+        for _ in 0..<21 {
+            talk.hear(200, ["Content-Length": "1"])
+            #expect(talk.outcome == .continue)
+        }
+        #expect(Set(talk.lines).count == 21 && talk.lines.allSatisfy { $0.hasPrefix("HEAD ") }, "\(talk.lines)")
+        #expect(talk.lines.last?.hasSuffix("/" + plan.nobodysName) == true)
+        guard case .send(_, _, let saved) = talk.machine.next() else {
+            Issue.record("\(String(describing: talk.outcome))")
+            return
+        }
+        #expect(saved.distrustsHead == true)
+        // Another process continues.
+        talk = Dialogue(plan, resuming: saved)
+        while case .send = talk.machine.next(), talk.lines.count < 9 { talk.hear(200, ["Content-Length": "1"]) }
+        guard case .finished(let url) = talk.outcome else {
+            Issue.record("\(talk.lines) \(String(describing: talk.outcome))")
+            return
+        }
+        // No other file has that name, and HEAD proves nothing about the file.
+        #expect(url.hasSuffix("/p-ab.jpg") && talk.machine.proof == .answer && talk.lines.count < 6, "\(talk.lines)")
     }
 }

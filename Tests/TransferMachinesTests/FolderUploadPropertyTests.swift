@@ -51,6 +51,11 @@ private struct DictionaryServer {
         }
     }
 
+    /// Whether no file has the name that a MOVE asks for.
+    func isFree(_ request: WireRequest) -> Bool {
+        request.headers.first { $0.name == "Destination" }.map { files[String($0.value.dropFirst("http://h".count))] == nil } ?? false
+    }
+
     /// How a file compares with ours.
     func comparison(_ request: WireRequest) -> BodyComparison? {
         files[String(request.url.dropFirst("http://h".count))].map { file in
@@ -143,8 +148,8 @@ private struct DictionaryServer {
             // Something between us repeats the request: the answer is the second one's.
             _ = server.answer(request, body: body)
             return WireEnd(head: server.answer(request, body: body), failure: nil, bytesSent: 0, bytesReceived: 0)
-        case 3 where request.method == "MOVE":
-            // The server says yes and renames nothing.
+        case 3 where request.method == "MOVE" && server.isFree(request):
+            // The server says yes and renames nothing. It never says so of a name that another file has.
             return WireEnd(head: server.head(201), failure: nil, bytesSent: 0, bytesReceived: 0)
         case 0:
             return lost

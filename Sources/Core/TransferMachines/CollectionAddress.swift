@@ -79,6 +79,30 @@ package enum PublicAddress {
     }
 }
 
+/// The search for a free name by HEAD requests, and whether their responses mean anything.
+///
+/// Some servers answer every HEAD with 200. Where many names in a row are taken, a name that no file has is asked for. If that name is
+/// taken as well, HEAD is no evidence, and the upload proceeds as with a server that does not know HEAD, under a name with a part of
+/// the file's digest.
+struct NameSearch: Sendable {
+    private static let namesBeforeDoubt = 20
+
+    private var taken = 0
+    private(set) var distrustsHead: Bool
+
+    init(resuming memory: UploadMemory?) { distrustsHead = memory?.distrustsHead ?? false }
+
+    /// Counts a name that is taken.
+    ///
+    /// - Returns: whether the next request is for the name that no file has.
+    mutating func recordTaken() -> Bool {
+        taken += 1
+        return taken % Self.namesBeforeDoubt == 0
+    }
+
+    mutating func distrustHead() { distrustsHead = true }
+}
+
 /// Names of files on a server.
 enum RemoteName {
     /// File systems behind WebDAV servers end names at 255 bytes.

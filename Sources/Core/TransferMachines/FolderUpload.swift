@@ -8,6 +8,8 @@ struct FolderUpload: UploadProtocol {
     enum State {
         /// HEAD the final name: it must be free.
         case choosingName(Int, isStored: Bool)
+        /// HEAD a name that no file has, after many names that are taken.
+        case doubting(Int, isStored: Bool)
         /// PUT.
         case sendingBody(Int, foldersMade: Bool)
         /// MKCOL of one level: up until a parent exists, then down again.
@@ -59,8 +61,9 @@ struct FolderUpload: UploadProtocol {
     /// Addresses at which this machine's other uploads are, or may be.
     private(set) var taken: Set<String> = []
 
+    var search: NameSearch
     /// The server does not say whether there is something at an address.
-    var cannotAsk = false
+    var cannotAsk: Bool
     /// A body was sent to the address, its answer was lost, and the server does not say whether it is there.
     var mayBeThere = false
     /// It may be there under its own name, or somebody else's is: it goes to a name that nobody else has.
@@ -79,7 +82,7 @@ struct FolderUpload: UploadProtocol {
     /// A PUT that was refused left nothing: without this the next attempt would take another's file of its length for its own.
     var memory: UploadMemory? {
         guard plan.kind == .put, case .choosingName(let index, let isStored) = state else { return nil }
-        return UploadMemory(step: .chooseName, nameIndex: index, isStored: isStored, isMarked: isMarked)
+        return record(.chooseName, index, isStored: isStored)
     }
 
     /// - Parameter resuming: the last committed state of an earlier process; `nil`: a new upload.
@@ -87,6 +90,8 @@ struct FolderUpload: UploadProtocol {
         self.plan = plan
         address = CollectionAddress(plan.collectionURL)
         isMarked = saved?.isMarked ?? false
+        search = NameSearch(resuming: saved)
+        cannotAsk = search.distrustsHead
         let name = saved?.nameIndex ?? 0
         switch saved?.step {
         case nil: state = .choosingName(0, isStored: false)
@@ -108,6 +113,8 @@ struct FolderUpload: UploadProtocol {
         case .choosingName(let wished, let isStored):
             let index = firstName(from: wished)
             return send("HEAD", address.file(finalName(index)), saving: .chooseName, index, isStored: isStored)
+        case .doubting(let index, let isStored):
+            return send("HEAD", address.file(plan.nobodysName), saving: .chooseName, index, isStored: isStored)
         case .sendingBody(let index, _):
             let isDirect = plan.kind == .put
             let url = address.file(isDirect ? finalName(index) : temporaryName)
@@ -126,8 +133,7 @@ struct FolderUpload: UploadProtocol {
             var request = plan.request("GET", address.file(finalName(index)), question.headers)
             // The sink that compares the body also ends it.
             request.maximumBodyBytes = nil
-            let memory = UploadMemory(step: .put, nameIndex: index, isMarked: isMarked)
-            return .compare(request, question.part, persistFirst: memory)
+            return .compare(request, question.part, persistFirst: record(.put, index, isStored: false))
         case .moving(let index):
             let headers = [
                 HeaderField("Destination", address.publicFile(finalName(index))), HeaderField("Overwrite", "F"),
@@ -170,6 +176,8 @@ struct FolderUpload: UploadProtocol {
         switch state {
         case .choosingName(let index, let isStored):
             return afterNameCheck(head, index, isStored: isStored, pauses)
+        case .doubting(let index, let isStored):
+            return afterDoubt(head, index, isStored: isStored, pauses)
         case .sendingBody(let index, let foldersMade):
             return afterPut(head, index, foldersMade: foldersMade)
         case .lookingForBody(let index, let foldersMade):
@@ -196,7 +204,7 @@ struct FolderUpload: UploadProtocol {
         switch state {
         case .sendingBody(let index, _), .checkingBody(let index, _), .readingBack(let index, _), .lookingForTarget(let index):
             return address.publicFile(finalName(index))
-        case .choosingName, .lookingForBody, .makingFolder, .moving, .lookingForTemporary, .confirming: return nil
+        case .choosingName, .doubting, .lookingForBody, .makingFolder, .moving, .lookingForTemporary, .confirming: return nil
         }
     }
 
@@ -213,7 +221,7 @@ struct FolderUpload: UploadProtocol {
     /// How far it came: 0 nothing is on the server, 1 the whole body is. It may fall back, when what was stored is lost.
     var stage: Int64 {
         switch state {
-        case .choosingName(_, let isStored): isStored ? 1 : 0
+        case .choosingName(_, let isStored), .doubting(_, let isStored): isStored ? 1 : 0
         case .sendingBody, .lookingForBody, .makingFolder, .checkingBody, .readingBack: 0
         case .lookingForTarget: plan.kind == .webdav ? 1 : 0
         case .moving, .lookingForTemporary, .confirming: 1
@@ -222,7 +230,7 @@ struct FolderUpload: UploadProtocol {
 
     var nameIndex: Int {
         switch state {
-        case .choosingName(let index, _), .sendingBody(let index, _), .lookingForBody(let index, _),
+        case .choosingName(let index, _), .doubting(let index, _), .sendingBody(let index, _), .lookingForBody(let index, _),
             .makingFolder(let index, _, _, _), .checkingBody(let index, _), .readingBack(let index, _), .moving(let index),
             .lookingForTemporary(let index, _), .lookingForTarget(let index), .confirming(let index):
             index
@@ -235,7 +243,8 @@ struct FolderUpload: UploadProtocol {
         switch state {
         case .sendingBody, .lookingForBody, .checkingBody, .moving, .lookingForTemporary:
             return plan.request("DELETE", address.file(temporaryName))
-        case .choosingName(_, let isStored): return isStored ? plan.request("DELETE", address.file(temporaryName)) : nil
+        case .choosingName(_, let isStored), .doubting(_, let isStored):
+            return isStored ? plan.request("DELETE", address.file(temporaryName)) : nil
         case .makingFolder, .readingBack, .lookingForTarget, .confirming: return nil
         }
     }
@@ -254,8 +263,12 @@ struct FolderUpload: UploadProtocol {
         _ method: String, _ url: String, _ extra: [HeaderField] = [], withBody: Bool = false, saving step: UploadMemory.Step,
         _ index: Int, isStored: Bool
     ) -> UploadCommand {
-        let memory = UploadMemory(step: step, nameIndex: index, isStored: isStored, isMarked: isMarked)
         let content = withBody ? UploadContent.snapshot(from: 0, count: plan.byteCount) : .none
-        return .send(plan.request(method, url, extra), content, persistFirst: memory)
+        return .send(plan.request(method, url, extra), content, persistFirst: record(step, index, isStored: isStored))
+    }
+
+    private func record(_ step: UploadMemory.Step, _ index: Int, isStored: Bool) -> UploadMemory {
+        UploadMemory(
+            step: step, nameIndex: index, isStored: isStored, isMarked: isMarked, distrustsHead: search.distrustsHead)
     }
 }

@@ -9,8 +9,8 @@ extension FolderUpload {
             state = .lookingForTemporary(index, wasRefused: false)
         case .sendingBody(let index, let foldersMade):
             state = plan.kind == .put ? .lookingForTarget(index) : .lookingForBody(index, foldersMade: foldersMade)
-        case .choosingName, .lookingForBody, .makingFolder, .checkingBody, .readingBack, .lookingForTemporary, .lookingForTarget,
-            .confirming:
+        case .choosingName, .doubting, .lookingForBody, .makingFolder, .checkingBody, .readingBack, .lookingForTemporary,
+            .lookingForTarget, .confirming:
             break
         }
     }
@@ -37,11 +37,26 @@ extension FolderUpload {
         cannotAsk = answer.isUnknown
         switch answer {
         case .there where head.isPage(inPlaceOf: plan): return pauses.page(head)
-        case .there: return tryName(after: index, isStored: isStored)
+        case .there:
+            guard search.recordTaken() else { return tryName(after: index, isStored: isStored) }
+            state = .doubting(index, isStored: isStored)
+            return .continue
         case .absent, .unknown:
             if isStored { state = .moving(index) } else { sendBody(index) }
             return .continue
         case .refused: return refused(head)
+        }
+    }
+
+    mutating func afterDoubt(_ head: ResponseHead, _ index: Int, isStored: Bool, _ pauses: Pauses) -> UploadOutcome {
+        switch existence(head) {
+        case .there where head.isPage(inPlaceOf: plan): return pauses.page(head)
+        case .there:
+            search.distrustHead()
+            (cannotAsk, isMarked) = (true, true)
+            if isStored { state = .moving(0) } else { sendBody(0) }
+            return .continue
+        case .absent, .unknown, .refused: return tryName(after: index, isStored: isStored)
         }
     }
 
@@ -70,7 +85,7 @@ extension FolderUpload {
         case .moving(let index) where head.status == 200:
             state = .lookingForTemporary(index, wasRefused: false)
             return pauses.page(head)
-        case .choosingName, .sendingBody, .makingFolder, .readingBack, .moving: return nil
+        case .choosingName, .doubting, .sendingBody, .makingFolder, .readingBack, .moving: return nil
         }
     }
 
@@ -234,7 +249,7 @@ extension FolderUpload {
             proof = .answer
             return stored(index)
         case .confirming(let index): return finishUnseen(index)
-        case .choosingName, .sendingBody, .makingFolder, .lookingForBody, .readingBack, .moving, .lookingForTemporary,
+        case .choosingName, .doubting, .sendingBody, .makingFolder, .lookingForBody, .readingBack, .moving, .lookingForTemporary,
             .lookingForTarget:
             return nil
         }
@@ -313,6 +328,7 @@ extension FolderUpload {
 
     private func existence(_ head: ResponseHead) -> Existence {
         switch head.status {
+        case 200..<300 where search.distrustsHead: .unknown
         // The length of a coded body is not the file's.
         case 200..<300: .there(length: head["Content-Encoding"] == nil ? head.contentLength : nil)
         case 404, 410, 409: .absent

@@ -9,6 +9,8 @@ struct S3Upload: UploadProtocol {
     enum State {
         /// HEAD the key: free, ours already, or taken. `isTaken`: the server said that something is there.
         case looking(Int, isTaken: Bool)
+        /// HEAD a key that no object has, after many keys that are taken.
+        case doubting(Int)
         /// PUT.
         case sendingWhole(Int)
         /// POST `?uploads`.
@@ -47,6 +49,7 @@ struct S3Upload: UploadProtocol {
     private(set) var proof = UploadProof.answer
     /// Nobody said whether there is something at the key, and a condition may be ignored: a name that nobody else has.
     private(set) var isMarked: Bool
+    var search: NameSearch
     /// What the last process had begun.
     private let begun: UploadMemory.Step?
 
@@ -63,6 +66,7 @@ struct S3Upload: UploadProtocol {
         creations = memory?.creations ?? 0
         begun = memory?.step
         isMarked = memory?.isMarked ?? false
+        search = NameSearch(resuming: memory)
         let name = memory?.nameIndex ?? 0
         // Whatever was sent without an answer: the parts, or the object itself, tell.
         state = uploadID == nil ? .looking(name, isTaken: false) : .listing(name, marker: 0)
@@ -77,8 +81,10 @@ struct S3Upload: UploadProtocol {
     private func name(_ index: Int) -> String { plan.name(index, isMarked: isMarked) }
 
     func next() -> UploadCommand {
-        guard address != nil else { return .fail(TransferTrouble(.unsupportedURL)) }
+        guard let address else { return .fail(TransferTrouble(.unsupportedURL)) }
         switch state {
+        case .doubting(let index):
+            return send("HEAD", address.file(plan.nobodysName), remembering: .chooseName, index)
         case .looking(let index, _):
             return send("HEAD", key(index), remembering: .chooseName, index)
         case .confirming(let index):
@@ -138,7 +144,8 @@ struct S3Upload: UploadProtocol {
         payload: String? = nil, remembering step: UploadMemory.Step, _ index: Int
     ) -> UploadCommand {
         let memory = UploadMemory(
-            step: step, nameIndex: index, place: uploadID, creations: creations, isMarked: isMarked)
+            step: step, nameIndex: index, place: uploadID, creations: creations, isMarked: isMarked,
+            distrustsHead: search.distrustsHead)
         return .send(signed(plan.request(method, url, headers), payload: payload), content, persistFirst: memory)
     }
 
@@ -167,7 +174,7 @@ struct S3Upload: UploadProtocol {
         case .looking(let index, _), .sendingWhole(let index), .creating(let index):
             let free = RemoteName.firstIndex(from: index) { !taken.contains(publicName($0)) }
             if free != index { state = .looking(free, isTaken: false) }
-        case .listing, .sendingPart, .lookingAgain, .completing, .aborting, .confirming: break
+        case .doubting, .listing, .sendingPart, .lookingAgain, .completing, .aborting, .confirming: break
         }
     }
 
@@ -182,7 +189,7 @@ struct S3Upload: UploadProtocol {
 
     var nameIndex: Int {
         switch state {
-        case .looking(let index, _), .sendingWhole(let index), .creating(let index), .listing(let index, _),
+        case .looking(let index, _), .doubting(let index), .sendingWhole(let index), .creating(let index), .listing(let index, _),
             .sendingPart(let index, _), .lookingAgain(let index), .completing(let index), .aborting(let index),
             .confirming(let index):
             index
@@ -196,7 +203,7 @@ struct S3Upload: UploadProtocol {
         case .listing(let index, _), .sendingPart(let index, _), .lookingAgain(let index), .completing(let index),
             .aborting(let index):
             return signed(plan.request("DELETE", key(index) + query))
-        case .looking, .sendingWhole, .creating, .confirming: return nil
+        case .looking, .doubting, .sendingWhole, .creating, .confirming: return nil
         }
     }
 
@@ -243,7 +250,7 @@ struct S3Upload: UploadProtocol {
         case .sendingPart(let index, _), .completing(let index):
             tags = [:]
             state = .listing(index, marker: 0)
-        case .looking, .creating, .listing, .lookingAgain, .aborting, .confirming: break
+        case .looking, .doubting, .creating, .listing, .lookingAgain, .aborting, .confirming: break
         }
     }
 }

@@ -8,6 +8,7 @@ extension S3Upload {
         if (200..<300).contains(head.status) { rememberRegion() }
         switch state {
         case .looking(let index, let isTaken): return afterLook(head, index, isTaken: isTaken, pauses)
+        case .doubting(let index): return afterDoubt(head, index, pauses)
         case .confirming(let index): return afterConfirmation(head, index, pauses)
         case .sendingWhole(let index): return afterWhole(head, end, index, pauses)
         case .creating(let index): return afterCreation(head, end, index, pauses)
@@ -59,7 +60,7 @@ extension S3Upload {
     private var hasCondition: Bool {
         switch state {
         case .sendingWhole, .completing: true
-        case .looking, .creating, .listing, .sendingPart, .lookingAgain, .aborting, .confirming: false
+        case .looking, .doubting, .creating, .listing, .sendingPart, .lookingAgain, .aborting, .confirming: false
         }
     }
 
@@ -74,9 +75,12 @@ extension S3Upload {
     private mutating func afterLook(_ head: ResponseHead, _ index: Int, isTaken: Bool, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
+        case 200..<300 where isOurs(head): return finish(index, .length)
+        case 200..<300 where search.distrustsHead: return isMarked ? begin(index) : beginMarked()
         case 200..<300:
-            if isOurs(head) { return finish(index, .length) }
-            return tryName(after: index)
+            guard search.recordTaken() else { return tryName(after: index) }
+            state = .doubting(index)
+            return .continue
         case 404: return isTaken ? tryName(after: index) : begin(index)
         // HEAD has no words: this may be about the signature, whose time a clock that is wrong spoils.
         case 403 where takesClock(of: head, from: Self.allowedSkew, pauses): return .continue
@@ -85,6 +89,16 @@ extension S3Upload {
             // Sent again under a name that has the digest in it, it replaces itself.
             return isMarked ? begin(index) : beginMarked()
         default: return pauses.afterOther(head)
+        }
+    }
+
+    private mutating func afterDoubt(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
+        case 200..<300:
+            search.distrustHead()
+            return beginMarked()
+        default: return tryName(after: index)
         }
     }
 
@@ -107,6 +121,7 @@ extension S3Upload {
 
     private mutating func afterConfirmation(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
+        case 200..<300 where search.distrustsHead: return finish(index, isOurs(head) ? .length : .answer)
         case 200..<300:
             // Another's that came in between, on a server without conditions.
             if let theirs = head["x-amz-meta-sha256"], let ours = plan.sha256, theirs.lowercased() != ours {
@@ -131,7 +146,7 @@ extension S3Upload {
         switch head.status {
         case 200..<300:
             if isOurs(head) { return finish(index, .length) }
-            state = .aborting(index)
+            state = search.distrustsHead ? .completing(index) : .aborting(index)
             return .continue
         case 403, 404, 405, 501:
             state = .completing(index)

@@ -68,6 +68,9 @@ package struct UploadPlan: Codable, Equatable, Sendable {
     /// The same for the same content, and nobody else's.
     private var markedName: String { RemoteName.marked(fileName, with: sha256 ?? token) }
 
+    /// A name that no file has.
+    var nobodysName: String { RemoteName.marked(fileName, with: String(token.reversed())) }
+
     /// One of the names that are tried in turn.
     func name(_ index: Int, isMarked: Bool = false) -> String {
         RemoteName.numbered(isMarked ? markedName : fileName, index)
@@ -154,13 +157,16 @@ package struct UploadMemory: Codable, Equatable, Sendable {
     package var version: Int?
     /// Its name has a part of the digest in it.
     package var isMarked: Bool?
+    /// The server answers every HEAD with 200.
+    package var distrustsHead: Bool?
 
     package init(
         step: Step, nameIndex: Int = 0, isStored: Bool = false, place: String? = nil, creations: Int? = nil, version: Int? = nil,
-        isMarked: Bool = false
+        isMarked: Bool = false, distrustsHead: Bool = false
     ) {
         // Absent as in rows of versions that knew of no mark.
         self.isMarked = isMarked ? true : nil
+        self.distrustsHead = distrustsHead ? true : nil
         self.step = step
         self.nameIndex = nameIndex
         self.isStored = isStored

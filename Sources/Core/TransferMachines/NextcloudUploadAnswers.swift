@@ -1,0 +1,246 @@
+import Foundation
+
+/// Each step's answers.
+extension NextcloudUpload {
+    mutating func noteUncertainty() {
+        switch state {
+        case .sendingChunk(let index, _): state = .asking(index)
+        case .moving(let index): state = .lookingForPlace(index, wasRefused: false)
+        case .choosingName, .doubting, .makingPlace, .makingFolder, .asking, .lookingForPlace, .lookingForTarget, .checking: break
+        }
+    }
+
+    mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
+        if case .makingFolder(let index, let level, let goingDown) = state, head.status == 403 {
+            return afterFolder(head, index, level: level, goingDown: goingDown, pauses)
+        }
+        if let common = CommonAnswer(head, pauses) {
+            if common.mayHaveActed { noteUncertainty() }
+            return common.outcome
+        }
+        switch state {
+        case .choosingName(let index): return afterName(head, index, pauses)
+        case .doubting(let index): return afterDoubt(head, index, pauses)
+        case .makingPlace(let index): return afterPlace(head, index, pauses)
+        case .makingFolder(let index, let level, let goingDown):
+            return afterFolder(head, index, level: level, goingDown: goingDown, pauses)
+        case .asking(let index): return afterQuestion(head, end, index, pauses)
+        case .sendingChunk(let index, let number): return afterChunk(head, index, number, pauses)
+        case .moving(let index): return afterMove(head, index, pauses)
+        case .lookingForPlace(let index, let wasRefused): return afterPlaceCheck(head, index, wasRefused: wasRefused, pauses)
+        case .lookingForTarget(let index): return afterTarget(head, index, pauses)
+        case .checking(let index): return afterCheck(head, index, pauses)
+        }
+    }
+
+    private mutating func afterName(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
+        case 200..<300 where !search.distrustsHead:
+            guard search.recordTaken() else { return tryName(after: index) }
+            state = .doubting(index)
+            return .continue
+        case 200..<300, 404, 405, 409, 410: return useName(index)
+        default: return pauses.afterOther(head)
+        }
+    }
+
+    private mutating func afterDoubt(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
+        case 200..<300:
+            search.distrustHead()
+            return useName(0)
+        default: return tryName(after: index)
+        }
+    }
+
+    private mutating func useName(_ index: Int) -> UploadOutcome {
+        // After a taken name the chunks are there already.
+        state = stored.isEmpty ? .makingPlace(index) : .asking(index)
+        return .continue
+    }
+
+    private mutating func tryName(after index: Int) -> UploadOutcome {
+        guard index < RemoteName.maximumIndex else { return .everyNameIsTaken }
+        state = .choosingName(index + 1)
+        return .continue
+    }
+
+    private mutating func afterPlace(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            creations += 1
+            stored = []
+            return goOn(index)
+        // It is there: an earlier process, or a first copy of this very request.
+        case 405:
+            state = .asking(index)
+            return .continue
+        case 404, 409:
+            guard let folderLevel else {
+                return .fail(head, -1100, "The server has no place for uploads at this address.")
+            }
+            state = .makingFolder(index, level: folderLevel, goingDown: false)
+            return .continue
+        default: return pauses.afterOther(head)
+        }
+    }
+
+    private mutating func afterFolder(
+        _ head: ResponseHead, _ index: Int, level: Int, goingDown: Bool, _ pauses: Pauses
+    ) -> UploadOutcome {
+        switch head.status {
+        // Another upload may have made it just now: what goes into it will tell.
+        case 200..<300, 405, 403:
+            guard let address, level < address.segments.count else {
+                guard creations < UploadPlace.maximumCreations else {
+                    return .fail(head, -1100, "The server has no place for uploads at this address.")
+                }
+                creations += 1
+                state = stored.isEmpty ? .makingPlace(index) : .moving(index)
+                return .continue
+            }
+            state = .makingFolder(index, level: level + 1, goingDown: true)
+            return .continue
+        case 404, 409:
+            guard !goingDown, let files = filesLevel, level > files + 3 else {
+                return .fail(head, -1100, "The folder does not exist on the server and cannot be made.")
+            }
+            state = .makingFolder(index, level: level - 1, goingDown: false)
+            return .continue
+        default: return pauses.afterOther(head)
+        }
+    }
+
+    private mutating func afterQuestion(
+        _ head: ResponseHead, _ end: WireEnd, _ index: Int, _ pauses: Pauses
+    ) -> UploadOutcome {
+        if [404, 410].contains(head.status) { return startOver(head, index, pauses) }
+        guard (200..<300).contains(head.status) else { return pauses.afterOther(head) }
+        guard let answer = AnswerXML.read(end.body), answer.name == "multistatus" else {
+            return pauses.retry(head, "The server does not say which parts of the file it has.")
+        }
+        var sizes: [Int: Int64] = [:]
+        for response in answer.all("response") {
+            guard let number = (response["href"]?.text.split(separator: "/").last).flatMap({ Int($0) }),
+                let size = response.first("getcontentlength").flatMap({ Int64($0.text) })
+            else { continue }
+            sizes[number] = size
+        }
+        stored = parts.whole(sizes)
+        return goOn(index)
+    }
+
+    private mutating func goOn(_ index: Int) -> UploadOutcome {
+        let missing = (1...parts.count).first { !stored.contains($0) }
+        state = missing.map { .sendingChunk(index, $0) } ?? .moving(index)
+        return .continue
+    }
+
+    private mutating func startOver(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        guard creations < UploadPlace.maximumCreations else {
+            return .fail(head, -1011, "The server has thrown away what it had of the file. It did so \(creations) times.")
+        }
+        stored = []
+        state = .makingPlace(index)
+        return pauses.retry(head, "The server has thrown away what it had of the file.")
+    }
+
+    private mutating func afterChunk(_ head: ResponseHead, _ index: Int, _ number: Int, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            stored.insert(number)
+            return goOn(index)
+        case 404, 409, 410: return startOver(head, index, pauses)
+        default:
+            noteUncertainty()
+            return pauses.afterOther(head)
+        }
+    }
+
+    private mutating func afterMove(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 201, 204, 200:
+            state = .checking(index)
+            return .continue
+        case 412:
+            // Somebody has the name; or a first copy of this MOVE was carried out.
+            state = .lookingForPlace(index, wasRefused: true)
+            return .continue
+        case 409:
+            guard let folderLevel else {
+                return .fail(head, -1100, "The folder does not exist on the server and cannot be made.")
+            }
+            state = .makingFolder(index, level: folderLevel, goingDown: false)
+            return .continue
+        case 400:
+            guard creations < UploadPlace.maximumCreations else { return pauses.afterOther(head) }
+            creations += 1
+            state = .asking(index)
+            return pauses.retry(head, "The server could not put the chunks together.")
+        case 404, 410:
+            state = .lookingForTarget(index)
+            return pauses.retry(head, "The server has thrown away what it had of the file.")
+        default:
+            noteUncertainty()
+            return pauses.afterOther(head)
+        }
+    }
+
+    private mutating func afterPlaceCheck(
+        _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
+    ) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            if wasRefused { return tryName(after: index) }
+            state = .moving(index)
+            return .continue
+        case 404, 410:
+            state = .lookingForTarget(index)
+            return .continue
+        default: return pauses.afterOther(head)
+        }
+    }
+
+    /// The chunks are gone, and the name was free just before: a file of our length is ours.
+    private mutating func afterTarget(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300 where !search.distrustsHead:
+            return head.contentLength == plan.byteCount ? finish(index, .length) : tryName(after: index)
+        case 200..<300, 404, 405, 409, 410:
+            state = .asking(index)
+            return .continue
+        default: return pauses.afterOther(head)
+        }
+    }
+
+    private mutating func afterCheck(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            guard let length = head.contentLength, head["Content-Encoding"] == nil, !search.distrustsHead else {
+                return finish(index, .answer)
+            }
+            guard length == plan.byteCount else {
+                return .fail(head, -1011, "The server kept \(length) of \(plan.byteCount) bytes.")
+            }
+            if let checksum, let kept = head["OC-Checksum"], kept.uppercased().hasPrefix("SHA256:"),
+                kept.caseInsensitiveCompare(checksum) != .orderedSame
+            {
+                return .fail(head, -1011, "The server kept other bytes than were sent: their SHA-256 differs.")
+            }
+            // The same checksum proves no more than the length: it may be the one that it was told.
+            return finish(index, .length)
+        case 404, 409, 410:
+            state = .asking(index)
+            return pauses.retry(head, "The server does not show the file it took.")
+        case 405, 501: return finish(index, .answer)
+        default: return pauses.afterOther(head)
+        }
+    }
+
+    private mutating func finish(_ index: Int, _ proof: UploadProof) -> UploadOutcome {
+        self.proof = proof
+        return .finished(remoteURL: address?.publicFile(name(index)) ?? plan.collectionURL)
+    }
+}
