@@ -80,6 +80,29 @@ import Testing
         }
     }
 
+    @Test func `a copy has the holes of its file`() throws {
+        let descriptor = clinux_open(source.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        defer { close(descriptor) }
+        // Data at the beginning and in the middle, a hole at the end.
+        for offset in [0, 5 << 20] as [off_t] {
+            var bytes: [UInt8] = [1, 2, 3]
+            #expect(pwrite(descriptor, &bytes, 3, offset) == 3)
+        }
+        #expect(ftruncate(descriptor, 64 << 20) == 0)
+        let snapshot = try take()
+        let copy = test.directories.spool.appendingPathComponent(snapshot.name)
+        #expect(try FileDigest.sha256(of: source) == (snapshot.sha256, 64 << 20))
+        #expect(try FileDigest.sha256(of: copy) == (snapshot.sha256, 64 << 20))
+        var information = stat()
+        #expect(stat(copy.path, &information) == 0 && information.st_blocks * 512 < 1 << 20, "\(information.st_blocks) blocks")
+    }
+
+    @Test func `a file that is one hole is copied`() throws {
+        try Data().write(to: source)
+        #expect(truncate(source.path, 1 << 20) == 0)
+        #expect(try take().sha256 == FileDigest.sha256(of: Data(count: 1 << 20)))
+    }
+
     @Test func twoOfOneFileAreTwo() throws {
         try Data("a".utf8).write(to: source)
         #expect(try take().name != take().name)

@@ -75,6 +75,29 @@ extension EndToEnd {
             #expect(try Self.digests(in: nginx.photos) == wanted)
         }
 
+        /// The digest of 50 GB takes many seconds.
+        @Test(arguments: [SIGTERM, SIGINT, SIGKILL])
+        func `an upload that is ended while it copies leaves no copy`(_ signal: Int32) throws {
+            let home = try Home(extra: Self.destination("http://127.0.0.1:1/"))
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let photo = home.folder.appendingPathComponent("sparse.jpg")
+            try JPEG.withoutPosition.write(to: photo)
+            #expect(truncate(photo.path, 50 << 30) == 0)
+            let upload = try Child(Home.product("stormy"), ["upload", photo.path], environment: home.environment)
+            let spool = home.directories.spool.path
+            let files = URL(fileURLWithPath: "/proc/\(upload.pid)/fd")
+            try home.wait("the copy") { _ in
+                let names = (try? FileManager.default.contentsOfDirectory(atPath: files.path)) ?? []
+                let open = names.compactMap {
+                    try? FileManager.default.destinationOfSymbolicLink(atPath: files.appendingPathComponent($0).path)
+                }
+                return open.contains { $0.hasPrefix(spool + "/") } ? true : nil
+            }
+            upload.end(signal)
+            #expect(upload.waitForEnd() == 128 + signal)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: spool) == [])
+        }
+
         @Test func twentyPhotosToNginxOverAKilledAgent() throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx.url + "photos/"))

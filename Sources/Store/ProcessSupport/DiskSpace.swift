@@ -14,6 +14,13 @@ package enum DiskSpace {
         return left(disk)
     }
 
+    /// Bytes that can be written to the disk of an open file; `nil` if the disk does not report them.
+    package static func free(on descriptor: Int32) -> Int64? {
+        var disk = statvfs()
+        guard fstatvfs(descriptor, &disk) == 0, disk.f_blocks > 0 else { return nil }
+        return free(disk)
+    }
+
     /// The same of the disk of a folder or file.
     package static func left(at path: String) -> Int64? {
         var disk = statvfs()
@@ -28,9 +35,13 @@ package enum DiskSpace {
     }
 
     private static func left(_ disk: statvfs) -> Int64 {
-        let unit = Int64(clamping: disk.f_frsize)
-        let (free, _) = Int64(clamping: disk.f_bavail).multipliedReportingOverflow(by: unit)
-        let (total, overflow) = Int64(clamping: disk.f_blocks).multipliedReportingOverflow(by: unit)
-        return max(0, free - floor(ofTotal: overflow ? .max : total))
+        max(0, free(disk) - floor(ofTotal: bytes(disk.f_blocks, disk)))
+    }
+
+    private static func free(_ disk: statvfs) -> Int64 { bytes(disk.f_bavail, disk) }
+
+    private static func bytes(_ blocks: some BinaryInteger, _ disk: statvfs) -> Int64 {
+        let (bytes, overflow) = Int64(clamping: blocks).multipliedReportingOverflow(by: Int64(clamping: disk.f_frsize))
+        return overflow ? .max : bytes
     }
 }

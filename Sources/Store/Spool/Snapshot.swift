@@ -49,7 +49,8 @@ package struct Snapshot: Sendable {
         }
     }
 
-    /// Copies `source` into the spool (sharing its blocks where the file system can), synced to disk, and hashes the copy.
+    /// Copies `source` into the spool (sharing its blocks where the file system can, and with its holes), synced to disk, and hashes the
+    /// copy.
     ///
     /// - Parameters:
     ///   - preparing: changes the copy before it is hashed; may put another file in its place. `false`: it did not.
@@ -112,14 +113,15 @@ package struct Snapshot: Sendable {
         guard before.st_size > 0 || allowsEmpty else { throw .empty(path) }
 
         return try make(prefix, in: directories) { (copy, output) throws(Failure) in
-            if clinux_clone_file(output, input) != 0 { try copyBytes(from: input, path, to: output, directories.spool.path) }
+            if clinux_clone_file(output, input) != 0 {
+                try copyBytes(of: before, from: input, path, to: output, directories.spool.path)
+            }
             let after = try information(of: input, path)
             let isSame =
                 before.st_size == after.st_size && before.st_mtim.tv_sec == after.st_mtim.tv_sec
                 && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec
             let (digest, count) = try FileDigest.sha256(ofOpenFile: output, path: copy.path)
             guard isSame, count == Int64(after.st_size) else { throw .changedWhileRead(path) }
-            guard fsync(output) == 0 else { throw .cannotWrite(copy.path, reason: String(cString: strerror(errno))) }
             return Snapshot(copy, byteCount: count, sha256: digest)
         }
     }
@@ -137,12 +139,12 @@ package struct Snapshot: Sendable {
                 }
                 written += step
             }
-            guard fsync(output) == 0 else { throw .cannotWrite(copy.path, reason: String(cString: strerror(errno))) }
             return Snapshot(copy, byteCount: Int64(data.count), sha256: FileDigest.sha256(of: data))
         }
     }
 
-    /// A new file of this process in the spool, which `body` fills.
+    /// A new file of this process in the spool, which `body` fills. It has no name before it is complete, where the file system can do
+    /// that: a process that is killed leaves nothing.
     private static func make(
         _ prefix: String, in directories: AppDirectories,
         _ body: (_ copy: SpoolCopy, _ descriptor: Int32) throws(Failure) -> Snapshot
@@ -152,14 +154,21 @@ package struct Snapshot: Sendable {
         do { copy = try SpoolCopy(name, in: directories) } catch {
             throw .cannotWrite(directories.spool.appendingPathComponent(name).path, reason: "\(error)")
         }
-        let descriptor = clinux_open(copy.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        var descriptor = clinux_open_unnamed(directories.spool.path, 0o600)
+        let isUnnamed = descriptor >= 0
+        if !isUnnamed { descriptor = clinux_open(copy.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600) }
         guard descriptor >= 0 else {
             let number = errno
             if FileFault(number) == .noRoom { throw .noSpace(directories.spool.path) }
             throw .cannotWrite(copy.path, reason: String(cString: strerror(number)))
         }
         defer { close(descriptor) }
-        return try body(copy, descriptor)
+        let snapshot = try body(copy, descriptor)
+        // Synced afterwards, so that the name is durable as well.
+        guard !isUnnamed || clinux_name_file(descriptor, copy.path) == 0, fsync(descriptor) == 0 else {
+            throw .cannotWrite(copy.path, reason: String(cString: strerror(errno)))
+        }
+        return snapshot
     }
 
     private static func information(of descriptor: Int32, _ path: String) throws(Failure) -> stat {
@@ -171,23 +180,39 @@ package struct Snapshot: Sendable {
     }
 
     private static func copyBytes(
-        from input: Int32, _ inputPath: String, to output: Int32, _ outputPath: String
+        of information: stat, from input: Int32, _ inputPath: String, to output: Int32, _ outputPath: String
     ) throws(Failure) {
+        let size = information.st_size
+        // Holes take no room.
+        let needed = min(Int64(size), Int64(clamping: information.st_blocks) * 512)
+        guard needed <= DiskSpace.free(on: output) ?? .max else { throw .noSpace(outputPath) }
         var buffer = [UInt8](repeating: 0, count: 1 << 18)
-        while true {
-            let count = read(input, &buffer, buffer.count)
-            if count == 0 { return }
-            guard count > 0 else { throw .unreadable(inputPath, reason: String(cString: strerror(errno))) }
-            var written = 0
-            while written < count {
-                let step = buffer.withUnsafeBytes { write(output, $0.baseAddress! + written, count - written) }
-                guard step > 0 else {
-                    let number = errno
-                    throw FileFault(number) == .noRoom
-                        ? .noSpace(outputPath) : .cannotWrite(outputPath, reason: String(cString: strerror(number)))
+        var offset = clinux_next_data(input, 0, size)
+        while offset < size {
+            let hole = clinux_next_hole(input, offset, size)
+            while offset < hole {
+                let count = pread(input, &buffer, min(buffer.count, Int(hole - offset)), offset)
+                // It became shorter, which its caller sees.
+                if count == 0 { return }
+                guard count > 0 else { throw .unreadable(inputPath, reason: String(cString: strerror(errno))) }
+                var written = 0
+                while written < count {
+                    let step = buffer.withUnsafeBytes { bytes in
+                        pwrite(output, bytes.baseAddress! + written, count - written, offset + off_t(written))
+                    }
+                    guard step > 0 else { throw cannotWrite(outputPath) }
+                    written += step
                 }
-                written += step
+                offset += off_t(count)
             }
+            offset = clinux_next_data(input, offset, size)
         }
+        guard ftruncate(output, size) == 0 else { throw cannotWrite(outputPath) }
+    }
+
+    /// What `errno` means for a write.
+    private static func cannotWrite(_ path: String) -> Failure {
+        let number = errno
+        return FileFault(number) == .noRoom ? .noSpace(path) : .cannotWrite(path, reason: String(cString: strerror(number)))
     }
 }

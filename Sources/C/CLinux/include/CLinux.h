@@ -37,6 +37,27 @@ static inline int clinux_pidfd_send_signal(int pidfd, int signal) {
 static inline int clinux_clone_file(int destination, int source) {
     return ioctl(destination, FICLONE, source);
 }
+// Where data and holes begin from an offset on, in a file of `end` bytes: all is data if the file system knows no holes. glibc declares the
+// numbers for _GNU_SOURCE alone.
+static inline off_t clinux_next_data(int descriptor, off_t offset, off_t end) {
+    off_t data = lseek(descriptor, offset, 3 /* SEEK_DATA */);
+    if (data < 0) return errno == ENXIO ? end : offset;
+    return data < end ? data : end;
+}
+static inline off_t clinux_next_hole(int descriptor, off_t offset, off_t end) {
+    off_t hole = lseek(descriptor, offset, 4 /* SEEK_HOLE */);
+    return hole > offset && hole < end ? hole : end;
+}
+// A file in a folder that has no name: it is gone with its last descriptor, however the process ends.
+static inline int clinux_open_unnamed(const char *_Nonnull folder, mode_t mode) {
+    return (int)syscall(SYS_openat, AT_FDCWD, folder, 020000000 /* __O_TMPFILE */ | O_DIRECTORY | O_RDWR | O_CLOEXEC, mode);
+}
+// Gives it a name.
+static inline int clinux_name_file(int descriptor, const char *_Nonnull path) {
+    char place[32];
+    snprintf(place, sizeof place, "/proc/self/fd/%d", descriptor);
+    return linkat(AT_FDCWD, place, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
 // A new name, or EEXIST: never in place of what is there.
 static inline int clinux_rename_new(const char *_Nonnull from, const char *_Nonnull to) {
     return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1 /* RENAME_NOREPLACE */);
