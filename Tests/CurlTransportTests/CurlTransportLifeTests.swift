@@ -167,6 +167,28 @@ import TransferMachines
         #expect(end.failure == nil && end.bytesReceived == 30_000)
     }
 
+    /// Less time than the limit asks for is impossible, on a busy machine too: 200,000 bytes, of which 25,000 go at once.
+    @Test(arguments: [(4, 50_000), (40, 5_000)]) func `uploads of one group share a limit`(_ count: Int, _ size: Int) async {
+        let server = ScriptedServer { client in
+            while client.readHead() != nil {
+                let isComplete = client.readBody(size) == [UInt8](repeating: 7, count: size)
+                client.send("HTTP/1.1 \(isComplete ? 201 : 400) X\r\nContent-Length: 0\r\n\r\n")
+            }
+        }
+        let bench = Bench()
+        let begin = monotonicSeconds()
+        for number in 1...count {
+            var request = WireRequest(method: "PUT", url: server.url, idleTimeout: 60, rateLimit: 100_000)
+            request.rateGroup = "home"
+            let source = Bytes([UInt8](repeating: 7, count: size))
+            bench.transport.start(AttemptID(transfer: Int64(number), number: 1), request, source: source, sink: Memory())
+        }
+        let (ends, _) = await bench.ends(count)
+        #expect(monotonicSeconds() - begin >= 1.7)
+        #expect(ends.values.allSatisfy { $0.count == 1 && $0[0].failure == nil && $0[0].head?.status == 201 }, "\(ends)")
+        #expect(ends.values.allSatisfy { $0[0].bytesSent == Int64(size) })
+    }
+
     /// One byte after the other is silence where a least rate is asked for, and an answer where none is.
     @Test(arguments: [Int64(0), 30]) func aTrickleIsSilence(_ leastRate: Int64) async {
         let server = ScriptedServer { client in

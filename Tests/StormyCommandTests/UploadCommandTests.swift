@@ -19,6 +19,23 @@ import Testing
         }
     }
 
+    /// 600 kB at 10 kB per second.
+    @Test func `photos to one destination share its limit`() async throws {
+        try await PhotoHome.play(PhotoHome.destination() + "limit_kbps = 80\n") { home, store in
+            let wanted = try home.makePhotos(2)
+            #expect(try await home.stormy("upload", home.camera.path, "--recursive").status == 0)
+            try await home.driver.advance(by: .seconds(55))
+            #expect(store.arrived == [])
+            // A new agent keeps the limit as well.
+            await home.driver.killAgent()
+            try await home.driver.startAgent()
+            try await home.driver.advance(by: .seconds(45))
+            #expect(store.arrived == [])
+            try await home.driver.advance(by: .seconds(90))
+            #expect(store.digests == wanted)
+        }
+    }
+
     @Test func `files that cannot be queued are named and the others are sent`() async throws {
         try await PhotoHome.play { home, store in
             let empty = try home.write(Data(), to: "empty.jpg")

@@ -43,7 +43,9 @@ struct RequestOptions {
         set(easy, CURLOPT_USERAGENT, userAgent)
         set(easy, CURLOPT_BUFFERSIZE, 64 * 1024)
         if let limit = request.rateLimit {
-            _ = clibcurl_set_offset(easy, CURLOPT_MAX_SEND_SPEED_LARGE, curl_off_t(max(1, limit)))
+            if attempt.sharedRate == nil {
+                _ = clibcurl_set_offset(easy, CURLOPT_MAX_SEND_SPEED_LARGE, curl_off_t(max(1, limit)))
+            }
             _ = clibcurl_set_offset(easy, CURLOPT_MAX_RECV_SPEED_LARGE, curl_off_t(max(1, limit)))
             // A limit holds on average over a buffer: small ones keep it even.
             set(easy, CURLOPT_BUFFERSIZE, Int(min(16_384, max(1024, limit / 4))))
@@ -167,7 +169,7 @@ struct RequestOptions {
         _ = clibcurl_set_data_callback(easy, CURLOPT_READFUNCTION) { bytes, size, count, context in
             let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
             let attempt = RunningAttempt.from(context)
-            if attempt.pausesForSource() { return Int(CURL_READFUNC_PAUSE) }
+            if attempt.pausesForSource() || attempt.pausesForRate(buffer.count) { return Int(CURL_READFUNC_PAUSE) }
             return attempt.fill(buffer) ?? Int(CURL_READFUNC_ABORT)
         }
         _ = clibcurl_set_seek_callback(easy) { context, offset, origin in

@@ -9,6 +9,13 @@ func monotonicSeconds() -> Double {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
 }
 
+/// A limit that attempts share.
+final class SharedRate {
+    var bucket: RateBucket<AttemptID>
+
+    init(_ bucket: RateBucket<AttemptID>) { self.bucket = bucket }
+}
+
 /// An attempt while it runs. Lives on the transport's thread only; libcurl's callbacks end here.
 final class RunningAttempt {
     /// Seconds between two progress events of one attempt.
@@ -17,6 +24,10 @@ final class RunningAttempt {
     let id: AttemptID
     let request: WireRequest
     let easy: UnsafeMutableRawPointer
+    /// The limit for what is sent. `nil` if libcurl keeps it, or there is none.
+    let sharedRate: SharedRate?
+    /// Bytes that may be sent now.
+    private var allowance = Int.max
     /// Kept until the handle is done with it.
     var headerList: UnsafeMutablePointer<curl_slist>?
     /// libcurl's own words for what went wrong.
@@ -51,13 +62,14 @@ final class RunningAttempt {
 
     init(
         id: AttemptID, request: WireRequest, source: (any BodySource)?, sink: any BodySink,
-        easy: UnsafeMutableRawPointer, handler: @escaping @Sendable (TransportEvent) -> Void
+        easy: UnsafeMutableRawPointer, sharedRate: SharedRate?, handler: @escaping @Sendable (TransportEvent) -> Void
     ) {
         self.id = id
         self.request = request
         self.source = source
         self.sink = sink
         self.easy = easy
+        self.sharedRate = sharedRate
         self.handler = handler
         collector = HeadCollector(
             followsRedirects: request.followsRedirects, answersChallenge: request.credential?.isDigest == true)
@@ -83,6 +95,7 @@ final class RunningAttempt {
     var isCutWithoutCloseNotify: Bool { closeNotify.map { !$0.wasHeard } ?? false }
 
     func end(_ failure: WireFailure?) -> WireEnd {
+        sharedRate?.bucket.leave(id)
         var end = WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: received)
         end.timing = TransferTiming.read(easy)
         return end
@@ -101,6 +114,15 @@ final class RunningAttempt {
         guard let source, !source.isReady else { return false }
         isPaused = true
         return true
+    }
+
+    func pausesForRate(_ count: Int) -> Bool {
+        guard let sharedRate, let source else { return false }
+        let left = source.byteCount < 0 ? count : Int(min(Int64(count), source.byteCount - sourceOffset))
+        guard left > 0 else { return false }
+        allowance = sharedRate.bucket.take(left, for: id, now: monotonicSeconds())
+        if allowance == 0 { isPaused = true }
+        return allowance == 0
     }
 
     func goOn() {
@@ -194,7 +216,7 @@ final class RunningAttempt {
         guard let source else { return 0 }
         let isEndless = source.byteCount < 0
         // Never more than announced, also if the file has grown since.
-        let left = isEndless ? buffer.count : Int(min(Int64(buffer.count), source.byteCount - sourceOffset))
+        let left = min(allowance, isEndless ? buffer.count : Int(min(Int64(buffer.count), source.byteCount - sourceOffset)))
         guard left > 0 else { return 0 }
         let count = source.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<left]))
         if isEndless, count == 0 { return 0 }
@@ -204,6 +226,7 @@ final class RunningAttempt {
             return nil
         }
         sourceOffset += Int64(count)
+        if sourceOffset == source.byteCount { sharedRate?.bucket.leave(id) }
         return count
     }
 

@@ -14,6 +14,7 @@ final class TransferLoop {
     private var running: [AttemptID: RunningAttempt] = [:]
     private var attemptOfHandle: [UnsafeMutableRawPointer: AttemptID] = [:]
     private var spares: [UnsafeMutableRawPointer] = []
+    private var sharedRates: [String: SharedRate] = [:]
 
     init(
         queue: CommandQueue, handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String,
@@ -30,6 +31,7 @@ final class TransferLoop {
             let (commands, isStopping) = queue.take()
             for command in commands { perform(command) }
             if isStopping { break }
+            takeTurns()
             var count: Int32 = 0
             let moved = curl_multi_perform(queue.multi, &count)
             collectEnded()
@@ -67,12 +69,37 @@ final class TransferLoop {
             return refuse(id, .other(code: CURLE_OUT_OF_MEMORY.code, message: "No memory for a transfer"))
         }
         let attempt = RunningAttempt(
-            id: id, request: request, source: source, sink: sink, easy: easy, handler: handler)
+            id: id, request: request, source: source, sink: sink, easy: easy, sharedRate: sharedRate(of: request),
+            handler: handler)
         options.apply(to: attempt)
         running[id] = attempt
         attemptOfHandle[easy] = id
         let added = curl_multi_add_handle(queue.multi, easy)
         if added != CURLM_OK { end(attempt, .other(code: added.code, message: "libcurl took no transfer")) }
+    }
+
+    private func sharedRate(of request: WireRequest) -> SharedRate? {
+        guard let group = request.rateGroup, let limit = request.rateLimit else { return nil }
+        let now = monotonicSeconds()
+        if let known = sharedRates[group] {
+            known.bucket.set(bytesPerSecond: limit, now: now)
+            return known
+        }
+        sharedRates = sharedRates.filter { _, rate in
+            !rate.bucket.isFull(now: now) || running.values.contains { $0.sharedRate === rate }
+        }
+        let made = SharedRate(RateBucket(bytesPerSecond: limit, now: now))
+        sharedRates[group] = made
+        return made
+    }
+
+    /// Attempts whose limit lets them send again continue.
+    private func takeTurns() {
+        guard !sharedRates.isEmpty else { return }
+        let now = monotonicSeconds()
+        for rate in sharedRates.values {
+            for id in rate.bucket.turns(now: now) { running[id]?.goOn() }
+        }
     }
 
     private func refuse(_ id: AttemptID, _ failure: WireFailure) {
@@ -97,9 +124,10 @@ final class TransferLoop {
         for attempt in running.values where attempt.idleDeadline.map({ $0 <= now }) == true { end(attempt, .stalled) }
     }
 
-    /// Until the first attempt may have stalled; libcurl shortens it for its own timers. Without any: for ever.
+    /// Until the first attempt may have stalled or can send again; libcurl shortens it for its own timers. Without any: for ever.
     private func waitMilliseconds() -> Int32 {
-        guard let first = running.values.compactMap(\.idleDeadline).min() else { return .max }
+        let moments = running.values.compactMap(\.idleDeadline) + sharedRates.values.compactMap(\.bucket.nextTurn)
+        guard let first = moments.min() else { return .max }
         return Int32(min(max(0, (first - monotonicSeconds()) * 1000).rounded(.up), 86_400_000))
     }
 

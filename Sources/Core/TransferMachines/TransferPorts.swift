@@ -68,6 +68,8 @@ package struct WireRequest: Sendable, Equatable {
     package var maximumBodyBytes: Int64?
     /// Bytes per second, both directions; `nil`: no limit.
     package var rateLimit: Int64?
+    /// Requests with an equal value share the limit for what they send. `nil` if the limit is for this request alone.
+    package var rateGroup: String?
     /// Hands compressed bytes on decoded, and asks for them if no header does; `maximumBodyBytes` counts the decoded ones.
     package var decodesContent = false
     /// Older TLS is refused; `nil`: what the system's library allows.

@@ -15,7 +15,7 @@ package struct UploadPlan: Codable, Equatable, Sendable {
     package var headers: [HeaderField]
     /// Seconds without a byte.
     package var idleTimeout: Double
-    /// Bytes per second.
+    /// Bytes per second of all uploads to this address.
     package var rateLimit: Int64?
     /// Media type of the file.
     package var contentType: String
@@ -113,6 +113,7 @@ package struct UploadPlan: Codable, Equatable, Sendable {
             method: method, url: url, headers: headers, idleTimeout: idleTimeout, maximumRedirects: 0,
             maximumBodyBytes: Self.maximumAnswer, rateLimit: rateLimit)
         wire.leastRate = min(WireRequest.leastUsefulRate, rateLimit.map { $0 / 2 } ?? .max)
+        if rateLimit != nil { wire.rateGroup = collectionURL }
         return wire
     }
 }

@@ -68,8 +68,9 @@ extension Configuration {
         #: default = "home"
 
         # Where photos go: a table for each place, with a name of your own behind
-        # "destinations.". Every kind may have limit_kbps (kilobits per second), and
-        # user and password_file, or token_file, where the server asks for them.
+        # "destinations.". Every kind may have limit_kbps (kilobits per second, for
+        # all its uploads together), and user and password_file, or token_file,
+        # where the server asks for them.
         # Passwords stand in files of their own, readable by you alone:
         # chmod 600 ~/.config/stormy/password
 

@@ -48,7 +48,8 @@ extension Configuration {
         package var bucket: String?
         /// `field`: the form field's name (multipart)
         package var field: String?
-        /// `limit_kbps`: at most so many kilobits per second, from 1 to 100,000,000; nil for no limit.
+        /// `limit_kbps`: at most so many kilobits per second for all uploads together, from 1 to
+        /// 100,000,000; nil for no limit.
         package var limitKbps: Int?
 
         /// A destination with what every kind needs.

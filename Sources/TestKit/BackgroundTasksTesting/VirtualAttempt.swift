@@ -78,9 +78,10 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
         network.clock.schedule(after: seconds) { [self] in if !isOver, moment == expected { action(self) } }
     }
 
-    private func pause(forBytes count: Int) -> Double {
+    private func pause(forBytes count: Int, sharing group: String? = nil) -> Double {
         let limit = request.rateLimit.map { min(Double($0), network.bytesPerSecond) } ?? network.bytesPerSecond
-        return Double(count) / limit
+        let seconds = Double(count) / limit
+        return group.map { network.pause(seconds, in: $0) } ?? seconds
     }
 
     // MARK: The request
@@ -103,7 +104,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
         sent += Int64(count)
         exchange.receive(piece.prefix(count))
         tellProgress()
-        later(pause(forBytes: count)) { $0.send() }
+        later(pause(forBytes: count, sharing: request.rateGroup)) { $0.send() }
     }
 
     private func tellProgress() {

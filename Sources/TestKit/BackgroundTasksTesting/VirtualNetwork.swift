@@ -16,6 +16,8 @@ public final class VirtualNetwork: Sendable {
         var isUp = true
         var bytesPerSecond = 4_000_000.0
         var latency = 0.02
+        /// When the last bytes of the requests that share a limit will be sent.
+        var busyUntil: [String: Double] = [:]
         var unimplemented: [String] = []
         /// The agent's.
         var attempts: [AttemptID: VirtualAttempt] = [:]
@@ -92,6 +94,16 @@ public final class VirtualNetwork: Sendable {
     var unimplemented: [String] { state.withLock { $0.unimplemented } }
 
     // MARK: For attempts
+
+    /// Seconds until bytes are sent whose requests share a limit: one after the other.
+    func pause(_ seconds: Double, in group: String) -> Double {
+        let now = clock.awake
+        return state.withLock { state in
+            let end = max(now, state.busyUntil[group] ?? now) + seconds
+            state.busyUntil[group] = end
+            return end - now
+        }
+    }
 
     func connect(_ tell: @escaping @Sendable (TransportEvent) -> Void) {
         let old = state.withLock { state in

@@ -111,7 +111,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     }
     /// Bytes of a body taken at most; a longer answer fails. Beyond Apple.
     open var maximumBodyBytes: Int64?
-    /// Bytes per second of each transfer, at most. Beyond Apple.
+    /// Bytes per second of each transfer, at most. Uploads by a `delivery` to one address share the limit. Beyond Apple.
     open var maximumBytesPerSecond: Int64?
     /// A coded response is taken as it is sent.
     var keepsCoding = false

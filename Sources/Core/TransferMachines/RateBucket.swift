@@ -1,0 +1,84 @@
+/// One limit of bytes per second for all requests that share it.
+///
+/// Requests wait in a line, so that each gets its turn. What is not used adds up to a quarter of a second of the limit.
+package struct RateBucket<ID: Hashable & Sendable>: Sendable {
+    private var rate: Double
+    private var level: Double
+    /// When the level was computed.
+    private var time: Double
+    private var line: [ID] = []
+    /// Bytes that were set aside for requests whose turn has come.
+    private var grants: [ID: Int] = [:]
+
+    /// - Parameter now: Seconds of a clock that does not jump.
+    package init(bytesPerSecond: Int64, now: Double) {
+        (rate, time, level) = (Double(max(1, bytesPerSecond)), now, 0)
+        level = capacity
+    }
+
+    private var capacity: Double { max(1, rate / 4) }
+    /// The number of bytes that are worth a turn.
+    private var quantum: Int { Int(max(1, min(16_384, rate / 8))) }
+    /// Requests in the line wait until there are so many bytes: at a high rate 20 times a second.
+    private var threshold: Double { min(capacity, max(Double(quantum), rate / 20)) }
+
+    package mutating func set(bytesPerSecond: Int64, now: Double) {
+        refill(now)
+        rate = Double(max(1, bytesPerSecond))
+        level = min(level, capacity)
+    }
+
+    /// Takes up to `count` bytes for a request.
+    ///
+    /// - Returns: 0 if the request has to wait for its turn.
+    package mutating func take(_ count: Int, for id: ID, now: Double) -> Int {
+        refill(now)
+        if let grant = grants[id] {
+            let taken = min(grant, count)
+            grants[id] = taken < grant ? grant - taken : nil
+            return taken
+        }
+        let taken = min(count, quantum)
+        guard line.isEmpty, has(Double(taken)) else {
+            if !line.contains(id) { line.append(id) }
+            return 0
+        }
+        level -= Double(taken)
+        return taken
+    }
+
+    /// The requests whose turn has come, in order: each can take bytes now.
+    package mutating func turns(now: Double) -> [ID] {
+        refill(now)
+        guard !line.isEmpty, has(threshold) else { return [] }
+        let share = max(quantum, Int(level) / line.count)
+        var turns: [ID] = []
+        while !line.isEmpty, has(Double(share)) {
+            let id = line.removeFirst()
+            grants[id] = share
+            level -= Double(share)
+            turns.append(id)
+        }
+        return turns
+    }
+
+    /// When the next turn comes. `nil` if no request waits.
+    package var nextTurn: Double? { line.isEmpty ? nil : time + max(0, threshold - level) / rate }
+
+    /// A request that ended, or has sent all, needs no turn.
+    package mutating func leave(_ id: ID) {
+        line.removeAll { $0 == id }
+        level += Double(grants.removeValue(forKey: id) ?? 0)
+    }
+
+    /// Returns whether a new bucket would be the same.
+    package func isFull(now: Double) -> Bool { line.isEmpty && grants.isEmpty && level + (now - time) * rate >= capacity }
+
+    private mutating func refill(_ now: Double) {
+        level = min(capacity, level + max(0, now - time) * rate)
+        time = max(time, now)
+    }
+
+    /// Sums of fractions are not exact.
+    private func has(_ bytes: Double) -> Bool { level >= bytes - 0.001 }
+}
