@@ -63,7 +63,65 @@ import UserNotifications
             let said = error?.description ?? ""
             #expect(said.contains("refresh (appRefresh, 0 failures, not before 2025-06-10T10:00:00Z)"), "\(said)")
             #expect(said.contains("the clock shows 2025-06-10T09:00:00Z"), "\(said)")
-            #expect(said.contains("`start: .now`"), "\(said)")
+            #expect(said.contains("`dates: .realClock`"), "\(said)")
+        }
+    }
+
+    /// The commonest chain: the handler asks `Date()` for the moment of the next refresh.
+    @Test func `each step of a chain by the real clock keeps its six hours`() async throws {
+        try await TestDriver.run(permitting: ["refresh"], dates: .realClock) { driver in
+            let times = Mutex<[Date]>([])
+            @Sendable func submitNext() {
+                let request = BGAppRefreshTaskRequest(identifier: "refresh")
+                request.earliestBeginDate = Date(timeIntervalSinceNow: 6 * 3_600)
+                try? BGTaskScheduler.shared.submit(request)
+            }
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "refresh", using: nil) { task in
+                times.withLock { $0.append(driver.clock.date) }
+                submitNext()
+                task.setTaskCompleted(success: true)
+            }
+            let begin = driver.clock.date
+            submitNext()
+            for _ in 0..<4 { try await driver.finish(driver.advanceToNextLaunch()) }
+            let moments = [begin] + times.withLock { $0 }
+            let pauses = zip(moments.dropFirst(), moments).map { $0.timeIntervalSince($1) }
+            #expect(pauses.count == 4 && pauses.allSatisfy { abs($0 - 6 * 3_600) < 60 }, "\(pauses)")
+            // The app reads its own date back, on the clock that it knows.
+            let pending = await BGTaskScheduler.shared.pendingTaskRequests()
+            let own = try #require(pending.first?.earliestBeginDate)
+            #expect(abs(own.timeIntervalSinceNow - 6 * 3_600) < 60)
+            let reported = try #require(driver.ledger.requests.first?.earliestBegin)
+            #expect(abs(reported.timeIntervalSince(driver.clock.date) - 6 * 3_600) < 60)
+        }
+    }
+
+    private final class NoInterest: NSObject, URLSessionTaskDelegate, Sendable {}
+
+    /// What the app asks by `Date()` of a transfer and of a notification, hours after the virtual clock left the real one.
+    @Test func `transfers and notifications by the real clock keep their hours`() async throws {
+        try await TestDriver.run(permitting: [], dates: .realClock) { driver in
+            try await driver.advance(by: .seconds(10 * 3_600))
+            driver.network.server("https://files.test").route("GET", "/a", .json("{}"))
+            let session = URLSession(
+                configuration: .background(withIdentifier: "files"), delegate: NoInterest(), delegateQueue: nil)
+            let task = session.downloadTask(with: try #require(URL(string: "https://files.test/a")))
+            let begin = Date(timeIntervalSinceNow: 2 * 3_600)
+            task.earliestBeginDate = begin
+            #expect(task.earliestBeginDate.map { abs($0.timeIntervalSince(begin)) < 60 } == true)
+            task.resume()
+            let content = UNMutableNotificationContent()
+            content.title = "Open until three"
+            content.expirationDate = Date(timeIntervalSinceNow: 3 * 3_600)
+            try await UNUserNotificationCenter.current().add(
+                UNNotificationRequest(identifier: "open", content: content, trigger: nil))
+            try await driver.advance(by: .seconds(2 * 3_600 - 120))
+            #expect(driver.network.server("https://files.test").requests().isEmpty)
+            #expect(driver.notifications.shown.map(\.identifier) == ["open"])
+            try await driver.advance(by: .seconds(240))
+            #expect(driver.network.server("https://files.test").requests().count == 1)
+            try await driver.advance(by: .seconds(3_600))
+            #expect(driver.notifications.shown.isEmpty)
         }
     }
 

@@ -9,6 +9,8 @@ package struct TestHost: Sendable {
     /// In memory, as the app sees it.
     package var ledger: Ledger
     package var now: @Sendable () -> Date
+    /// What `Date()` shows to the app, if that is another clock than ``now``.
+    package var appNow: (@Sendable () -> Date)?
     package var zone: @Sendable () -> TimeZone
     /// Something was committed that an agent should hear of.
     package var agentIsNeeded: @Sendable () -> Void
@@ -22,12 +24,13 @@ package struct TestHost: Sendable {
     package var executor: any TaskExecutor
 
     package init(
-        manifest: AppManifest, ledger: Ledger, now: @escaping @Sendable () -> Date, zone: @escaping @Sendable () -> TimeZone,
-        agentIsNeeded: @escaping @Sendable () -> Void, hasAgent: @escaping @Sendable () -> Bool,
+        manifest: AppManifest, ledger: Ledger, now: @escaping @Sendable () -> Date, appNow: (@Sendable () -> Date)? = nil,
+        zone: @escaping @Sendable () -> TimeZone, agentIsNeeded: @escaping @Sendable () -> Void,
+        hasAgent: @escaping @Sendable () -> Bool,
         isAlive: @escaping @Sendable (ProcessIdentity) -> Bool, waitsChanged: @escaping @Sendable () -> Void,
         alarm: @escaping @Sendable (Double, @escaping @Sendable () -> Void) -> @Sendable () -> Void, executor: any TaskExecutor
     ) {
-        (self.manifest, self.ledger, self.now, self.zone) = (manifest, ledger, now, zone)
+        (self.manifest, self.ledger, self.now, self.appNow, self.zone) = (manifest, ledger, now, appNow, zone)
         (self.agentIsNeeded, self.hasAgent, self.isAlive) = (agentIsNeeded, hasAgent, isAlive)
         (self.waitsChanged, self.alarm, self.executor) = (waitsChanged, alarm, executor)
     }
@@ -43,6 +46,18 @@ extension AppRuntime {
     /// Runs the tasks of the app, on a test host that has to know when they wait. `nil` if the process is not hosted.
     package var executor: (any TaskExecutor)? { testHost?.executor }
 
+    /// Returns the moment on the clock of this process for a date that the app computed. They differ only on a test host.
+    package func date(fromApp date: Date) -> Date {
+        guard let testHost, let appNow = testHost.appNow else { return date }
+        return date.moved(from: appNow(), to: testHost.now())
+    }
+
+    /// Returns the date that the app would have computed for a moment on the clock of this process.
+    package func date(forApp date: Date) -> Date {
+        guard let testHost, let appNow = testHost.appNow else { return date }
+        return date.moved(from: testHost.now(), to: appNow())
+    }
+
     /// Calls an action once, after so many seconds of the app's time. On a test host these are virtual.
     ///
     /// - Returns: A closure that cancels the alarm.
@@ -53,6 +68,14 @@ extension AppRuntime {
             action()
         }
         return { sleeper.cancel() }
+    }
+}
+
+extension Date {
+    /// Returns the date that lies as far from one moment as this date lies from another. Dates that stand for "never" stay.
+    fileprivate func moved(from one: Date, to other: Date) -> Date {
+        guard self > .distantPast, self < .distantFuture else { return self }
+        return other + timeIntervalSince(one)
     }
 }
 

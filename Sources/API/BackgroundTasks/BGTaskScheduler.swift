@@ -87,6 +87,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         if let missing = AppRuntime.shared.missingAgent { throw Error(.unavailable, "nobody would wake this app: \(missing)") }
         let now = AppRuntime.shared.now
         var record = taskRequest.record(now: now)
+        record.earliestBegin = record.earliestBegin.map(AppRuntime.shared.date(fromApp:))
         try check(record)
         record.submittedInLaunch = LaunchContext.current?.id
         let outcome = try storing(beforeStart: { if $0 == nil { AppRuntime.shared.comeBackAtLogin() } }) {
@@ -163,7 +164,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         do {
             return try AppRuntime.shared.ledger().read { ledger in
                 try Self.pending(ledger).first { $0.identifier == identifier }
-            }.flatMap(BGTaskRequest.make(from:))
+            }.flatMap(Self.request(of:))
         } catch {
             throw Error(.unavailable, "\(error)", underlyingError: error)
         }
@@ -181,9 +182,16 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         return try ledger.requests().filter { $0.recurrence != nil || !served.contains($0.token) }
     }
 
+    /// The app's own date comes back as the app gave it. A rule's next moment is one of the person's clock.
+    private static func request(of record: RequestRecord) -> BGTaskRequest? {
+        let request = BGTaskRequest.make(from: record)
+        if record.recurrence == nil { request?.earliestBeginDate = record.earliestBegin.map(AppRuntime.shared.date(forApp:)) }
+        return request
+    }
+
     private func pendingNow() -> [BGTaskRequest] {
         let requests = try? AppRuntime.shared.ledger().read { try Self.pending($0) }
-        return (requests ?? []).compactMap(BGTaskRequest.make(from:))
+        return (requests ?? []).compactMap(Self.request(of:))
     }
 
     // MARK: Simulation

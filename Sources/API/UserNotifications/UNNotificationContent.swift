@@ -1,4 +1,5 @@
 import BackgroundLedger
+import BackgroundRuntime
 import Foundation
 
 /// How much a notification may disturb.
@@ -99,7 +100,11 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
 
     /// Everything but the attachments.
     private var summary: NotificationContent {
-        get throws { try record(isShown: false) }
+        get throws {
+            var content = try record(isShown: false)
+            content.until = expirationDate?.timeIntervalSince1970
+            return content
+        }
     }
 
     /// - Parameters:
@@ -122,7 +127,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
             summaryArgument: summaryArgument, summaryCount: summaryArgumentCount)
         content.kept = kept == KeptContent() ? nil : kept
         content.soundFile = sound?.file
-        content.until = expirationDate?.timeIntervalSince1970
+        content.until = expirationDate.map { AppRuntime.shared.date(fromApp: $0).timeIntervalSince1970 }
         content.withoutButtons = textWithoutButtons
         return content
     }
@@ -137,7 +142,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
         fields.badge = record.badge.map { NSNumber(value: $0) }
         fields.attachments = (record.attachments ?? []).map(UNNotificationAttachment.init(stored:))
         fields.withoutButtons = record.withoutButtons
-        fields.expiration = record.until.map(Date.init(timeIntervalSince1970:))
+        fields.expiration = record.until.map { AppRuntime.shared.date(forApp: Date(timeIntervalSince1970: $0)) }
         if let kept = record.kept {
             (fields.target, fields.launchImage, fields.relevance) = (kept.target, kept.launchImage, kept.relevance)
             (fields.filter, fields.summaryArgument, fields.summaryCount) = (kept.filter, kept.summaryArgument, kept.summaryCount)

@@ -63,28 +63,30 @@ public actor TestDriver {
     ///
     /// - Parameters:
     ///   - identifiers: what `BGTaskSchedulerPermittedIdentifiers` would list.
-    ///   - start: what the wall clock shows first. For code under test that asks `Date()` it is `.now`.
+    ///   - start: what the wall clock shows first.
     ///   - zone: where the person is.
+    ///   - dates: the clock that the app's dates belong to; ``AppDates/realClock`` for code under test that calls `Date()`.
     ///   - body: the test. Register handlers in it.
     /// - Throws: what `body` throws; ``UnimplementedEffects`` if something was asked of a double that the test had not set up, also
     ///   where `body` throws because of it; ``NestedRun`` within another run.
     public static func run<Value: Sendable>(
         permitting identifiers: [String], start: Date = Date(timeIntervalSince1970: 1_749_542_400),
-        zone: TimeZone = TimeZone(identifier: "Europe/Berlin") ?? .gmt,
+        zone: TimeZone = TimeZone(identifier: "Europe/Berlin") ?? .gmt, dates: AppDates = .virtualClock,
         _ body: @Sendable (TestDriver) async throws -> Value
     ) async throws -> Value {
         let manifest = AppManifest(appIdentifier: "app", displayName: "App", version: "1", permittedIdentifiers: identifiers)
-        return try await run(manifest, start: start, zone: zone, body)
+        return try await run(manifest, start: start, zone: zone, dates: dates, body)
     }
 
     /// Runs a test of an app with the given manifest.
     package static func run<Value: Sendable>(
-        _ manifest: AppManifest, start: Date, zone: TimeZone, _ body: @Sendable (TestDriver) async throws -> Value
+        _ manifest: AppManifest, start: Date, zone: TimeZone, dates: AppDates = .virtualClock,
+        _ body: @Sendable (TestDriver) async throws -> Value
     ) async throws -> Value {
         guard !AppRuntime.isTestHosted else { throw NestedRun() }
         await turnstile.enter()
         let driver: TestDriver
-        do { driver = try TestDriver(manifest, start: start, zone: zone) } catch {
+        do { driver = try TestDriver(manifest, start: start, zone: zone, dates: dates) } catch {
             await turnstile.leave()
             throw error
         }
@@ -104,7 +106,7 @@ public actor TestDriver {
 
     private static let turnstile = Turnstile()
 
-    private init(_ manifest: AppManifest, start: Date, zone: TimeZone) throws {
+    private init(_ manifest: AppManifest, start: Date, zone: TimeZone, dates: AppDates) throws {
         let (app, changes) = (app, changes)
         let machine = try SimulatedHost(
             start: start, zone: zone, appIdentifier: manifest.appIdentifier, program: app, random: { 0.5 })
@@ -117,7 +119,8 @@ public actor TestDriver {
         executor = HostedExecutor { changes.add() }
         runtime = AppRuntime.enter(
             TestHost(
-                manifest: manifest, ledger: machine.ledger, now: { clock.date }, zone: { clock.timeZone },
+                manifest: manifest, ledger: machine.ledger, now: { clock.date },
+                appNow: dates == .realClock ? { Date() } : nil, zone: { clock.timeZone },
                 agentIsNeeded: { changes.add() }, hasAgent: { living.hasAgent }, isAlive: { living.isAlive($0) },
                 waitsChanged: { changes.add() },
                 alarm: { seconds, action in
@@ -321,7 +324,7 @@ public struct NothingIsLaunched: Error, CustomStringConvertible {
             "network \(conditions.isNetworkAvailable ? "there" : "gone"), "
             + "external power \(conditions.isOnExternalPower ? "there" : "gone")"
         let isFar = waiting.contains { $0.earliestBegin.map { $0 > now } ?? false }
-        let hint = isFar ? " (code that asks Date() for it needs TestDriver.run with `start: .now`)" : ""
+        let hint = isFar ? " (code that calls Date() for it needs TestDriver.run with `dates: .realClock`)" : ""
         return "nothing is launched: " + (names.isEmpty ? "no request waits" : names.joined(separator: ", ")) + "; " + state
             + "; the clock shows \(now.formatted(.iso8601))" + hint
     }

@@ -106,8 +106,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
 
     /// Not before this moment. Background sessions only.
     open var earliestBeginDate: Date? {
-        get { facts.withLock { $0.earliestBegin } }
-        set { change(\.earliestBegin, newValue) }
+        get { facts.withLock { $0.earliestBegin }.map(AppRuntime.shared.date(forApp:)) }
+        set { change(\.earliestBegin, newValue.map(AppRuntime.shared.date(fromApp:))) }
     }
 
     /// The app's guess. Kept; nothing is decided by it yet.
