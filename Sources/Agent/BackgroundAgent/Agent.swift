@@ -145,7 +145,7 @@ package final class Agent {
     private func look() throws(StoreError) -> Look {
         let (events, hasLinked) = parts.attempts.settle(heard.withoutLateProgress)
         heard = events
-        if hasLinked, let trouble = FileName.sync(folder: ledger.directories.spool.path) {
+        if hasLinked, let trouble = FileName.sync(folder: ledger.directories.spool.path, disk.calls) {
             log.write(.folderNotSynced, (.reason, trouble))
         }
         let zone = events.contains(where: \.isTimeChange) ? host.zone() : parts.time.zone
@@ -206,7 +206,7 @@ package final class Agent {
             ports.transport.cancel(attempt)
             hear(.attemptStopped(attempt))
         case .checkProof(let id, let expectation):
-            let proof = FileProof(expectation) { [post] in post(.proofChecked(id, $0)) }
+            let proof = FileProof(expectation, disk.calls) { [post] in post(.proofChecked(id, $0)) }
             disk.take(proof, .more)
             if !disk.hasThread { disk.catchUp() }
         case .placeFile(let id, let part, let whole): placeFile(id, part, whole)
@@ -269,8 +269,8 @@ package final class Agent {
             return hear(.filePlaced(id, .failed(FileTrouble(why: "\(error)", isPassing: true))))
         }
         KillPoint.reach(.transferPlacing, id)
-        var giving = FileName.give(part, whole, replacing: mayReplace)
-        if giving == .given, let why = FileName.sync(folder: whole.deletingLastPathComponent().path) {
+        var giving = FileName.give(part, whole, replacing: mayReplace, disk.calls)
+        if giving == .given, let why = FileName.sync(folder: whole.deletingLastPathComponent().path, disk.calls) {
             giving = .failed(.init(why: why, isPassing: false))
         }
         KillPoint.reach(.transferPlaced, id)

@@ -55,7 +55,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
 
     private init(_ machine: RehearsedHost) {
         state = Mutex(State(machine: machine))
-        DiskWorker.shared.isFull = machine.isDiskFull
+        DiskWorker.shared.calls.fail(by: machine.fileFault)
     }
 
     private var machine: RehearsedHost { state.withLock { $0.machine } }
@@ -71,7 +71,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
             defer { state.machine = next }
             return (state.machine, state.tell)
         }
-        DiskWorker.shared.isFull = next.isDiskFull
+        DiskWorker.shared.calls.fail(by: next.fileFault)
         if next.conditions != before.conditions { tell(.conditions(next.conditions)) }
         if next.zone != before.zone { tell(.zoneChanged) }
         if next.clockOffset != before.clockOffset { tell(.timeChanged) }
@@ -114,5 +114,13 @@ final class RehearsalDesk: ConditionsSource, Presenter {
         let tell = state.withLock { $0.tell }
         tell(.presenter(.closed(identifier: identifier, serverID: serverID, .closedByCall)))
         tell(.presenter(.withdrawn(identifier: identifier, serverID: serverID)))
+    }
+}
+
+extension RehearsedHost {
+    /// How the agent's calls on its files fail on this machine; `nil` if they do not.
+    fileprivate var fileFault: FileCalls.Fault? {
+        guard isDiskFull else { return nil }
+        return { $0 == .write ? ENOSPC : nil }
     }
 }

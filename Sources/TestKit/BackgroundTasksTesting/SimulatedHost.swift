@@ -19,6 +19,8 @@ package final class SimulatedHost {
     let conditions: ScriptedConditions
     let processes: VirtualProcesses
     private let inbox = AgentInbox()
+    /// Those of every agent.
+    let fileCalls = FileCalls()
     /// The home folder of the simulated user.
     package let folder: URL
     /// Everything that is noted goes to standard error, too: `SIMULATE_TRACE=1`.
@@ -113,7 +115,7 @@ package final class SimulatedHost {
         let inbox = inbox
         let tell: @Sendable (AgentEvent) -> Void = { event in if life.isAlive { inbox.add(event) } }
         inbox.clear()
-        let disk = DiskWorker(hasThread: false)
+        let disk = DiskWorker(hasThread: false, calls: fileCalls)
         network.connect { tell(.transport($0)) }
         network.follow(with: DiskFollower(disk, clock: clock, life: life))
         desktop.connect { tell(.presenter($0)) }
@@ -349,9 +351,6 @@ package final class SimulatedHost {
         for process in processes.living { processes.kill(process.launch, by: .signalled(9)) }
         _ = processes.takeEnds()
     }
-
-    /// It is as if the disk had no room left.
-    package func setDiskFull(_ isFull: Bool) { network.setDiskFull(isFull) }
 
     /// The process of a launch ends by itself.
     package func endProcess(of launch: Int64) { processes.process(of: launch)?.exit() }

@@ -15,8 +15,6 @@ final class DiskFollower: Sendable {
         (self.disk, self.clock, self.life) = (disk, clock, life)
     }
 
-    func setFull(_ isFull: Bool) { disk.isFull = isFull }
-
     /// Something was written.
     func touch() {
         let isFirst = isWaiting.withLock { waiting in

@@ -115,8 +115,6 @@ public final class VirtualNetwork: Sendable {
 
     func follow(with disk: DiskFollower) { state.withLock { $0.disk = disk } }
 
-    func setDiskFull(_ isFull: Bool) { state.withLock { $0.disk }?.setFull(isFull) }
-
     /// Bytes went into a file.
     func touchDisk() { state.withLock { $0.disk }?.touch() }
 

@@ -14,12 +14,12 @@ struct ArrivalDigests: Sendable {
     }
 
     /// A range of an open file. Returns `false` if it cannot be read; `errno` is 0 if the file is too short.
-    mutating func update(_ descriptor: Int32, _ range: Range<Int64>) -> Bool {
+    mutating func update(_ descriptor: Int32, _ range: Range<Int64>, _ calls: FileCalls) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 1 << 18, alignment: 16) { buffer in
             var position = range.lowerBound
             while position < range.upperBound {
                 let wanted = min(buffer.count, Int(range.upperBound - position))
-                let count = pread(descriptor, buffer.baseAddress, wanted, off_t(position))
+                let count = calls.read(descriptor, buffer.baseAddress, wanted, at: position)
                 // Shorter than it was: the next attempt finds that, and fetches the rest again.
                 if count == 0 { errno = 0 }
                 guard count > 0 else { return false }

@@ -19,9 +19,12 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
     /// Bytes that may be left to hash when an attempt ends for its owner to wait for them.
     let waitedFor: Int64
 
+    /// The calls on the files that it works on, and on all others of the transfers.
+    package let calls: FileCalls
+
     /// - Parameter waitedFor: bytes left at an end that its owner waits for; less than none: it never does.
-    package init(hasThread: Bool = true, waitedFor: Int64 = 16 << 20) {
-        (self.hasThread, self.waitedFor) = (hasThread, waitedFor)
+    package init(hasThread: Bool = true, waitedFor: Int64 = 16 << 20, calls: FileCalls = FileCalls()) {
+        (self.hasThread, self.waitedFor, self.calls) = (hasThread, waitedFor, calls)
     }
 
     /// What is left of a file's work after one turn.
@@ -43,12 +46,6 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
     }
 
     private let condition = MonotonicCondition()
-    /// It is as if no space were left: so that what follows can be tried.
-    package var isFull: Bool {
-        get { pretendsFull.withLock { $0 } }
-        set { pretendsFull.withLock { $0 = newValue } }
-    }
-    private let pretendsFull = Mutex(false)
     private var queue: [any DiskWork] = []
     private var later: [Waiting] = []
     private var isRunning = false

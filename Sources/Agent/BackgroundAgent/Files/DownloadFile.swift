@@ -1,6 +1,5 @@
 import ProcessSupport
 import BackgroundLedger
-import CLinux
 import Foundation
 import Synchronization
 import TransferMachines
@@ -38,7 +37,9 @@ final class DownloadFile: BodySink, DiskWork {
         permissions = isPrivate ? 0o600 : 0o666
         var state = DownloadFileState(machine: machine, place: place, isCommitted: machine.partial != nil)
         // Somebody tidied up: what is not there cannot be resumed.
-        if let partial = machine.partial, !FileName.holds(partial.durableBytes, at: place.url) { state.machine.forgetPartial() }
+        if let partial = machine.partial, !FileName.holds(partial.durableBytes, at: place.url, disk.calls) {
+            state.machine.forgetPartial()
+        }
         self.state = Mutex(state)
     }
 
@@ -78,12 +79,12 @@ final class DownloadFile: BodySink, DiskWork {
         let (path, isStopped) = state.withLock { ($0.place.url.path, $0.isStopped) }
         guard !isStopped else { return false }
         // A part that is to be added to must be there, and long enough: a hole is not what was received.
-        let descriptor = clinux_open(
+        let descriptor = disk.calls.open(
             path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (offset == 0 ? O_CREAT : 0), permissions)
         guard descriptor >= 0 else { return fail() }
         let isLongEnough = FileName.size(of: descriptor) >= offset
         room = DiskRoom(from: offset, hasEnd: state.withLock { $0.machine.partial?.totalBytes } != nil, on: descriptor)
-        let trouble = isLongEnough && ftruncate(descriptor, off_t(offset)) != 0 ? FileTrouble(with: path) : nil
+        let trouble = isLongEnough && disk.calls.truncate(descriptor, to: offset) != 0 ? FileTrouble(with: path) : nil
         return state.withLock { state in
             if state.descriptor >= 0 { close(state.descriptor) }
             state.descriptor = descriptor
@@ -113,17 +114,13 @@ final class DownloadFile: BodySink, DiskWork {
         let start = state.withLock { $0.isStopped || $0.trouble != nil ? nil : ($0.intake, $0.descriptor, $0.bytes.written) }
         guard let (intake, descriptor, from) = start else { return (false, .nothing) }
         guard case .writing = intake else { return (true, .nothing) }
-        if disk.isFull {
-            state.withLock { $0.note(FileTrouble(why: "\($0.place.url.path): \(FileFault.noRoomReason)", isPassing: true)) }
-            return (false, .nothing)
-        }
         if let trouble = room.trouble(writing: Int64(bytes.count), at: from, descriptor) {
             state.withLock { $0.note(trouble) }
             return (false, .nothing)
         }
         var (rest, written) = (bytes, from)
         while !rest.isEmpty {
-            let count = pwrite(descriptor, rest.baseAddress, rest.count, off_t(written))
+            let count = disk.calls.write(descriptor, rest.baseAddress, rest.count, at: written)
             guard count > 0 else { return (fail(), .nothing) }
             written += Int64(count)
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
@@ -149,7 +146,7 @@ final class DownloadFile: BodySink, DiskWork {
         let (turn, beginning) = (start.bytes.nextTurn, start.bytes.beginning)
         // On a copy, without the lock: the transport goes on writing behind.
         var hashing = start.bytes.digests
-        guard turn.isEmpty || hashing.update(start.descriptor, turn) else { return failWork(beginning) }
+        guard turn.isEmpty || hashing.update(start.descriptor, turn, disk.calls) else { return failWork(beginning) }
         let hashed = hashing
         let syncTo = state.withLock { state -> Int64? in
             guard state.bytes.beginning == beginning else { return nil }
@@ -159,7 +156,7 @@ final class DownloadFile: BodySink, DiskWork {
             return isCaughtUp || state.bytes.isSyncDue ? state.bytes.written : nil
         }
         if let syncTo {
-            guard fdatasync(start.descriptor) == 0 else { return failWork(beginning, syncing: true) }
+            guard disk.calls.syncData(start.descriptor) == 0 else { return failWork(beginning, syncing: true) }
             let isAll = state.withLock { state in
                 // The transfer may have ended meanwhile, and been synced further.
                 guard state.bytes.beginning == beginning, state.bytes.noteSynced(to: syncTo) else { return false }
@@ -218,7 +215,7 @@ final class DownloadFile: BodySink, DiskWork {
         }
         guard let open else { return }
         // Not under the lock: the transport's thread, and with it every other transfer, would wait for this disk.
-        guard fdatasync(open.descriptor) == 0 else {
+        guard disk.calls.syncData(open.descriptor) == 0 else {
             _ = fail()
             return state.withLock { $0.bytes.noteFailedSync() }
         }
@@ -351,7 +348,7 @@ final class DownloadFile: BodySink, DiskWork {
         guard case .finish = outcome.command, outcome.trouble == nil, outcome.progress.written <= limit else { return false }
         KillPoint.reach(.transferProven, attempt.transfer)
         let (part, whole) = (outcome.progress.place.url.path, outcome.progress.place.whole.path)
-        guard FileName.add(part, whole) else { return false }
+        guard FileName.add(part, whole, disk.calls) else { return false }
         KillPoint.reach(.transferPlaced, attempt.transfer)
         return true
     }

@@ -1,4 +1,3 @@
-import CLinux
 import Foundation
 import ProcessSupport
 
@@ -31,8 +30,8 @@ package enum FileName {
     }
 
     /// Whether a part file still holds what the ledger says of it.
-    static func holds(_ byteCount: Int64, at url: URL) -> Bool {
-        let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
+    static func holds(_ byteCount: Int64, at url: URL, _ calls: FileCalls) -> Bool {
+        let descriptor = calls.open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         // A part that cannot be opened now is not given up.
         guard descriptor >= 0 else { return FileFault(errno).isPassing }
         defer { close(descriptor) }
@@ -51,9 +50,9 @@ package enum FileName {
     /// Gives a whole, synced file its name.
     ///
     /// - Parameter replacing: what has that name by now goes.
-    static func give(_ part: URL, _ whole: URL, replacing: Bool) -> Giving {
-        guard !replacing else { return replace(part, whole) }
-        if clinux_rename_new(part.path, whole.path) == 0 { return .given }
+    static func give(_ part: URL, _ whole: URL, replacing: Bool, _ calls: FileCalls) -> Giving {
+        guard !replacing else { return replace(part, whole, calls) }
+        if calls.giveName(part.path, whole.path) == 0 { return .given }
         var number = errno
         switch FileFault(number) {
         case .exists: return nextFree(part, whole)
@@ -62,7 +61,7 @@ package enum FileName {
         case .missing, .notAFile, .impossible, .noRoom, .notAllowed, .unavailable:
             return .failed(FileTrouble(number, with: whole.path))
         }
-        let isLinked = link(part.path, whole.path) == 0
+        let isLinked = calls.addName(part.path, whole.path) == 0
         number = errno
         if isLinked || FileFault(number) == .exists && areSame(part, whole) {
             unlink(part.path)
@@ -75,16 +74,16 @@ package enum FileName {
         case .missing, .notAFile, .impossible, .noRoom, .unavailable: return .failed(FileTrouble(number, with: whole.path))
         }
         // Nor second names: looked at just before is the best there is.
-        return isTaken(whole) ? nextFree(part, whole) : replace(part, whole)
+        return isTaken(whole) ? nextFree(part, whole) : replace(part, whole, calls)
     }
 
-    private static func replace(_ part: URL, _ whole: URL) -> Giving {
+    private static func replace(_ part: URL, _ whole: URL, _ calls: FileCalls) -> Giving {
         // What it replaces may be for nobody else's eyes.
         var replaced = stat()
         if lstat(whole.path, &replaced) == 0, replaced.st_mode & S_IFMT == S_IFREG {
             chmod(part.path, replaced.st_mode & 0o777)
         }
-        return rename(part.path, whole.path) == 0 ? .given : .failed(FileTrouble(with: whole.path))
+        return calls.replaceName(part.path, whole.path) == 0 ? .given : .failed(FileTrouble(with: whole.path))
     }
 
     /// The name with the first number that is free: "notes (1).txt"; after "notes (1).txt" it is "notes (2).txt".
@@ -116,18 +115,18 @@ package enum FileName {
     }
 
     /// A second name in the same folder. `false`: this file system has none, or something is in the way.
-    static func add(_ path: String, _ name: String) -> Bool {
+    static func add(_ path: String, _ name: String, _ calls: FileCalls) -> Bool {
         unlink(name)
-        return link(path, name) == 0
+        return calls.addName(path, name) == 0
     }
 
     /// Makes the names in a folder durable. `nil`: they are. Otherwise: why not.
-    static func sync(folder path: String) -> String? {
-        let folder = clinux_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+    static func sync(folder path: String, _ calls: FileCalls) -> String? {
+        let folder = calls.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { return "\(path): " + String(cString: strerror(errno)) }
         defer { close(folder) }
         // Some file systems cannot sync a folder: a name is then as durable as they make it.
-        guard fsync(folder) == 0 || FileFault(errno) == .unsupported else {
+        guard calls.syncFolder(folder) == 0 || FileFault(errno) == .unsupported else {
             return "\(path): " + String(cString: strerror(errno))
         }
         return nil

@@ -1,6 +1,5 @@
 import Spool
 import BackgroundLedger
-import CLinux
 import ProcessSupport
 import Foundation
 import Synchronization
@@ -39,10 +38,11 @@ package final class FileProof: DiskWork {
 
     private let expectation: Expectation
     private let state = Mutex(State())
+    private let calls: FileCalls
     private let report: @Sendable (Finding) -> Void
 
-    init(_ expectation: Expectation, report: @escaping @Sendable (Finding) -> Void) {
-        (self.expectation, self.report) = (expectation, report)
+    init(_ expectation: Expectation, _ calls: FileCalls, report: @escaping @Sendable (Finding) -> Void) {
+        (self.expectation, self.calls, self.report) = (expectation, calls, report)
     }
 
     deinit { state.withLock { if $0.descriptor >= 0 { close($0.descriptor) } } }
@@ -51,7 +51,7 @@ package final class FileProof: DiskWork {
         let finding = state.withLock { state -> Finding? in
             if state.descriptor < 0 {
                 let url = state.isAtPart ? expectation.part : expectation.whole
-                state.descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
+                state.descriptor = calls.open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
                 if state.descriptor < 0 {
                     let number = errno
                     switch FileFault(number) {
@@ -86,7 +86,7 @@ package final class FileProof: DiskWork {
 
     private func turn(_ state: inout State) -> Turn {
         var buffer = [UInt8](repeating: 0, count: Self.turn)
-        let count = pread(state.descriptor, &buffer, buffer.count, off_t(state.hashed))
+        let count = calls.read(state.descriptor, &buffer, buffer.count, at: state.hashed)
         guard count >= 0 else {
             let number = errno
             // A folder can be opened, and is no file.

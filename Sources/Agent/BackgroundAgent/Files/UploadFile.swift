@@ -1,6 +1,5 @@
 import Spool
 import BackgroundLedger
-import CLinux
 import Foundation
 import ProcessSupport
 import Synchronization
@@ -18,6 +17,7 @@ final class UploadFile: BodySource {
 
     private let state: Mutex<State>
     private let path: String
+    private let calls: FileCalls
     private let before: Data
     private let after: Data
     private let start: Int64
@@ -32,14 +32,14 @@ final class UploadFile: BodySource {
     ///   - size: of the snapshot.
     ///   - content: what of it goes out; the whole by default.
     /// - Throws: ``FileTrouble``.
-    init(_ url: URL, size: Int64, content: UploadContent? = nil) throws(FileTrouble) {
-        path = url.path
+    init(_ url: URL, size: Int64, content: UploadContent? = nil, calls: FileCalls) throws(FileTrouble) {
+        (path, self.calls) = (url.path, calls)
         switch content ?? .snapshot(from: 0, count: size) {
         case .none, .empty, .data: throw FileTrouble(why: "This request carries no file.", isPassing: false)
         case .snapshot(let from, let count): (before, after, start, fileBytes) = (Data(), Data(), from, count)
         case .wrapped(let opening, let closing): (before, after, start, fileBytes) = (opening, closing, 0, size)
         }
-        let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0)
+        let descriptor = calls.open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else {
             let number = errno
             if FileFault(number) == .missing { throw .queuedCopyIsGone }
@@ -69,9 +69,8 @@ final class UploadFile: BodySource {
                 count = Self.copy(after, from: state.position - endOfFile, into: buffer)
             default:
                 let offset = start + state.position - Int64(before.count)
-                count = pread(
-                    state.descriptor, buffer.baseAddress, Int(min(Int64(buffer.count), endOfFile - state.position)), off_t(offset)
-                )
+                count = calls.read(
+                    state.descriptor, buffer.baseAddress, Int(min(Int64(buffer.count), endOfFile - state.position)), at: offset)
                 guard count > 0 else {
                     state.trouble = FileTrouble(count < 0 ? errno : 0, with: path)
                     return nil

@@ -46,10 +46,10 @@ struct PreparedAttempt {
         /// - content: which part of the file, in what wrapping; `nil`: all of it.
         case file(URL, size: Int64, UploadContent?)
 
-        func open() throws(FileTrouble) -> any BodySource {
+        func open(_ calls: FileCalls) throws(FileTrouble) -> any BodySource {
             switch self {
             case .bytes(let bytes): DataSource(bytes)
-            case .file(let url, let size, let content): try UploadFile(url, size: size, content: content)
+            case .file(let url, let size, let content): try UploadFile(url, size: size, content: content, calls: calls)
             }
         }
     }
@@ -85,14 +85,14 @@ struct PreparedAttempt {
     ) throws(FileTrouble) -> RunningAttempt.Start {
         switch work {
         case .download(let machine, let place, let body):
-            let source = try body?.open()
+            let source = try body?.open(disk.calls)
             let file = DownloadFile(
                 attempt: id, place: place, isPrivate: !hasDestination, machine: machine, disk: disk, now: now, post: post)
             return .attempt(
                 RunningAttempt(self, .download(file, body: source as? UploadFile)),
                 .init(request: file.begin(), source: source, sink: file))
         case .upload(let machine, let request, let content):
-            let source = try content?.open()
+            let source = try content?.open(disk.calls)
             let answer = AnswerSink()
             return .attempt(
                 RunningAttempt(self, .upload(machine, source as? UploadFile, .kept(answer))),
