@@ -146,7 +146,7 @@ package final class Agent {
         let (events, hasLinked) = parts.attempts.settle(heard.withoutLateProgress)
         heard = events
         if hasLinked, let trouble = FileName.sync(folder: ledger.directories.spool.path, disk.calls) {
-            log.write(.folderNotSynced, (.reason, trouble))
+            log.write(.folderNotSynced, (.reason, trouble.why))
         }
         let zone = events.contains(where: \.isTimeChange) ? host.zone() : parts.time.zone
         let moment = Moment(of: host, zone: zone)
@@ -270,8 +270,9 @@ package final class Agent {
         }
         KillPoint.reach(.transferPlacing, id)
         var giving = FileName.give(part, whole, replacing: mayReplace, disk.calls)
-        if giving == .given, let why = FileName.sync(folder: whole.deletingLastPathComponent().path, disk.calls) {
-            giving = .failed(.init(why: why, isPassing: false))
+        // What passes is waited for: the proof then finds that the file has its name.
+        if giving == .given, let trouble = FileName.sync(folder: whole.deletingLastPathComponent().path, disk.calls) {
+            giving = .failed(trouble)
         }
         KillPoint.reach(.transferPlaced, id)
         hear(.filePlaced(id, giving))

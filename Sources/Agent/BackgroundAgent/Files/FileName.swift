@@ -121,14 +121,12 @@ package enum FileName {
     }
 
     /// Makes the names in a folder durable. `nil`: they are. Otherwise: why not.
-    static func sync(folder path: String, _ calls: FileCalls) -> String? {
+    static func sync(folder path: String, _ calls: FileCalls) -> FileTrouble? {
         let folder = calls.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard folder >= 0 else { return "\(path): " + String(cString: strerror(errno)) }
+        guard folder >= 0 else { return FileTrouble(with: path) }
         defer { close(folder) }
         // Some file systems cannot sync a folder: a name is then as durable as they make it.
-        guard calls.syncFolder(folder) == 0 || FileFault(errno) == .unsupported else {
-            return "\(path): " + String(cString: strerror(errno))
-        }
+        guard calls.syncFolder(folder) == 0 || FileFault(errno) == .unsupported else { return FileTrouble(with: path) }
         return nil
     }
 }

@@ -1,0 +1,70 @@
+@testable import BackgroundLedger
+import Foundation
+import Testing
+import TransferMachines
+
+@testable import BackgroundAgent
+
+/// A call on a file that fails for a moment is final for no transfer.
+@Suite struct FileFaultTests {
+    private static let numbers = [EMFILE, ENFILE, ENOMEM, EIO, EACCES]
+
+    private let bench: Bench
+    private var place: URL { bench.folder.appendingPathComponent("file") }
+
+    init() throws { bench = try Bench() }
+
+    /// As a transport answers: a sink that takes no more ends the attempt.
+    private func answer(_ id: Int64) throws {
+        let attempt = try bench.attempt(id)
+        let head = ResponseHead(status: 200, headers: [], url: attempt.request.url)
+        let bytes = Array("sunny".utf8)
+        let isTaken = attempt.sink.receive(head: head) && bytes.withUnsafeBytes { attempt.sink.write($0) }
+        let end = WireEnd(
+            head: head, failure: isTaken ? nil : .stoppedByOwner, bytesSent: 0, bytesReceived: isTaken ? Int64(bytes.count) : 0)
+        try bench.hear(.transport(.ended(attempt.id, end)))
+    }
+
+    /// Nothing fails any more: the transfer goes on after its pause.
+    private func recover(_ id: Int64) throws {
+        bench.disk.calls.fail(by: nil)
+        for _ in 0..<3 where try bench.transfer(id).state == .waiting {
+            let before = bench.transport.started.count
+            try bench.pass(61)
+            if bench.transport.started.count > before { try answer(id) }
+        }
+    }
+
+    @Test(arguments: FileCalls.Call.allCases, numbers)
+    func `a download arrives after a call failed`(_ call: FileCalls.Call, _ number: Int32) throws {
+        for destination in [nil, place.path] {
+            let id = try bench.download(destination == nil ? "a" : "b") { $0.destination = destination }
+            bench.disk.calls.fail { $0 == call ? number : nil }
+            try bench.turn()
+            try answer(id)
+            let after = try bench.transfer(id)
+            #expect(after.state == .waiting || after.state == .completed, "\(after.errorMessage ?? "")")
+            try recover(id)
+            #expect(try bench.transfer(id).state == .completed)
+            if destination == nil { #expect(try bench.spooled(id) == "sunny") }
+        }
+        #expect(try String(contentsOf: place, encoding: .utf8) == "sunny")
+    }
+
+    /// The file then has its name, and the transfer failed.
+    @Test(arguments: numbers)
+    func `a folder that cannot be opened for a moment ends no download`(_ number: Int32) throws {
+        let id = try bench.download { $0.destination = place.path }
+        try bench.turn()
+        let path = place.path
+        bench.disk.calls.fail { $0 == .open && FileManager.default.fileExists(atPath: path) ? number : nil }
+        try answer(id)
+        #expect(try bench.transfer(id).state == .waiting)
+        #expect(try bench.transfer(id).errorMessage?.contains(String(cString: strerror(number))) == true)
+        try recover(id)
+        #expect(try bench.transfer(id).state == .completed)
+        #expect(bench.transport.started.count == 1)
+        let names = try FileManager.default.contentsOfDirectory(atPath: bench.folder.path).filter { $0.contains("file") }
+        #expect(names == ["file"])
+    }
+}
