@@ -51,6 +51,39 @@ import TransferMachines
         #expect(try String(contentsOf: place, encoding: .utf8) == "sunny")
     }
 
+    /// A part that cannot be opened is kept. It may turn out to be gone when the rest arrives.
+    @Test func `a part that is gone when the rest arrives is fetched again`() throws {
+        let id = try bench.download()
+        try bench.turn()
+        let first = try bench.attempt(id)
+        let length = [HeaderField("ETag", "\"v1\""), HeaderField("Content-Length", "10")]
+        #expect(first.sink.receive(head: ResponseHead(status: 200, headers: length, url: first.request.url)))
+        #expect(Array("sunny".utf8).withUnsafeBytes { first.sink.write($0) })
+        let head = ResponseHead(status: 200, headers: length, url: first.request.url)
+        try bench.hear(
+            .transport(.ended(first.id, WireEnd(head: head, failure: .connectionLost, bytesSent: 0, bytesReceived: 5))))
+        let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool))
+        try FileManager.default.removeItem(at: part)
+        bench.disk.calls.fail { $0 == .open ? EMFILE : nil }
+        let next = try #require(try bench.transfer(id).nextAttemptAt)
+        try bench.pass(next.timeIntervalSince(bench.now))
+        bench.disk.calls.fail(by: nil)
+        let second = try bench.attempt(id)
+        #expect(second.request.headers.contains { $0.name.lowercased() == "range" })
+        let rest = [
+            HeaderField("ETag", "\"v1\""), HeaderField("Content-Range", "bytes 5-9/10"), HeaderField("Content-Length", "5"),
+        ]
+        let restHead = ResponseHead(status: 206, headers: rest, url: second.request.url)
+        #expect(!second.sink.receive(head: restHead))
+        try bench.hear(
+            .transport(.ended(second.id, WireEnd(head: restHead, failure: .stoppedByOwner, bytesSent: 0, bytesReceived: 0))))
+        #expect(try bench.transfer(id).state == .waiting)
+        try bench.pass(61)
+        try answer(id)
+        #expect(try bench.transfer(id).state == .completed)
+        #expect(try bench.spooled(id) == "sunny")
+    }
+
     /// The file then has its name, and the transfer failed.
     @Test(arguments: numbers)
     func `a folder that cannot be opened for a moment ends no download`(_ number: Int32) throws {

@@ -81,7 +81,7 @@ final class DownloadFile: BodySink, DiskWork {
         // A part that is to be added to must be there, and long enough: a hole is not what was received.
         let descriptor = disk.calls.open(
             path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (offset == 0 ? O_CREAT : 0), permissions)
-        guard descriptor >= 0 else { return fail() }
+        guard descriptor >= 0 else { return offset > 0 && FileFault(errno) == .missing ? noteLostPart() : fail() }
         let isLongEnough = FileName.size(of: descriptor) >= offset
         room = DiskRoom(from: offset, hasEnd: state.withLock { $0.machine.partial?.totalBytes } != nil, on: descriptor)
         let trouble = isLongEnough && disk.calls.truncate(descriptor, to: offset) != 0 ? FileTrouble(with: path) : nil
@@ -89,8 +89,7 @@ final class DownloadFile: BodySink, DiskWork {
             if state.descriptor >= 0 { close(state.descriptor) }
             state.descriptor = descriptor
             guard isLongEnough else {
-                // The next attempt sees that, too, and asks for the whole.
-                state.trouble = FileTrouble(why: "\(path): the part received earlier is gone", isPassing: true)
+                state.trouble = .lostPart(path)
                 return false
             }
             state.trouble = trouble ?? state.trouble
@@ -99,6 +98,11 @@ final class DownloadFile: BodySink, DiskWork {
             state.bytes.begin(at: offset, proving: state.machine.requiredDigests(of: head).map(\.algorithm))
             return true
         }
+    }
+
+    private func noteLostPart() -> Bool {
+        state.withLock { $0.trouble = .lostPart($0.place.url.path) }
+        return false
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -351,5 +355,12 @@ final class DownloadFile: BodySink, DiskWork {
         guard FileName.add(part, whole, disk.calls) else { return false }
         KillPoint.reach(.transferPlaced, attempt.transfer)
         return true
+    }
+}
+
+extension FileTrouble {
+    /// The next attempt sees that, too, and asks for all of it.
+    fileprivate static func lostPart(_ path: String) -> FileTrouble {
+        FileTrouble(why: "\(path): the part received earlier is gone", isPassing: true)
     }
 }
