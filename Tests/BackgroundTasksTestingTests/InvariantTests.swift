@@ -174,6 +174,12 @@ import Testing
         #expect(broken == ["photo 1 is there 0 times"])
     }
 
+    @Test func `a wanted photo of whose end no launch heard`() throws {
+        let broken = try inTheEnd(
+            { $0.app.want(Data("photo".utf8), .webdav, name: "a.jpg") }, { $0.app.memory.heard = [] })
+        #expect(broken == ["wanted-0-a.jpg was wanted, and no launch heard of its end"])
+    }
+
     @Test func aNotificationThatWasNotShown() throws {
         #expect(try inTheEnd { _ = $0.app.memory.told.insert("storm") } == ["storm was never shown"])
     }

@@ -214,6 +214,9 @@ extension Simulation {
             if !known.contains(id) { broken.append("transfer \(id) was accepted and is gone") }
             if app.memory.handled[id] == nil { broken.append("transfer \(id) ended and no launch handled it") }
         }
+        for key in app.memory.wanted.keys.sorted() where !app.memory.heard.contains(key) {
+            broken.append("\(key) was wanted, and no launch heard of its end")
+        }
         for transfer in transfers {
             guard let id = transfer.id else { continue }
             if !transfer.state.isTerminal { broken.append("transfer \(id) is \(transfer.state.rawValue) after days of quiet") }

@@ -20,9 +20,19 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         var cancelled: Set<Int64> = []
         /// Launches that handled an event and completed, by transfer.
         var handled: [Int64: Int] = [:]
+        /// Photos that the app uploads in its own way: each launch asks for the tasks of the session, and begins what it does not find.
+        var wanted: [String: WantedPhoto] = [:]
+        /// Those of which the delegate heard the end.
+        var heard: Set<String> = []
         /// Notifications that were asked for.
         var told: Set<String> = []
         var broken: [String] = []
+    }
+
+    struct WantedPhoto {
+        let bytes: Data
+        let method: UploadKind
+        let name: String
     }
 
     unowned let machine: SimulatedHost
@@ -52,6 +62,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
             guard let launch, launch.endedAt == nil else { return process.exit(.exited(74)) }
             if crashes(process) { return }
             if isMisconfigured { return process.exit(.exited(78)) }
+            beginWanted()
             switch launch.kind {
             case .appRefresh: refresh(process, launch)
             case .processing: later(dice.between(0.5, isCalm ? 60 : 900), process) { [self] in finish(process, .completed) }
@@ -150,10 +161,13 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
             try transaction.claimAllEvents(
                 session: launch.identifier, process: process.identity, isAlive: { [machine] in machine.isAlive($0) })
         }
-        for event in events { if let transfer = write({ try $0.transfer(event.transfer) }) { check(transfer) } }
+        let transfers = events.compactMap { event in write { try $0.transfer(event.transfer) } }
+        let keys = transfers.compactMap(\.taskDescription)
+        for transfer in transfers { check(transfer) }
         later(dice.between(0.05, 4), process) { [self] in
             if crashes(process) { return }
             for event in events { memory.handled[event.transfer, default: 0] += 1 }
+            memory.heard.formUnion(keys)
             let now = now
             finish(process, .completed) { transaction in
                 for event in events { try transaction.eventWasDelivered(event.id!, now: now) }
@@ -211,7 +225,26 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         memory.files[id] = name
     }
 
-    func upload(_ photo: Data, _ method: UploadKind, name: String) {
+    func want(_ photo: Data, _ method: UploadKind, name: String) {
+        memory.wanted["wanted-\(memory.wanted.count)-\(name)"] = WantedPhoto(bytes: photo, method: method, name: name)
+    }
+
+    /// As `session.tasks` lists them: what has not ended, and what ended and was not told.
+    private func beginWanted() {
+        let missing = memory.wanted.keys.filter { !memory.heard.contains($0) }.sorted()
+        guard !missing.isEmpty else { return }
+        let listed = write { transaction in
+            let ended = try transaction.untakenEnds(session: "photos").map { $0.transfer }
+            return Set((try transaction.unfinishedTransfers(session: "photos") + ended).compactMap(\.taskDescription))
+        }
+        for key in missing where !listed.contains(key) {
+            guard let photo = memory.wanted[key] else { continue }
+            machine.note("the app begins \(key), which it does not find")
+            upload(photo.bytes, photo.method, name: photo.name, description: key)
+        }
+    }
+
+    func upload(_ photo: Data, _ method: UploadKind, name: String, description: String? = nil) {
         let place = [UploadKind.webdav: "/dav", .tus: "/files", .resumable: "/resumable"][method]!
         let id = writeCopy(of: photo) { transaction, taken -> Int64 in
             var record = TransferRecord(
@@ -220,6 +253,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
                 now: now)
             _ = record.handle(.adopted(suspended: false))
             record.idleTimeout = 20
+            record.taskDescription = description
             record.bodyFile = taken.name
             record.bytesTotal = taken.byteCount
             record.sourceSHA256 = taken.sha256

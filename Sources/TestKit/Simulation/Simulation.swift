@@ -185,7 +185,8 @@ package final class Simulation {
         let size = dice.number(1..<300_000)
         let photo = Payload.pattern(40_000_000).slice(photos * 400_000..<photos * 400_000 + size).data
         let name = "photo-\(dice.number(0..<3)).jpg"
-        app.upload(photo, dice.one(of: [.webdav, .tus, .resumable]), name: name)
+        let method = dice.one(of: [UploadKind.webdav, .tus, .resumable])
+        if dice.chance(0.3) { app.want(photo, method, name: name) } else { app.upload(photo, method, name: name) }
     }
 
     func changeConditions() throws {
