@@ -17,6 +17,24 @@ import Testing
         }
     }
 
+    /// The answer to the PUT is 201, and then there is no file.
+    @Test(arguments: ["webdav", "put"])
+    func `a photo of which the server keeps nothing is not completed`(_ kind: String) async throws {
+        try await PhotoHome.play(PhotoHome.destination(kind)) { home, store in
+            let photo = try home.picture("one.jpg")
+            store.keepNothing(ofNext: 1_000)
+            #expect(try await home.stormy("upload", photo.path).status == 0)
+            try await home.driver.advance(by: .seconds(2 * 3_600))
+            #expect(home.driver.ledger.transfers.map(\.state) == [.waiting])
+            #expect(home.server.requests().contains { $0.method == "PUT" && $0.status == 201 })
+            #expect(store.arrived.isEmpty)
+            store.clearFaults()
+            try await home.driver.advance(by: .seconds(8 * 3_600))
+            #expect(home.driver.ledger.transfers.map(\.state) == [.completed])
+            #expect(store.arrived == ["one.jpg"])
+        }
+    }
+
     private static func retryAll(_ home: VirtualHome) async throws -> VirtualHome.Result {
         let result = try await home.stormy("transfers", "retry", "all")
         try await home.driver.advance(by: .seconds(60))

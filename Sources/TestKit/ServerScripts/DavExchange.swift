@@ -7,6 +7,7 @@ final class DavExchange: Exchange {
     private let request: RecordedRequest
     private let place: String?
     private let losesAnswer: Bool
+    private let keepsNothing: Bool
     private var upload: (place: String, handle: FileHandle)?
     private var couldNotWrite = false
 
@@ -27,6 +28,7 @@ final class DavExchange: Exchange {
         }
         opening = refusal
         losesAnswer = fault?.losesAnswer == true
+        keepsNothing = fault?.keepsNothing == true
         if takesBody, let place = store.tree.newUpload(), let handle = FileHandle(forWritingAtPath: place) {
             upload = (place, handle)
         }
@@ -81,6 +83,7 @@ final class DavExchange: Exchange {
     private func put(_ place: String) -> ResponseScript {
         guard let upload, !couldNotWrite else { return .status(507) }
         let existed = store.tree.kind(place) == .file
+        if keepsNothing { return .status(existed ? 204 : 201) }
         try? upload.handle.close()
         guard store.tree.move(upload.place, to: place) else { return .status(507) }
         self.upload = nil

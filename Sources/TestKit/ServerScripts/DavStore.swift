@@ -47,6 +47,9 @@ public final class DavStore: MountedStore {
         try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
     }
 
+    /// Accepts the next PUTs with the status of success, and keeps nothing of their bodies.
+    public func keepNothing(ofNext count: Int = 1) { faults.add(.keepNothing, "PUT", count) }
+
     /// All files, as sorted paths below the prefix. Uploads not finished are not among them.
     public var files: [String] { tree.files }
 

@@ -20,6 +20,7 @@ public final class UploadFaults: Sendable {
             case cut(afterBytes: Int)
             case stall(afterBytes: Int)
             case loseAnswer
+            case keepNothing
 
             /// What the server does in place of what was asked; `nil`: the store acts, and only its answer is lost.
             /// - Parameter refusesAt: when a refusal goes out.
@@ -28,12 +29,16 @@ public final class UploadFaults: Sendable {
                 case .refuse(let status, let headers): .status(status, headers: headers).begins(refusesAt)
                 case .cut(let bytes): ResponseScript([.cut], beginning: .afterBodyBytes(bytes))
                 case .stall(let bytes): ResponseScript([.stopReading, .stall], beginning: .afterBodyBytes(bytes))
-                case .loseAnswer: nil
+                case .loseAnswer, .keepNothing: nil
                 }
             }
 
             var losesAnswer: Bool {
                 if case .loseAnswer = self { true } else { false }
+            }
+
+            var keepsNothing: Bool {
+                if case .keepNothing = self { true } else { false }
             }
 
             var refuses: Bool {

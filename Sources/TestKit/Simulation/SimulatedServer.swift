@@ -107,10 +107,11 @@ final class SimulatedServer: Sendable {
     func addFault() {
         let store = dice.one(of: stores)
         let method = dice.one(of: ["PUT", "MOVE", "POST", "PATCH", "HEAD", "PROPFIND"])
-        switch dice.number(0..<4) {
+        switch dice.number(0..<5) {
         case 0: store.refuse(status: dice.one(of: [500, 503, 429]), method: method, next: dice.number(1..<4))
         case 1: store.cutUploads(afterBytes: dice.number(0..<300_000), method: dice.one(of: ["PUT", "PATCH"]))
         case 2: store.stallUploads(afterBytes: dice.number(0..<300_000))
+        case 3: dav.keepNothing(ofNext: dice.number(1..<4))
         default: store.loseAnswers(to: method)
         }
     }
