@@ -19,8 +19,7 @@ package final class SimulatedHost {
     let conditions: ScriptedConditions
     let processes: VirtualProcesses
     private let inbox = AgentInbox()
-    /// Those of every agent.
-    let fileCalls = FileCalls()
+    let files = SimulatedFiles()
     /// The home folder of the simulated user.
     package let folder: URL
     /// Everything that is noted goes to standard error, too: `SIMULATE_TRACE=1`.
@@ -115,7 +114,7 @@ package final class SimulatedHost {
         let inbox = inbox
         let tell: @Sendable (AgentEvent) -> Void = { event in if life.isAlive { inbox.add(event) } }
         inbox.clear()
-        let disk = DiskWorker(hasThread: false, calls: fileCalls)
+        let disk = DiskWorker(hasThread: false, calls: files.calls)
         network.connect { tell(.transport($0)) }
         network.follow(with: DiskFollower(disk, clock: clock, life: life))
         desktop.connect { tell(.presenter($0)) }

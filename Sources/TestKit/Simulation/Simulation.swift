@@ -134,7 +134,7 @@ package final class Simulation {
     }
 
     func happen() throws {
-        switch dice.number(0..<20) {
+        switch dice.number(0..<21) {
         case 0: app.submitOnce(after: dice.between(-60, 30_000))
         case 1: app.submit(processing())
         case 2...4: app.download(dice.one(of: ["a", "b", "c", "d"]))
@@ -162,6 +162,7 @@ package final class Simulation {
         case 16: try changeNotificationServer()
         case 17: pressAButton()
         case 18: cancelSomething()
+        case 19: troubleFiles()
         default:
             try machine.stopAgent()
             try maybeLogIn()
@@ -216,6 +217,18 @@ package final class Simulation {
         if dice.chance(0.7) { machine.desktop.press(on: notice.identifier) } else { machine.desktop.dismiss(notice.identifier) }
     }
 
+    /// For a while files of the spool cannot be used: all of them or one in ten times, by every call or by one.
+    private func troubleFiles() {
+        let number = dice.one(of: [EMFILE, ENFILE, ENOMEM, EIO, EACCES])
+        let calls = dice.chance(0.5) ? FileCalls.Call.allCases : [dice.one(of: FileCalls.Call.allCases)]
+        let (probability, seconds) = (dice.one(of: [0.1, 0.5, 1]), dice.between(1, 6_000))
+        let names = calls.map { "\($0)" }.joined(separator: ", ")
+        machine.note("files fail for \(Int(seconds)) s with error \(number) (\(names); probability \(probability))")
+        machine.failFiles(for: seconds) { [dice] call in
+            calls.contains(call) && dice.chance(probability) ? number : nil
+        }
+    }
+
     private func cancelSomething() {
         let unfinished = app.write { try $0.unfinishedTransfers().filter { $0.session != "weather" } }
         if !unfinished.isEmpty, dice.chance(0.7) { return app.cancel(dice.one(of: unfinished).id!) }
@@ -230,6 +243,7 @@ package final class Simulation {
         app.isCalm = true
         if length == .month { try putRight() }
         server.becomeKind()
+        machine.mendFiles()
         machine.refuseLaunches(false)
         machine.desktop.answer(after: 0)
         machine.desktop.appear()
