@@ -120,7 +120,10 @@ final class RehearsalDesk: ConditionsSource, Presenter {
 extension RehearsedHost {
     /// How the agent's calls on its files fail on this machine; `nil` if they do not.
     fileprivate var fileFault: FileCalls.Fault? {
-        guard isDiskFull else { return nil }
-        return { $0 == .write ? ENOSPC : nil }
+        guard isDiskFull || hasNoDescriptors else { return nil }
+        return { [isDiskFull, hasNoDescriptors] call in
+            if isDiskFull, call == .write { return ENOSPC }
+            return hasNoDescriptors && call == .open ? EMFILE : nil
+        }
     }
 }

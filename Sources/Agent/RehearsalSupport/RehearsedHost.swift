@@ -14,6 +14,8 @@ package struct RehearsedHost: Codable, Sendable, Equatable {
     package var conditions = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
     package var hasNotificationServer = true
     package var isDiskFull = false
+    /// The agent can open no file of a transfer.
+    package var hasNoDescriptors = false
     /// Counts the changes: the answer to one is its number.
     package var number = 0
 

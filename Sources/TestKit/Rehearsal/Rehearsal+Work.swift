@@ -1,3 +1,4 @@
+import BackgroundCommands
 import Spool
 import BackgroundLedger
 import FaultyServer
@@ -150,6 +151,46 @@ extension Rehearsal {
         try verb(["upload", photo.path] + options)
         guard stalls else { return }
         try waitForRequest("/photos/.")
+    }
+
+    /// Another file is given before the photo, and a file that does not exist after it.
+    /// - Parameter failure: How the command ends: as the first file has it.
+    func beginUpload(behind file: String, ending failure: ExitStatus) throws {
+        try Self.photoBytes.write(to: photo)
+        try verb(["upload", inHome(file), photo.path, inHome("last.jpg")], ending: failure)
+    }
+
+    func inHome(_ name: String) -> String { home.folder.appendingPathComponent(name).path }
+
+    /// Nothing can clean it of its location.
+    func makeHeldPhoto(_ name: String) throws {
+        let start = Data([0, 0, 0, 24]) + Data("ftypheic".utf8) + Data(count: 4) + Data("mif1heic".utf8)
+        try (start + Data(repeating: 7, count: 900)).write(to: URL(fileURLWithPath: inHome(name)))
+    }
+
+    /// Nobody can read it, not even root: a link to itself.
+    func makeUnreadablePhoto(_ name: String) throws {
+        try FileManager.default.createSymbolicLink(atPath: inHome(name), withDestinationPath: inHome(name))
+    }
+
+    /// Photos that `transfers` lists as held.
+    func seenOfHeld() throws -> String {
+        let rows = try JSONSerialization.jsonObject(with: verb("transfers", "--json")) as? [[String: Any]] ?? []
+        return "\(rows.count { $0["state"] as? String == "held" }) held"
+    }
+
+    /// The transfer waits because its file cannot be used.
+    func waitForDisk(_ reason: String) throws {
+        _ = try wait("a photo that waits for the disk") { transaction in
+            try transaction.transfers().first { $0.state == .waiting && $0.errorMessage?.contains(reason) == true }
+        }
+    }
+
+    /// The upload has ended, and the launch that was to hear of it died.
+    func waitForLostDelivery() throws {
+        _ = try wait("a delivery to crash") {
+            try $0.history(limit: 10).first { $0.kind == .urlSession && $0.outcome == .crashed }
+        }
     }
 
     var photo: URL { home.folder.appendingPathComponent("storm.bmp") }

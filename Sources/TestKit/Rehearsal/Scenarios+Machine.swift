@@ -213,6 +213,20 @@ extension Scenario {
             try $0.logIn()
         },
         Scenario(
+            .upload, "its copy cannot be opened for a moment",
+            promise: "It waits, and says why; then it is sent, and is there once.",
+            expects: "completed; storm.bmp whole; sent once",
+            begin: {
+                try $0.control.set { $0.hasNoDescriptors = true }
+                try $0.beginUpload(stalls: false)
+                try $0.waitForDisk("Too many open files")
+            }
+        ) {
+            try $0.control.set { $0.hasNoDescriptors = false }
+            // A minute later.
+            try $0.control.suspend(61)
+        },
+        Scenario(
             .upload, "power is awaited", promise: "`--when charging` holds it; it is sent when power comes.",
             expects: "completed; storm.bmp whole; sent once",
             begin: {

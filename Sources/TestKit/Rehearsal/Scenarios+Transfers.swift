@@ -194,6 +194,39 @@ extension Scenario {
             try $0.lookForPause()
             try $0.verb("transfers", "resume", "all")
         },
+        Scenario(
+            .upload, "one of several photos is held back",
+            promise: "The others are sent, `transfers` lists it as held, and the exit code is 77.",
+            expects: "completed; storm.bmp whole; sent once; 1 held",
+            begin: {
+                try $0.makeHeldPhoto("first.heic")
+                try $0.beginUpload(behind: "first.heic", ending: .notPermitted)
+            }, also: { try $0.seenOfHeld() }
+        ) { _ in },
+        Scenario(
+            .upload, "one of several photos cannot be read", promise: "The others are sent, and the exit code is 74.",
+            expects: "completed; storm.bmp whole; sent once",
+            begin: {
+                try $0.makeUnreadablePhoto("first.jpg")
+                try $0.beginUpload(behind: "first.jpg", ending: .inputOutput)
+            }
+        ) { _ in },
+        Scenario(
+            .upload, "one of several photos is missing", promise: "The others are sent, and the exit code is 66.",
+            expects: "completed; storm.bmp whole; sent once",
+            begin: { try $0.beginUpload(behind: "first.jpg", ending: .notFound) }
+        ) { _ in },
+        Scenario(
+            .upload, "given again before the app heard of its end",
+            promise: "An upload that ended is known until its app was told: it is not sent again.",
+            expects: "completed; storm.bmp whole; sent twice"
+        ) {
+            let mend = try $0.spoilConfiguration()
+            $0.dropConnections()
+            try $0.waitForLostDelivery()
+            try mend()
+            try $0.beginUpload(stalls: false)
+        },
     ]
 
     static let all = (schedules + checks + downloads + uploads + machines).sorted { one, other in
