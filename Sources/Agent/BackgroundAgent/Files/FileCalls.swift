@@ -26,7 +26,7 @@ package final class FileCalls: Sendable {
     package func fail(by fault: Fault?) { self.fault.withLock { $0 = fault } }
 
     private func fails(_ call: Call) -> Bool {
-        guard let fault = fault.withLock({ $0 }), let number = fault(call) else { return false }
+        guard let rule = fault.withLock({ $0 }), let number = rule(call) else { return false }
         errno = number
         return true
     }
