@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
 """Kills agent, app, command and server, over and over, while files come down and photos go up; then judges every byte.
 
-A round is six downloads and eight photos (four to WebDAV, two of them of one name; two by plain PUT; two to a tus server) from and to
+A round is seven downloads, of which one is cancelled, and ten photos (six to WebDAV, two of them of one name; two by plain PUT; two to a tus server) from and to
 real servers that are slow enough for kills to land in the middle, and a missed check of the weather whose time is too short for its
 forecast: it is handed over, and the storm shown by a real notification server. Every kill is SIGKILL: of the agent, the app that it launches or the
 command that queues, at a named point or at any moment; of the server now and then, on top. The named points are read from the
 sources, so that a new one is tortured at once. Now and then a file on the server is replaced by another version of its length.
 A round goes on until all of it has ended; the next one begins in the same home, until so many kills were made.
+
+Each exit code is compared with what was promised for each thing that the command named:
+- `upload` of several photos, of which one may be held back, unreadable or missing: the code is that of the first problem in the order given, all
+  others are queued at once and arrive, and what is held is listed so.
+- `download`: what ended with 0 is queued. `transfers pause`, `resume`, `retry` and `cancel`, between two agents, also with an id that is not known: each that
+  was named has the state that the command is for. `place remove`: none that was named is listed.
 
 - After every kill no file, here or on the server, bears its final name and is half.
 - After every round each download is, by its digest, one whole version that the server had; each photo is on the server once,
@@ -29,9 +35,13 @@ OPEN = "SELECT 1 FROM transfer WHERE state NOT IN ('completed', 'failed', 'cance
 UNSHOWN = "SELECT 1 FROM notification WHERE state IN ('pending', 'presenting') LIMIT 1"
 MISSED = "UPDATE request SET occurrence = occurrence - 86400, earliestBegin = earliestBegin - 86400 WHERE identifier = 'StormyNoon'"
 UNTOLD = "SELECT 1 FROM sessionEvent WHERE deliveredAt IS NULL LIMIT 1"
+PHOTOS_AND_FILES = "SELECT id FROM transfer WHERE session IN ('StormyPhotos', 'StormyDownloads') AND state != 'cancelled'"
 LIVE = "SELECT 1 FROM launch WHERE endedAt IS NULL LIMIT 1"
 # Stands where one download of each round shall go.
 OLDER = b"an older file of that name"
+# Exit codes.
+MISSING, UNREADABLE, TRY_AGAIN, HELD = 66, 74, 75, 77
+ENDED = ("completed", "failed", "cancelled")
 
 
 def named_points():
@@ -125,13 +135,20 @@ class Ground:
             self.tus = upload_servers.Server("tuspyserver", self.folder / "tus")
         except (subprocess.CalledProcessError, IndexError):
             print("no photos to a tus server: it cannot be had here")
-        self.home = support.Home(self.folder / "home", "\n".join((
+        configuration = "\n".join((
             "[weather]", f'base_url = "{self.url}"', "[background]", "refresh_budget_seconds = 1", "grace_seconds = 1",
             "[upload]", "keep_location = true",
             "[upload.destinations.home]", 'kind = "webdav"', f'url = "{self.url}/photos/new/"', "limit_kbps = 10000",
             "[upload.destinations.put]", 'kind = "put"', f'url = "{self.url}/put/"', "limit_kbps = 10000",
             *(["[upload.destinations.tus]", 'kind = "tus"', f'url = "http://127.0.0.1:{self.tus.port}/files/"', "limit_kbps = 2000"]
-              if self.tus else []), "")))
+              if self.tus else []), ""))
+        self.home = support.Home(self.folder / "home", configuration)
+        # For photos that a program looks at before they are sent.
+        careful = self.folder / "careful/stormy/config.toml"
+        careful.parent.mkdir(parents=True)
+        careful.write_text(configuration.replace("keep_location = true\n", ""))
+        careful.chmod(0o600)
+        self.careful = {"XDG_CONFIG_HOME": str(careful.parents[1])}
         self.home.environment.update(self.desktop.environment)
         self.home.environment["STORMY_NO_AGENT"] = "1"
         self.ledger = self.folder / "home/state/stormy/agent.sqlite"
@@ -145,6 +162,8 @@ class Ground:
         self.got.mkdir()
         # By the place of a download: digests of the versions that the server had. By the name wished for: of the photos.
         self.versions, self.photos, self.fixed = {}, {}, set()
+        # Photos that are to be held back, by path; downloads that were cancelled, by transfer.
+        self.held, self.cancelled = set(), {}
         # Digests of photos to the server that gives names of its own.
         self.unnamed = collections.Counter()
 
@@ -210,13 +229,13 @@ class Ground:
 
     # MARK: Work
 
-    def command(self, *arguments, may_die):
-        """Returns whether the command came to its end."""
+    def command(self, *arguments, may_die, codes=(0,), **variables):
+        """The exit code, which is one of these; `None` if the command was killed."""
         fate = self.dice.random() if may_die else 1
         point, curse = self.curse("command") if fate < 0.4 else (None, None)
         self.process = subprocess.Popen(
             [support.STORMY, *map(str, arguments)], stdout=self.log, stderr=self.log,
-            env=self.home.environment | ({"BACKGROUND_CRASH_AT": curse} if point else {}))
+            env=self.home.environment | variables | ({"BACKGROUND_CRASH_AT": curse} if point else {}))
         try:
             code = self.process.wait(self.dice.uniform(0, 0.2) if 0.4 < fate < 0.6 else 60)
         except subprocess.TimeoutExpired as late:
@@ -226,14 +245,21 @@ class Ground:
             self.process.wait()
             self.kills["command at any moment"] += 1
             self.cut_power()
-            return False
+            return None
         if point and code == -signal.SIGKILL:
             self.was_hit("command", point)
             self.cut_power()
-            return False
-        if code != 0:
-            raise RuntimeError(f"`stormy {' '.join(map(str, arguments))}` ended with {code}")
-        return True
+            return None
+        if code not in codes:
+            raise RuntimeError(f"`stormy {' '.join(map(str, arguments))}` ended with {code}, and not with {codes}")
+        return code
+
+    def insist(self, *arguments, codes=(0,), again=None, **variables):
+        """The exit code of a command that is given again until it comes to its end: then with one of `again`, if these are others."""
+        for tries in range(4):
+            code = self.command(*arguments, may_die=tries < 3, codes=again or codes if tries else codes, **variables)
+            if code is not None:
+                return code
 
     def put_version(self, file, size=None):
         served = self.server.files / "files" / file.name
@@ -281,7 +307,8 @@ class Ground:
     def queue(self, number):
         self.serve_forecast()
         self.miss_noon()
-        for index in range(6):
+        # The last one is cancelled.
+        for index in range(7):
             file, more = self.got / f"{number}-{index}.bin", []
             self.put_version(file, self.dice.choice((50_000, 300_000, 1_000_000, 2_500_000, 4_000_000)))
             if index == 0:
@@ -291,7 +318,10 @@ class Ground:
                 file.write_bytes(OLDER)
             tries = 0
             while not self.rows("SELECT 1 FROM transfer WHERE destination = ?", str(file)):
-                self.command("download", f"{self.url}/files/{file.name}", "-o", file, *more, may_die=tries < 3)
+                if tries and code == 0:
+                    self.findings.append(f"`download` ended with 0, and {file.name} is not queued")
+                    break
+                code = self.command("download", f"{self.url}/files/{file.name}", "-o", file, *more, may_die=tries < 3)
                 tries += 1
         size = self.dice.randrange(100_000, 1_500_000)
         for destination, place, indices in (("home", "photos/new", range(4)), ("put", "put", range(4, 6)),
@@ -307,10 +337,86 @@ class Ground:
                     self.photos.setdefault(f"{place}/{files[-1].name}", []).append(digest(data))
                 else:
                     self.unnamed[digest(data)] += 1
-            tries = 0
             # Given again, a photo is not queued again.
-            while not self.command("upload", "--to", destination, *files, may_die=tries < 3):
-                tries += 1
+            self.insist("upload", "--to", destination, *files)
+            self.look_for_queued(files)
+        self.queue_among_others(number)
+        self.remove_places(number)
+
+    def queue_among_others(self, number):
+        """Photos of which some cannot be sent: the others arrive, and the exit code is that of the first problem."""
+        folder = self.folder / f"camera/{number}-several"
+        folder.mkdir(parents=True)
+        good = [folder / f"small {number}-{index}.jpg" for index in range(2)]
+        for file in good:
+            data = b"\xff\xd8\xff\xd9" + bytes([7]) * 1000 + file.name.encode()
+            file.write_bytes(data)
+            self.photos.setdefault(f"photos/new/{file.name}", []).append(digest(data))
+        bad = {folder / f"held {number}.heic": HELD, folder / f"loop {number}.jpg": UNREADABLE, folder / f"missing {number}.jpg": MISSING}
+        held, loop, _ = bad
+        # Root reads everything, but not a link to itself.
+        held.write_bytes(bytes([0, 0, 0, 24]) + b"ftypheic" + bytes(4) + b"mif1heic" + bytes([7]) * 900 + held.name.encode())
+        loop.symlink_to(loop)
+        files = good + self.dice.sample(list(bad), self.dice.randrange(4))
+        self.dice.shuffle(files)
+        if held in files:
+            self.held.add(str(held))
+        code = next((bad[file] for file in files if file in bad), 0)
+        self.insist("upload", "--to", "home", *files, codes=(code,), **self.careful)
+        self.look_for_queued(good)
+
+    def look_for_queued(self, files):
+        """`upload` came to its end: all that can be sent is in the ledger."""
+        listed = {row["sourceSha256"] for row in self.home.rows()}
+        for file in files:
+            if digest_of(file) not in listed:
+                self.findings.append(f"`upload` ended, and {file} is not queued")
+
+    def remove_places(self, number):
+        names = [f"Bay {number}-{index}" for index in range(2)]
+        for name in names:
+            self.home.stormy("place", "add", name, "-40.1,140.5", "--no-sync")
+        words = names + self.dice.choice(([], ["Nowhere"]))
+        self.dice.shuffle(words)
+        # What was removed by one that died is not there for the next.
+        self.insist("place", "remove", *words, codes=(MISSING if "Nowhere" in words else 0,), again=(0, MISSING))
+        left = {place["name"] for place in json.loads(self.home.stormy("place", "list", "--json").stdout)}
+        for name in left & set(names):
+            self.findings.append(f"`place remove` ended, and {name} is listed")
+
+    def states(self, ids):
+        return dict(self.rows(f"SELECT id, state FROM transfer WHERE id IN ({', '.join(map(str, ids))})"))
+
+    def order(self):
+        """Between two agents: some transfers are paused or tried again, and then resumed."""
+        ids = [number for (number,) in self.rows(PHOTOS_AND_FILES)]
+        if not ids:
+            return
+        named = self.dice.sample(ids, min(len(ids), 3))
+        words = [str(number) for number in named]
+        if self.dice.random() < 0.3:
+            words.insert(self.dice.randrange(len(words) + 1), "987654321")
+        promised = MISSING if len(words) > len(named) else 0
+        for action in (self.dice.choice(("pause", "retry")), "resume"):
+            # What must not be done twice is let finish.
+            codes = (promised, TRY_AGAIN) if action == "pause" else (promised,)
+            code = self.insist("transfers", action, *words, codes=codes)
+            for number, state in self.states(named).items():
+                is_paused = state == "paused" or state in ENDED or state == "running" and code != 0
+                if not (is_paused if action == "pause" else state not in ("paused", "failed")):
+                    self.findings.append(f"`transfers {action}` ended with {code}, and transfer {number} is {state}")
+
+    def cancel(self, file):
+        """The download to this place, unless it has ended."""
+        ((number, before),) = self.rows("SELECT id, state FROM transfer WHERE destination = ?", str(file))
+        if before in ENDED:
+            return
+        code = self.insist("transfers", "cancel", number)
+        state = self.states([number])[number]
+        if state == "cancelled":
+            self.cancelled[str(number)] = file
+        else:
+            self.findings.append(f"`transfers cancel` ended with {code}, and transfer {number} is {state}")
 
     def disturb(self):
         """Twenty times a second, beside a living agent."""
@@ -381,6 +487,10 @@ class Ground:
         while self.left() > 0 and lives_after_the_end < 2 and (self.rows(OPEN) or self.rows(UNTOLD)):
             self.life(is_first=lives == 0)
             lives += 1
+            if lives == 2:
+                self.cancel(self.got / f"{number}-6.bin")
+            elif self.dice.random() < 0.3:
+                self.order()
             # Launches are still to come, and to die; each that does makes the next one later.
             lives_after_the_end += not self.rows(OPEN)
         self.quietly("the end of every transfer", 180, lambda: not self.rows(OPEN))
@@ -406,8 +516,16 @@ class Ground:
         # Without the forecasts and the photos that a storm asks for.
         rows = [row for row in self.home.rows() if row["kind"] == "upload" and row["state"] != "awaitingPhoto"
                 or row["kind"] == "download" and "/v1/forecast" not in row["url"]]
+        held = collections.Counter(row["file"] for row in rows if row["state"] == "held")
+        if held != collections.Counter(self.held):
+            say(f"listed as held are {dict(held)}, and held back were {self.held}")
+        cancelled = {str(row["id"]): row["state"] for row in rows if str(row["id"]) in self.cancelled}
+        if cancelled != {number: "cancelled" for number in self.cancelled}:
+            say(f"cancelled were {sorted(self.cancelled)}, and listed are {cancelled}")
+        rows = [row for row in rows if row["state"] != "held" and str(row["id"]) not in self.cancelled]
+        gone = set(self.cancelled.values())
         listed = collections.Counter(row["file"] if row["kind"] == "download" else row["sourceSha256"] for row in rows)
-        wanted = collections.Counter([*map(str, self.versions), *sum(self.photos.values(), [])]) + self.unnamed
+        wanted = collections.Counter([*map(str, set(self.versions) - gone), *sum(self.photos.values(), [])]) + self.unnamed
         for what in (listed - wanted) + (wanted - listed):
             say(f"{what} is listed {listed[what]} times")
         there = {name: digest_of(path) for name, path in self.on_server().items()}
@@ -425,7 +543,8 @@ class Ground:
             elif not row["sha256"] == found == (row["sourceSha256"] or found):
                 say(f"transfer {row['id']} of {row['file']}: proven {row['sha256']}, found {found}, given {row['sourceSha256']}")
         for file, versions in self.versions.items():
-            if digest_of(file) not in versions:
+            # One that is cancelled while it gets its name may have it.
+            if digest_of(file) not in versions and not (file in gone and digest_of(file) == "none"):
                 say(f"{file.name} is no version: {digest_of(file)}")
         for extra in set(self.got.iterdir()) - set(self.versions):
             say(f"left beside the downloads: {extra.name}")
@@ -486,7 +605,7 @@ def main():
     if ground.findings:
         print(f"seed {SEED}; everything is kept in {ground.folder}")
         raise SystemExit(1)
-    print(f"{sum(ground.kills.values()) - ground.kills['power']} kills, {(14 if ground.tus else 12) * rounds} transfers: every file whole, every photo once")
+    print(f"{sum(ground.kills.values()) - ground.kills['power']} kills, {(17 if ground.tus else 15) * rounds} transfers: every file whole, every photo once")
     shutil.rmtree(ground.folder)
 
 
