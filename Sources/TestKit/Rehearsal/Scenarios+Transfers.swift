@@ -98,7 +98,7 @@ extension Scenario {
     static let uploads: [Scenario] = [
         Scenario(
             .upload, "nothing happens", promise: "The photo gets its name when it is whole and was looked at.",
-            expects: "completed; storm.bmp whole; sent once; part sent, part looked at, part named",
+            expects: "completed; storm.bmp whole; sent once; part sent, part looked at, part named, photo looked at",
             begin: { try $0.beginUpload(stalls: false) }, also: { $0.seenOfNaming() }
         ) { _ in },
         Scenario(
