@@ -59,6 +59,8 @@ extension StormyStoreError {
 package final class StormyStore: Sendable {
     package static let fileName = "stormy.sqlite"
     let queue: DatabaseQueue
+    /// A copy in memory of a store that cannot be written.
+    package let isCopy: Bool
 
     package static func open() throws -> StormyStore { try StormyStore(folder: StormySettings.current.dataFolder) }
 
@@ -86,7 +88,7 @@ package final class StormyStore: Sendable {
             do { return try StormyStore(folder: folder) } catch let error as StormyStoreError {
                 guard case .cannotOpen = error, let copy = try? file(path).copyInMemory() else { throw error }
                 AppRuntime.shared.reportCopy(because: error)
-                return StormyStore(copy)
+                return StormyStore(copy, isCopy: true)
             }
         }
         AppRuntime.shared.makeNoLedger()
@@ -95,13 +97,11 @@ package final class StormyStore: Sendable {
         return StormyStore(queue)
     }
 
-    private init(_ queue: DatabaseQueue) { self.queue = queue }
-
-    /// There is none on the disk, or that one cannot be written.
-    package var isInMemory: Bool { queue.path == ":memory:" }
+    private init(_ queue: DatabaseQueue, isCopy: Bool = false) { (self.queue, self.isCopy) = (queue, isCopy) }
 
     /// Opens the store, making it when absent.
     package init(folder: URL) throws {
+        isCopy = false
         let path = folder.appendingPathComponent(Self.fileName).path
         do {
             queue = try Self.open(path, in: folder)

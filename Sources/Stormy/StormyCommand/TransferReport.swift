@@ -37,7 +37,7 @@ extension TransferReport {
         // Who only looks needs no room on the disk, and waits for nobody who writes: the next verb does it, or the noon check.
         let trouble: (any Error)?
         do {
-            if !store.isInMemory, !AppRuntime.shared.hasLedgerInMemory { try reconcile(store) }
+            if !store.isCopy, !AppRuntime.shared.hasLedgerInMemory { try reconcile(store) }
             trouble = nil
         } catch {
             trouble = error
