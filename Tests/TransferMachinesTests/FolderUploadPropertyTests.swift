@@ -53,7 +53,8 @@ private struct DictionaryServer {
 
     /// Whether no file has the name that a MOVE asks for.
     func isFree(_ request: WireRequest) -> Bool {
-        request.headers.first { $0.name == "Destination" }.map { files[String($0.value.dropFirst("http://h".count))] == nil } ?? false
+        request.headers.first { $0.name == "Destination" }.map { files[String($0.value.dropFirst("http://h".count))] == nil }
+            ?? false
     }
 
     /// How a file compares with ours.

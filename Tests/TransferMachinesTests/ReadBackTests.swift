@@ -208,10 +208,12 @@ import Testing
 
     // MARK: Which bytes a response has
 
-    @Test(arguments: [
-        ("bytes 5-9/20", 5..<10), ("bytes 5-9/*", 5..<10), ("bytes 5-9/21", nil), ("bytes 4-8/20", nil), ("bytes 5-8/20", nil),
-        ("bytes */20", nil), ("", nil),
-    ] as [(String, Range<Int64>?)])
+    @Test(
+        arguments: [
+            ("bytes 5-9/20", 5..<10), ("bytes 5-9/*", 5..<10), ("bytes 5-9/21", nil), ("bytes 4-8/20", nil),
+            ("bytes 5-8/20", nil),
+            ("bytes */20", nil), ("", nil),
+        ] as [(String, Range<Int64>?)])
     func `a partial response has the bytes that it names`(_ text: String, _ range: Range<Int64>?) {
         let part = SnapshotPart(start: 5, count: 5, total: 20)
         let head = ResponseHead(status: 206, headers: [HeaderField("Content-Range", text)], url: "")
