@@ -116,14 +116,3 @@ final class RehearsalDesk: ConditionsSource, Presenter {
         tell(.presenter(.withdrawn(identifier: identifier, serverID: serverID)))
     }
 }
-
-extension RehearsedHost {
-    /// How the agent's calls on its files fail on this machine; `nil` if they do not.
-    fileprivate var fileFault: FileCalls.Fault? {
-        guard isDiskFull || hasNoDescriptors else { return nil }
-        return { [isDiskFull, hasNoDescriptors] call in
-            if isDiskFull, call == .write { return ENOSPC }
-            return hasNoDescriptors && call == .open ? EMFILE : nil
-        }
-    }
-}

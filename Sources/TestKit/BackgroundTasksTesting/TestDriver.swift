@@ -117,10 +117,11 @@ public actor TestDriver {
         (launches, launchEvents) = AsyncStream.makeStream(of: LaunchReport.self)
         let living = machine.presence
         executor = HostedExecutor { changes.add() }
+        let appNow: (@Sendable () -> Date)? = if dates == .realClock { { Date() } } else { nil }
         runtime = AppRuntime.enter(
             TestHost(
                 manifest: manifest, ledger: machine.ledger, now: { clock.date },
-                appNow: dates == .realClock ? { Date() } : nil, zone: { clock.timeZone },
+                appNow: appNow, zone: { clock.timeZone },
                 agentIsNeeded: { changes.add() }, hasAgent: { living.hasAgent }, isAlive: { living.isAlive($0) },
                 waitsChanged: { changes.add() },
                 alarm: { seconds, action in

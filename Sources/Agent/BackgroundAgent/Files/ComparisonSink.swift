@@ -16,12 +16,13 @@ final class ComparisonSink: BodySink {
 
     private let url: URL
     private let part: SnapshotPart
+    private let calls: FileCalls
     private let state = Mutex(State())
 
     /// - Throws: ``FileTrouble``, before a request is sent, if the snapshot cannot be opened.
-    init(_ url: URL, _ part: SnapshotPart) throws(FileTrouble) {
-        (self.url, self.part) = (url, part)
-        _ = try UploadFile(url, size: part.total)
+    init(_ url: URL, _ part: SnapshotPart, _ calls: FileCalls) throws(FileTrouble) {
+        (self.url, self.part, self.calls) = (url, part, calls)
+        _ = try UploadFile(url, size: part.total, calls: calls)
     }
 
     /// What is known by now.
@@ -30,7 +31,7 @@ final class ComparisonSink: BodySink {
     func receive(head: ResponseHead) -> Bool {
         guard let range = part.range(in: head) else { return true }
         let count = range.upperBound - range.lowerBound
-        let file = try? UploadFile(url, size: part.total, content: .snapshot(from: range.lowerBound, count: count))
+        let file = try? UploadFile(url, size: part.total, content: .snapshot(from: range.lowerBound, count: count), calls: calls)
         state.withLock { state in
             (state.file, state.missing, state.isLast) = (file, count, range.upperBound == part.total)
             state.comparison = count == 0 ? .same : .incomplete

@@ -98,7 +98,7 @@ struct PreparedAttempt {
                 RunningAttempt(self, .upload(machine, source as? UploadFile, .kept(answer))),
                 .init(request: signed(request, now), source: source, sink: answer))
         case .comparison(let machine, let request, let copy, let part):
-            let answer = try ComparisonSink(copy, part)
+            let answer = try ComparisonSink(copy, part, disk.calls)
             return .attempt(
                 RunningAttempt(self, .upload(machine, nil, .compared(answer))),
                 .init(request: signed(request, now), source: nil, sink: answer))
