@@ -106,6 +106,9 @@ class Disk:
                 if self.inode(first) == inode:
                     os.unlink(first)
             elif what == b"renamed":
+                # The folder was removed since. The journal keeps its order, so what came before that is on the disk.
+                if not os.path.isdir(os.path.dirname(first)):
+                    break
                 if self.inode(second) == inode and self.inode(first) is None:
                     os.rename(second, first)
                     self.bring_back(replaced, second)

@@ -389,8 +389,11 @@ static int noted_link(int from_folder, const char *from, int to_folder, const ch
     int held = lock();
     int result = (int)real(SYS_linkat, (long)from_folder, (long)from, (long)to_folder, (long)to, (long)flags, 0L), error = errno;
     if (result == 0) {
+        // The first name of a file that was opened without one (O_TMPFILE): fsync makes it durable, as that of any new file.
+        struct stat information;
+        int is_first = lstat(path, &information) == 0 && information.st_nlink == 1;
         hold(path, inode_at(path));
-        note_name("linked", inode_at(path), 0, path, NULL);
+        note_name(is_first ? "made" : "linked", inode_at(path), 0, path, NULL);
     }
     unlock(held);
     errno = error;
