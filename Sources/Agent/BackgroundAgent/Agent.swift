@@ -155,8 +155,9 @@ package final class Agent {
         let (next, look, entries) = try commit { transaction in
             var next = parts
             let before = transaction.changeCount
-            let hadNews = next.glance.isNews(try transaction.foreignVersion())
-            let (extent, settings) = try next.glance.begin(events, transaction, now: moment.now)
+            let version = try transaction.foreignVersion()
+            let hadNews = next.glance.isNews(version)
+            let (extent, settings) = try next.glance.begin(events, transaction, version: version, now: moment.now)
             var pass = Pass(transaction, settings, moment, desktop, ledger.directories, random: random)
             switch extent {
             case .everything: try next.planEverything(events, living: living, &pass)

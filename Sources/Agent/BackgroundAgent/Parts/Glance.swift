@@ -21,11 +21,12 @@ struct Glance {
     private var lastPastWake: Date?
 
     /// What this pass looks at, and with which settings.
+    ///
+    /// - Parameter version: The ledger's number for the commits of other processes, in this transaction.
     mutating func begin(
-        _ heard: [AgentEvent], _ transaction: LedgerTransaction, now: Date
+        _ heard: [AgentEvent], _ transaction: LedgerTransaction, version: Int, now: Date
     ) throws -> (Extent, AgentSettings) {
-        let version = try transaction.foreignVersion()
-        if version == seenVersion, !heard.isEmpty, heard.allSatisfy(\.isOfTransport), !mustLook, nextLook > now {
+        if !isNews(version), !heard.isEmpty, heard.allSatisfy(\.isOfTransport), !mustLook, nextLook > now {
             return (.transfers, settings)
         }
         (seenVersion, mustLook) = (version, false)
