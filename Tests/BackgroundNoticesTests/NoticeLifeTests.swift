@@ -64,6 +64,40 @@ import Testing
         #expect(!notice.needsNumber)
     }
 
+    /// The server's response reaches no agent. The next agent removes what the app added before.
+    @Test(arguments: [[NoticeLife.Event.added], [.takenBack(now: Date(timeIntervalSince1970: 1_800_000_000)), .added]])
+    func `what the server may show is removed although the app added the notification again`(_ changes: [NoticeLife.Event]) {
+        var notice = life(.presenting)
+        for change in changes { _ = notice.handle(change) }
+        #expect(notice.phase == .pending)
+        var answered = notice
+        _ = answered.handle(.presented(serverID: 9, now: now))
+        #expect((answered.phase, answered.serverID, answered.mayStand) == (.pending, 9, false))
+        var refused = notice
+        _ = refused.handle(.failed(why: "busy", isAnswerOpen: false))
+        _ = refused.handle(.takenBack(now: now))
+        #expect(refused.phase == .withdrawn && !refused.mayStand)
+        _ = notice.handle(.agentDied)
+        _ = notice.handle(.takenBack(now: now))
+        #expect(notice.needsNumber)
+    }
+
+    @Test func `what the server may show is removed after the time that it is about`() {
+        var notice = life(.presenting)
+        _ = notice.handle(.timeIsOver(now: now))
+        #expect(notice.phase == .over && notice.mayStand)
+        var answered = notice
+        #expect(answered.handle(.presented(serverID: 9, now: now)) == [.withdraw(serverID: 9)])
+        #expect(answered.phase == .over && !answered.mayStand)
+        _ = notice.handle(.agentDied)
+        #expect(notice.needsNumber)
+
+        var inherited = life(.presenting)
+        _ = inherited.handle(.agentDied)
+        _ = inherited.handle(.timeIsOver(now: now))
+        #expect(inherited.needsNumber)
+    }
+
     /// Its app wants nothing of a later showing: the earlier one stays.
     @Test func whatIsNotWantedLeavesTheRest() {
         var notice = life(.delivered, 7)

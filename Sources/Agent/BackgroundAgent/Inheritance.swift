@@ -33,7 +33,7 @@ struct Inheritance {
             let server = try transaction.fact(.notificationServer)
             for var notice in try transaction.notifications() {
                 if notice.state == .presenting || notice.state == .withdrawing
-                    || notice.state == .withdrawn && notice.life.mayStand
+                    || (notice.state == .withdrawn || notice.state == .over) && notice.life.mayStand
                 {
                     notice.handle(.agentDied)
                     try transaction.save(notice)

@@ -149,7 +149,7 @@ package struct NoticeLife: Equatable, Sendable {
         case .presented(let id, let now): return present(id, now)
         case .failed(let why, let isAnswerOpen):
             // Nobody shows it: nothing stands there either.
-            if phase == .withdrawing, !isAnswerOpen { mayStand = false }
+            if phase != .presenting, !isAnswerOpen { mayStand = false }
             guard phase == .presenting else { break }
             trouble = why
             if !isAnswerOpen { phase = .pending }
@@ -175,8 +175,8 @@ package struct NoticeLife: Equatable, Sendable {
         case .agentDied:
             if phase == .presenting { (phase, mayStand) = (.pending, true) }
             if phase == .withdrawing, serverID == nil { mayStand = true }
-            // Nobody was there when a server that froze went on.
-            if phase == .withdrawn, mayStand { phase = .withdrawing }
+            // A server answered no agent: the number is unknown.
+            if phase == .withdrawn || phase == .over, mayStand { phase = .withdrawing }
         }
         return []
     }
@@ -185,7 +185,9 @@ package struct NoticeLife: Equatable, Sendable {
         // That number may be somebody else's by now.
         switch phase {
         case .closed, .expired, .over, .withdrawn: serverID = nil
-        case .pending, .presenting, .delivered, .gathered, .withdrawing: break
+        // The server has it and has not told the number. The agent may die before it hears the number.
+        case .presenting, .withdrawing: if serverID == nil { mayStand = true }
+        case .pending, .delivered, .gathered: break
         }
         (phase, deliveredAt, endedAt, summary) = (.pending, nil, nil, nil)
     }
@@ -282,7 +284,11 @@ package struct NoticeLife: Equatable, Sendable {
 
     private mutating func beOver(_ now: Date) -> [Command] {
         switch phase {
-        case .pending, .presenting, .delivered, .gathered: break
+        case .pending where serverID == nil && mayStand:
+            takeBack(now)
+            return []
+        case .presenting: mayStand = serverID == nil
+        case .pending, .delivered, .gathered: break
         case .expired, .closed, .over, .withdrawing, .withdrawn: return []
         }
         let commands = serverID.map { withdraw($0) } ?? []
