@@ -33,7 +33,13 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 
 // Where each module stands: `Sources/<floor>/<module>`. A floor builds on those before it.
 let floors: [(name: String, modules: [String])] = [
-    ("C", ["CLinux", "CLibcurl", "CLibcrypto", "COpenSSL", "CLibnotify", "CLibgexiv2", "CTomlplusplus", "CNlohmannJSON"]),
+    (
+        "C",
+        [
+            "CLinux", "CLibcurl", "CLibcrypto", "COpenSSL", "CLibnotify", "CLibgexiv2", "CLibexpat", "CTomlplusplus",
+            "CNlohmannJSON",
+        ]
+    ),
     ("Core", ["BackgroundScheduling", "TransferMachines", "BackgroundNotices"]),
     ("Store", ["ProcessSupport", "UserUnits", "SQLiteFiles", "Spool", "BackgroundLedger"]),
     (
@@ -99,12 +105,13 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLibnotify", pkgConfig: "libnotify", providers: [.apt(["libnotify-dev"])]),
         .systemLibrary(name: "CLibgexiv2", pkgConfig: "gexiv2", providers: [.apt(["libgexiv2-dev"])]),
+        .systemLibrary(name: "CLibexpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
         .target(name: "CTomlplusplus"),
         .target(name: "CNlohmannJSON"),
 
         // Core: pure decisions.
         .target(name: "BackgroundScheduling", swiftSettings: strict),
-        .target(name: "TransferMachines", swiftSettings: strict),
+        .target(name: "TransferMachines", dependencies: ["CLibexpat"], swiftSettings: strict),
         .target(name: "BackgroundNotices", swiftSettings: strict),
 
         // Store: files, processes, and the durable contract.
@@ -284,7 +291,9 @@ let package = Package(
                 "BackgroundCommands", "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundTasksTesting",
                 "ProcessSupport", "ServerScripts", "Spool", "Stormy", "StormyCommand", "StormyFixtures",
             ], swiftSettings: strict),
-        .testTarget(name: "StormyWeatherTests", dependencies: ["StormyWeather"], exclude: ["Fixtures"], swiftSettings: strict),
+        .testTarget(
+            name: "StormyWeatherTests", dependencies: ["StormyWeather", "TransferMachines"], exclude: ["Fixtures"],
+            swiftSettings: strict),
         .testTarget(
             name: "BackgroundTasksTests",
             dependencies: ["BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks", "ProcessSupport"],

@@ -21,11 +21,12 @@ struct House {
             "COpenSSL": [],
             "CLibnotify": [],
             "CLibgexiv2": [],
+            "CLibexpat": [],
             "CTomlplusplus": [],
             "CNlohmannJSON": [],
             // Core
             "BackgroundScheduling": [],
-            "TransferMachines": [],
+            "TransferMachines": ["CLibexpat"],
             "BackgroundNotices": [],
             // Store
             "ProcessSupport": ["CLinux"],
@@ -134,6 +135,7 @@ struct House {
             "COpenSSL": ["CurlTransport", "FaultyServer"],
             "CLibnotify": ["DesktopServices", "file-chooser"],
             "CLibgexiv2": ["PhotoMetadata"],
+            "CLibexpat": ["TransferMachines"],
             "GRDB": ["BackgroundLedger", "SQLiteFiles", "Stormy"],
             "GRDBSQLite": ["SQLiteFiles"],
             "CTomlplusplus": ["StormyConfiguration"],
@@ -145,6 +147,6 @@ struct House {
             // For a test's server.
             "NIOWebSocket": [],
         ],
-        pure: ["CNlohmannJSON", "BackgroundScheduling", "TransferMachines", "BackgroundNotices", "StormyWeather"],
+        pure: ["CLibexpat", "CNlohmannJSON", "BackgroundScheduling", "TransferMachines", "BackgroundNotices", "StormyWeather"],
         agentSide: ["BackgroundAgent", "CurlTransport", "DesktopServices", "BackgroundAgentTool"])
 }

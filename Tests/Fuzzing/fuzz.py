@@ -69,6 +69,9 @@ SEEDS = {
         b'</event><severity>Severe</severity><expires>2026-07-03T12:00:00Z</expires><area><areaDesc>x</areaDesc><polygon>49,9 51,9 '
         b'51,11 49,11</polygon><circle>50,10 20</circle></area></info></alert>',
         b"\4" + b'<feed xmlns="http://www.w3.org/2005/Atom"><entry><link rel="alternate" href="a.xml"/></entry></feed>',
+        b"\4" + b'<?xml version="1.0" encoding="ISO-8859-1"?><?xml-stylesheet href="a.xsl"?><!-- \xfc --><!DOCTYPE rss [<!ENTITY a "b">]>'
+        b'<rss><channel><item><link><![CDATA[http://a.test/]]></link><guid>&#252;&amp;</guid></item></channel></rss>',
+        b"\4" + '<?xml version="1.0" encoding="UTF-16"?><rss><channel><item><link>http://a.test/</link></item></channel></rss>'.encode("utf-16"),
         b"\5" + b'{"features":[{"geometry":{"type":"Polygon","coordinates":[[[9,49],[11,49],[11,51]]]},"properties":{"id":"a","status":'
         b'"Actual","messageType":"Alert","sent":"2026-07-01T12:00:00Z","event":"Gale","severity":"Severe"}}]}',
         b"\5" + b'{"alerts":[{"alert_id":"a","status":"actual","onset":"2026-07-01T12:00:00Z","event_en":"gale","severity":"severe"}]}',

@@ -386,26 +386,4 @@ struct Dialogue {
         let most = UploadParts(byteCount: 5 << 40, smallest: 5 << 20)
         #expect(most.count <= 10_000 && most.range(of: most.count).start + most.range(of: most.count).count == 5 << 40)
     }
-
-    @Test(arguments: [
-        "", "no", "<a>", "<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>",
-        String(repeating: "<a>", count: 99) + String(repeating: "</a>", count: 99),
-        "<?xml version=\"1.0\" encoding=\"UTF-7\"?><a/>",
-        // Foundation's parser traps at an instruction without data.
-        "<?z?><a/>", "<a><?z?></a>", "<?xml?><a/>", "<?xml version=\"1.0\"?><?z?><a/>", "\u{FEFF}<?z?><a/>",
-    ]) func wordsThatAreNone(_ text: String) {
-        #expect(AnswerXML.read(Data(text.utf8)) == nil)
-        #expect(AnswerXML.read(text.data(using: .utf16) ?? Data()) == nil)
-        // Foundation's parser traps at a name that is no UTF-8.
-        // Cut off anywhere it is no answer.
-        let whole = "<a><b>c</b><d/></a>"
-        for length in 0..<whole.count { #expect(AnswerXML.read(Data(whole.utf8.prefix(length))) == nil, "\(length)") }
-        #expect(AnswerXML.read(Data([0x3C, 0xED, 0xED, 0x3E, 0x3C, 0x2F, 0xED, 0xED, 0x3E])) == nil)
-        #expect(AnswerXML.read(text.data(using: .utf16BigEndian) ?? Data()) == nil)
-    }
-
-    @Test(arguments: ["", "<?xml version=\"1.0\"?>", "\u{FEFF}<?xml\nversion=\"1.0\" encoding=\"utf-8\"?>\n"])
-    func declarationsAreRead(_ declaration: String) {
-        #expect(AnswerXML.read(Data((declaration + "<a>b</a>").utf8))?.text == "b")
-    }
 }

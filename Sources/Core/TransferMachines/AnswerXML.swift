@@ -1,45 +1,34 @@
+import CLibexpat
 import Foundation
-import FoundationXML
 
-/// A server's answer in XML, as a tree of local names. Only what fits in memory and is no deeper than such answers are.
+/// A server's answer in XML, as a tree of local names. The size, the depth and the number of elements have limits.
 package final class AnswerXML {
     package let name: String
-    package private(set) var children: [AnswerXML] = []
-    /// Of this element alone, without surrounding blanks.
-    package private(set) var text = ""
+    package fileprivate(set) var children: [AnswerXML] = []
+    /// The text of this element without the text of its children and without surrounding blanks.
+    package fileprivate(set) var text = ""
 
+    /// Attributes by the names that the document gives them.
     package let attributes: [String: String]
 
-    private init(_ name: String, _ attributes: [String: String]) { (self.name, self.attributes) = (name, attributes) }
+    fileprivate init(_ name: String, _ attributes: [String: String]) { (self.name, self.attributes) = (name, attributes) }
 
-    /// `nil`: not well-formed, or nothing like an answer. No entity of its own and nothing outside it is looked at.
+    /// The maximum number of bytes of a document.
+    package static let maximumBytes = 16 << 20
+    /// The maximum number of elements inside each other.
+    package static let maximumDepth = 32
+    /// The maximum number of elements and attributes together.
+    package static let maximumNodes = 200_000
+
+    /// Reads a document in UTF-8, UTF-16, ISO-8859-1 or US-ASCII, with or without a byte order mark. Comments and processing instructions
+    /// are skipped. Nothing outside the document is read.
+    ///
+    /// - Returns: `nil` if the document is not well-formed, is beyond a limit, or declares entities or attributes: a declaration of one line
+    ///   can stand for gigabytes.
     package static func read(_ data: Data) -> AnswerXML? {
-        // Declared entities can make a page of a line.
-        guard !data.isEmpty, isPlain(data), data.range(of: Data("<!DOCTYPE".utf8)) == nil else { return nil }
-        let parser = XMLParser(data: data)
-        parser.shouldProcessNamespaces = true
-        let reader = Reader()
-        parser.delegate = reader
-        // One that was cut off is no error of Foundation's parser.
-        guard parser.parse(), !reader.isTooLarge, reader.isWhole else { return nil }
-        return reader.root
-    }
-
-    /// UTF-8 throughout, and nothing else by its own word, in which a declaration would not be seen; and without processing instructions,
-    /// which no answer has. At a name that is no UTF-8, and at an instruction without data (`<?z?>`), Foundation's parser traps (both
-    /// found by fuzzing), which would be the end of the agent.
-    private static func isPlain(_ bytes: Data) -> Bool {
-        let data = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes
-        guard String(validating: data, as: UTF8.self) != nil else { return false }
-        // Behind the XML declaration.
-        let declarations = [" ", "\t", "\r", "\n"].map { Data("<?xml\($0)".utf8) }
-        let rest = declarations.contains { data.starts(with: $0) } ? data.dropFirst(6) : data
-        guard rest.range(of: Data("<?".utf8)) == nil else { return false }
-        let text = String(decoding: data.prefix(256), as: UTF8.self)
-        guard !text.contains("\0") else { return false }
-        guard text.hasPrefix("<?xml"), let end = text.range(of: "?>") else { return true }
-        guard let start = text[..<end.lowerBound].range(of: "encoding") else { return true }
-        return text[start.upperBound..<end.lowerBound].lowercased().contains("utf-8")
+        guard !data.isEmpty, data.count <= maximumBytes, let parser = XML_ParserCreate(nil) else { return nil }
+        defer { XML_ParserFree(parser) }
+        return AnswerReader(parser).read(data)
     }
 
     package subscript(name: String) -> AnswerXML? { children.first { $0.name == name } }
@@ -52,38 +41,74 @@ package final class AnswerXML {
         for child in children { if let found = child.first(name) { return found } }
         return nil
     }
+}
 
-    private final class Reader: NSObject, XMLParserDelegate {
-        private static let maximumDepth = 32
-        private static let maximumElements = 200_000
+/// Builds the tree from what expat reports.
+private final class AnswerReader {
+    private let parser: XML_Parser
+    private var root: AnswerXML?
+    private var open: [(element: AnswerXML, text: [UInt8])] = []
+    private var nodeCount = 0
+    /// expat may call a handler once more after it was stopped.
+    private var isRefused = false
 
-        private(set) var root: AnswerXML?
-        private(set) var isTooLarge = false
-        private var open: [AnswerXML] = []
-        private var elementCount = 0
+    init(_ parser: XML_Parser) { self.parser = parser }
 
-        /// All that began has ended.
-        var isWhole: Bool { open.isEmpty }
-
-        func parser(
-            _ parser: XMLParser, didStartElement name: String, namespaceURI: String?, qualifiedName: String?,
-            attributes: [String: String]
-        ) {
-            elementCount += 1
-            guard open.count < Self.maximumDepth, elementCount <= Self.maximumElements else {
-                isTooLarge = true
-                return parser.abortParsing()
+    func read(_ data: Data) -> AnswerXML? {
+        XML_SetUserData(parser, Unmanaged.passUnretained(self).toOpaque())
+        XML_SetElementHandler(
+            parser, { reader, name, attributes in AnswerReader.of(reader)?.begin(name, attributes) },
+            { reader, _ in AnswerReader.of(reader)?.end() })
+        XML_SetCharacterDataHandler(parser) { reader, bytes, count in AnswerReader.of(reader)?.append(bytes, Int(count)) }
+        XML_SetEntityDeclHandler(parser) { reader, _, _, _, _, _, _, _, _ in AnswerReader.of(reader)?.refuse() }
+        XML_SetAttlistDeclHandler(parser) { reader, _, _, _, _, _ in AnswerReader.of(reader)?.refuse() }
+        // An entity that is declared elsewhere: the text would have a gap.
+        XML_SetSkippedEntityHandler(parser) { reader, _, _ in AnswerReader.of(reader)?.refuse() }
+        let status = withExtendedLifetime(self) {
+            data.withUnsafeBytes { bytes in
+                // Some feeds begin with an empty line. A declaration after it is not well-formed.
+                let document = UnsafeRawBufferPointer(rebasing: bytes.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) })
+                return XML_Parse(parser, document.baseAddress?.assumingMemoryBound(to: CChar.self), CInt(document.count), 1)
             }
-            let element = AnswerXML(name, attributes)
-            if let parent = open.last { parent.children.append(element) } else { root = element }
-            open.append(element)
         }
+        return status == XML_STATUS_OK && !isRefused ? root : nil
+    }
 
-        func parser(_ parser: XMLParser, didEndElement name: String, namespaceURI: String?, qualifiedName: String?) {
-            guard let element = open.popLast() else { return }
-            element.text = element.text.trimmingCharacters(in: .whitespacesAndNewlines)
+    private static func of(_ pointer: UnsafeMutableRawPointer?) -> AnswerReader? {
+        pointer.map { Unmanaged<AnswerReader>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    private func refuse() {
+        isRefused = true
+        XML_StopParser(parser, XML_Bool(XML_FALSE))
+    }
+
+    private func begin(_ name: UnsafePointer<CChar>?, _ list: UnsafeMutablePointer<UnsafePointer<CChar>?>?) {
+        let attributeCount = Int(XML_GetSpecifiedAttributeCount(parser)) / 2
+        nodeCount += 1 + attributeCount
+        guard !isRefused, let name, let list, open.count < AnswerXML.maximumDepth, nodeCount <= AnswerXML.maximumNodes else {
+            return refuse()
         }
+        var attributes: [String: String] = [:]
+        for index in 0..<attributeCount {
+            guard let key = list[2 * index], let value = list[2 * index + 1] else { break }
+            attributes[String(cString: key)] = String(cString: value)
+        }
+        let qualified = String(cString: name)
+        let local = qualified.split(separator: ":").last.map(String.init) ?? qualified
+        let element = AnswerXML(local, attributes)
+        if let parent = open.last { parent.element.children.append(element) } else { root = element }
+        open.append((element, []))
+    }
 
-        func parser(_ parser: XMLParser, foundCharacters text: String) { open.last?.text += text }
+    private func append(_ bytes: UnsafePointer<CChar>?, _ count: Int) {
+        guard !isRefused, !open.isEmpty, let bytes else { return }
+        let text = UnsafeRawBufferPointer(start: bytes, count: count)
+        open[open.count - 1].text.append(contentsOf: text)
+    }
+
+    private func end() {
+        guard !isRefused, let (element, text) = open.popLast() else { return }
+        element.text = String(decoding: text, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 }
