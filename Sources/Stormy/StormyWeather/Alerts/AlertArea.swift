@@ -12,7 +12,7 @@ package struct AlertArea: Sendable, Equatable {
 
     /// For a person.
     package var name: String
-    /// Rings of corners, the last one joined to the first.
+    /// Rings of corners. The last corner is joined to the first.
     package var polygons: [[Coordinates]]
     package var circles: [Circle]
 
@@ -36,27 +36,29 @@ package struct AlertArea: Sendable, Equatable {
         return 2 * 6371 * asin(min(1, half.squareRoot()))
     }
 
-    /// Whether a ring contains a place: how often the meridian from it to the north pole crosses the ring. Edges go the short way round
-    /// the Earth, so that a ring over the date line needs no cut; one that goes all the way round contains the pole of its side.
+    /// Whether a ring turns around a place (non-zero winding rule). A ring that crosses itself contains its middle, and a ring whose last
+    /// corner is not its first is closed. Edges take the short way round the Earth, so a ring over the date line needs no cut. A ring that
+    /// turns around the Earth contains the pole of its side.
     ///
     /// Cost: linear in the corners.
     static func contains(_ ring: [Coordinates], _ place: Coordinates) -> Bool {
         guard ring.count >= 3, var last = ring.last else { return false }
-        var (isOdd, turned) = (false, 0.0)
+        // Turns of the ring around the place are its eastward crossings of the place's meridian between the place and a pole outside.
+        var (north, all) = (0, 0)
         var lastEast = east(last, of: place)
         for corner in ring {
             let here = east(corner, of: place)
-            var step = here - lastEast
-            if step > 180 { step -= 360 } else if step < -180 { step += 360 }
-            turned += step
-            if (lastEast > 0) != (lastEast + step > 0) {
-                let north = last.latitude - lastEast / step * (corner.latitude - last.latitude)
-                if north > place.latitude { isOdd.toggle() }
+            let step = here - lastEast
+            // A longer step takes the other side of the Earth.
+            if abs(step) <= 180, (lastEast > 0) != (here > 0) {
+                let direction = step > 0 ? 1 : -1
+                all += direction
+                if last.latitude - lastEast / step * (corner.latitude - last.latitude) > place.latitude { north += direction }
             }
             (last, lastEast) = (corner, here)
         }
-        let isRoundNorthPole = abs(turned) > 180 && ring.map(\.latitude).reduce(0, +) >= 0
-        return isOdd != isRoundNorthPole
+        let isRoundNorthPole = all != 0 && ring.reduce(0) { $0 + $1.latitude } >= 0
+        return isRoundNorthPole ? north != all : north != 0
     }
 
     /// Degrees east of the place's meridian, -180..<180.
