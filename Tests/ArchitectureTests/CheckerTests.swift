@@ -104,7 +104,7 @@ import Testing
                 == ["Sources/Store/BackgroundLedger/L.swift:1: import CLinux is not declared in Package.swift"])
     }
 
-    @Test(arguments: ["Glibc", "CLinux", "Dispatch", "FoundationNetworking", "BackgroundLedger"])
+    @Test(arguments: ["Glibc", "CLinux", "Dispatch", "FoundationNetworking", "FoundationXML", "BackgroundLedger"])
     func findsAnImpureImport(_ module: String) throws {
         let found = checker.wrongImports(
             in: source("Sources/Core/TransferMachines/M.swift", "import \(module)"), manifest: try manifest(""))

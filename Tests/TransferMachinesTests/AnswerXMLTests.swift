@@ -2,7 +2,7 @@ import Foundation
 import TransferMachines
 import Testing
 
-/// What servers and weather services send as XML.
+/// Documents of servers and weather services.
 @Suite struct AnswerXMLTests {
     private let stylesheet = "<?xml-stylesheet type=\"text/xsl\" href=\"/style.xsl\"?>"
 
@@ -105,7 +105,7 @@ import Testing
         #expect(read("<a>\(String(repeating: "b", count: AnswerXML.maximumBytes))</a>") == nil)
     }
 
-    @Test func `names are local and text is that of one element`() throws {
+    @Test func `names are local, and an element has the text outside its children`() throws {
         let text = "<d:a xmlns:d=\"DAV:\" d:c=\"1\"> x <d:b> y </d:b> z <e:b/></d:a>"
         let root = try #require(read(text))
         #expect(root.name == "a" && root.text == "x  z" && root.all("b").map(\.text) == ["y", ""])

@@ -21,7 +21,7 @@ package final class AnswerXML {
     package static let maximumNodes = 200_000
 
     /// Reads a document in UTF-8, UTF-16, ISO-8859-1 or US-ASCII, with or without a byte order mark. Comments and processing instructions
-    /// are skipped. Nothing outside the document is read.
+    /// are skipped. No other file is read.
     ///
     /// - Returns: `nil` if the document is not well-formed, is beyond a limit, or declares entities or attributes: a declaration of one line
     ///   can stand for gigabytes.
@@ -66,7 +66,7 @@ private final class AnswerReader {
         XML_SetSkippedEntityHandler(parser) { reader, _, _ in AnswerReader.of(reader)?.refuse() }
         let status = withExtendedLifetime(self) {
             data.withUnsafeBytes { bytes in
-                // Some feeds begin with an empty line. A declaration after it is not well-formed.
+                // Feeds can begin with an empty line, after which a declaration is not well-formed.
                 let document = UnsafeRawBufferPointer(rebasing: bytes.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) })
                 return XML_Parse(parser, document.baseAddress?.assumingMemoryBound(to: CChar.self), CInt(document.count), 1)
             }
