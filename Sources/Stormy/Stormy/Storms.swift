@@ -13,6 +13,9 @@ package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
     package var reasons: [StormReason]
     /// The warnings that alone told of it were cancelled.
     package var isCancelled = false
+
+    /// A warning that names no end reaches to ``ends``, which is assumed.
+    package var hasOpenEnd: Bool { !isClosed && reasons.contains { $0.hasOpenEnd == true && $0.until >= ends } }
 }
 
 extension StormRecord: StoreRecord {

@@ -78,6 +78,8 @@ package struct StormReason: Sendable, Equatable, Codable {
     package var event: String?
     /// Of a warning: the messages that it is known by.
     package var messages: [String]?
+    /// `true` for a warning without an end: ``until`` is assumed.
+    package var hasOpenEnd: Bool?
 
     /// A run from its parts.
     package init(
@@ -163,6 +165,7 @@ package struct StormReason: Sendable, Equatable, Codable {
                 continue
             }
             merged[index].until = max(merged[index].until, reason.until)
+            merged[index].hasOpenEnd = merged[index].hasOpenEnd ?? reason.hasOpenEnd
             let known = merged[index].messages ?? []
             merged[index].messages = known + (reason.messages ?? []).filter { !known.contains($0) }
         }

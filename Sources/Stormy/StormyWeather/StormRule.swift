@@ -97,9 +97,10 @@ package struct StormRule: Sendable, Equatable, Codable {
         for alert in alerts {
             var doesCount = false
             for info in alert.infos where info.until > now && info.from < horizonEnd {
-                let reason = StormReason(
+                var reason = StormReason(
                     kind: .alert, peak: Double(info.severity?.rank ?? 0), from: info.from, until: info.until,
                     key: info.severity.map { .severity($0) }, source: info.issuer, event: info.event, messages: alert.messages)
+                reason.hasOpenEnd = info.hasOpenEnd
                 let counts = info.hazard != .other && info.severity.map { $0.rank >= alertSeverity.rank } == true
                 if counts { counting.append(reason) } else { others.append(reason) }
                 doesCount = doesCount || counts

@@ -40,20 +40,25 @@ package enum StormText {
         }.map(\.element)
         var spoken: StormWindow?
         let phrases = ordered.map { reason in
+            let hours = Hours(timeZone: timeZone, reader: reader, locale: locale)
+            if reason.hasOpenEnd == true {
+                spoken = nil
+                return reason.phrase(in: units) + hours.open(reason.from, now)
+            }
             if let window = spoken, window.contains(reason.window) { return reason.phrase(in: units) }
             spoken = reason.window
-            let hours = Hours(timeZone: timeZone, reader: reader, locale: locale)
             return reason.phrase(in: units) + " " + hours.short(reason.window, now)
         }
         guard let first = phrases.first else { return "" }
         return ([first.prefix(1).uppercased() + first.dropFirst()] + phrases.dropFirst()).joined(separator: ", ") + "."
     }
 
-    /// "from 17:00 to 20:00".
+    /// "from 17:00 to 20:00", "from 17:00, no end given".
     package static func span(
-        _ window: StormWindow, timeZone: TimeZone, reader: TimeZone = .current, locale: Locale
+        _ window: StormWindow, hasOpenEnd: Bool = false, timeZone: TimeZone, reader: TimeZone = .current, locale: Locale
     ) -> String {
-        Hours(timeZone: timeZone, reader: reader, locale: locale).span(window)
+        let hours = Hours(timeZone: timeZone, reader: reader, locale: locale)
+        return hasOpenEnd ? String(hours.open(window.from, nil).dropFirst()) : hours.span(window)
     }
 }
 
@@ -66,6 +71,13 @@ private struct Hours {
     func span(_ window: StormWindow) -> String {
         let style = style(window)
         return "from \(clock(window.from, style)) to \(clock(window.until, style))" + zone(window)
+    }
+
+    /// " from 17:00, no end given", or ", no end given" if it has begun.
+    func open(_ from: Date, _ now: Date?) -> String {
+        if let now, from <= now { return ", no end given" }
+        let beginning = StormWindow(from: from, until: from)
+        return " from \(clock(from, style(beginning)))\(zone(beginning)), no end given"
     }
 
     /// "17:00–20:00", "until 20:00", "until midnight".

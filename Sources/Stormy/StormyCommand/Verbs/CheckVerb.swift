@@ -26,13 +26,16 @@ struct CheckVerb: AsyncParsableCommand {
         let kind: String
         let detail: String
         let from: Date
+        /// Assumed if ``openEnd``.
         let until: Date
+        /// `true` if the service names no end.
+        let openEnd: Bool?
         let source: OrNull<String>
         let key: OrNull<String>
         /// ``detail`` for the person.
         let words: String
 
-        private enum CodingKeys: CodingKey { case kind, detail, from, until, source, key }
+        private enum CodingKeys: CodingKey { case kind, detail, from, until, openEnd, source, key }
 
         init(_ reason: StormReason) {
             kind = reason.kind.rawValue
@@ -42,6 +45,7 @@ struct CheckVerb: AsyncParsableCommand {
             key = OrNull(reason.keyWords)
             from = reason.from
             until = reason.until
+            openEnd = reason.hasOpenEnd
         }
     }
 
@@ -135,7 +139,8 @@ struct CheckVerb: AsyncParsableCommand {
     static func notCounted(_ outcome: CheckOutcome) -> [String] {
         let rule = StormySettings.current.rule
         var sentences = (outcome.assessment?.unconfirmed ?? []).map { reason in
-            let hours = StormText.span(reason.window, timeZone: outcome.place.zone, locale: PersonLocale.current)
+            let hours = StormText.span(
+                reason.window, hasOpenEnd: reason.hasOpenEnd == true, timeZone: outcome.place.zone, locale: PersonLocale.current)
             let source = reason.kind == .alert ? reason.source.map { ": \($0)" } ?? "" : ""
             return "Not counted: \(reason.detail(in: .ofPerson)) \(hours), "
                 + rule.words(notCounting: reason, second: outcome.assessment?.second) + source + "."

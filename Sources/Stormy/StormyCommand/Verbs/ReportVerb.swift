@@ -90,8 +90,8 @@ struct ReportVerb: AsyncParsableCommand {
         return ReportPage.Storm(
             place: place?.name ?? "a place that was removed",
             time: StormText.span(
-                StormWindow(from: storm.begins, until: storm.ends), timeZone: place?.zone ?? .current,
-                locale: PersonLocale.current)
+                StormWindow(from: storm.begins, until: storm.ends), hasOpenEnd: storm.hasOpenEnd,
+                timeZone: place?.zone ?? .current, locale: PersonLocale.current)
                 + " on " + storm.begins.formatted(Self.dayStyle(place?.zone ?? .current)),
             reasons: storm.reasons.map { $0.explanation(in: .ofPerson) }, end: end)
     }

@@ -19,6 +19,12 @@ package struct AlertMessage: Sendable, Equatable, Codable {
     package var references: [String]
     /// What it says, once for each language, hazard or time.
     package var infos: [AlertInfo]
+    /// The sender that a CAP document names. `nil` if the service does not say.
+    package var sender: String?
+    /// The address of the document that contains the message, if a feed links to it.
+    package var link: String?
+    /// The identifier of the message that the document at ``link`` contains now. `nil` if that is this message.
+    package var replacedBy: String?
     /// `true` if its areas were left out because they have more corners than ``CAPDocument/mostCorners``.
     private(set) package var hasTooManyCorners: Bool?
 
@@ -51,6 +57,9 @@ package struct AlertInfo: Sendable, Equatable, Codable {
     package var from: Date
     /// When it is over: the event's end, or else the message's.
     package var until: Date
+    /// `true` if the service names no end of the hazard and takes the warning back by a cancellation, or by listing it no longer. ``until``
+    /// is then an assumed end.
+    package var hasOpenEnd: Bool?
     /// Who says so: "Deutscher Wetterdienst".
     package var issuer: String
     package var areas: [AlertArea]

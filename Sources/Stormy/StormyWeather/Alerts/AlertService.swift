@@ -91,15 +91,17 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         guard let properties = feature["properties"], let identifier = properties["id"]?.text,
             let interval = feature["when"]?["interval"]?.elements, interval.count == 2, let from = AnswerTime.date(interval[0])
         else { return nil }
-        let until = AnswerTime.date(properties["eventEndingTime"]) ?? AnswerTime.date(interval[1])
+        let end = HazardEnd(
+            from: from, ends: AnswerTime.date(properties["eventEndingTime"]), expires: AnswerTime.date(interval[1]),
+            isListed: true)
         let event = properties["eventAwarenessName"]?.text ?? properties["event"]?.text ?? "warning"
-        let info = AlertInfo(
+        var info = AlertInfo(
             event: event.singleLine(limit: 80),
             hazard: HazardWords.hazard(
                 [properties["event"]?.text].compactMap { $0 }, awarenessType: properties["awareness_type"]?.text),
-            severity: severity(properties), from: from,
-            until: until ?? from.addingTimeInterval(AlertInfo.assumedDuration), issuer: "MET Norway",
+            severity: severity(properties), from: from, until: end.until, issuer: "MET Norway",
             areas: areas(feature["geometry"], properties["area"]?.text))
+        info.hasOpenEnd = end.isOpen ? true : nil
         return AlertMessage(
             identifier: identifier, sent: now,
             kind: AlertMessage.Kind(rawValue: properties["type"]?.text?.lowercased() ?? "") ?? .alert,
@@ -113,15 +115,17 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             let kind = AlertMessage.Kind(rawValue: properties["messageType"]?.text?.lowercased() ?? "")
         else { return nil }
         let from = AnswerTime.date(properties["onset"]) ?? AnswerTime.date(properties["effective"]) ?? sent
-        let until = AnswerTime.date(properties["ends"]) ?? AnswerTime.date(properties["expires"])
+        let end = HazardEnd(
+            from: from, ends: AnswerTime.date(properties["ends"]), expires: AnswerTime.date(properties["expires"]), sent: sent,
+            eventCodes: (properties["parameters"]?["VTEC"]?.elements ?? []).compactMap(\.text), isListed: true)
         let references = (properties["references"]?.elements ?? []).compactMap { $0["identifier"]?.text }
         let expired = (properties["parameters"]?["expiredReferences"]?.elements ?? []).compactMap(\.text)
-        let info = AlertInfo(
+        var info = AlertInfo(
             language: "en-US", event: event.singleLine(limit: 80), hazard: HazardWords.hazard([event]),
-            severity: severity(properties), from: from,
-            until: until ?? from.addingTimeInterval(AlertInfo.assumedDuration),
+            severity: severity(properties), from: from, until: end.until,
             issuer: (properties["senderName"]?.text ?? "US National Weather Service").singleLine(limit: 80),
             areas: areas(feature["geometry"], properties["areaDesc"]?.text))
+        info.hasOpenEnd = end.isOpen ? true : nil
         return AlertMessage(
             identifier: identifier, sent: sent, kind: kind,
             references: references + CAPDocument.references(expired.joined(separator: " ")), infos: [info])
@@ -131,13 +135,17 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         guard let identifier = alert["alert_id"]?.text ?? alert["id"]?.finite.flatMap({ Int(exactly: $0) }).map(String.init),
             let from = AnswerTime.date(alert["onset"]) ?? AnswerTime.date(alert["effective"])
         else { return nil }
-        let until = AnswerTime.date(alert["expires"]) ?? from.addingTimeInterval(AlertInfo.assumedDuration)
+        let end = HazardEnd(
+            from: from, ends: nil, expires: AnswerTime.date(alert["expires"]), sent: AnswerTime.date(alert["effective"]),
+            isListed: true)
         let infos = ["en", "de"].compactMap { language -> AlertInfo? in
             guard let event = alert["event_\(language)"]?.text, !event.isEmpty else { return nil }
-            return AlertInfo(
+            var info = AlertInfo(
                 language: language, event: event.singleLine(limit: 80), hazard: HazardWords.hazard([event]),
-                severity: severity(alert), from: from, until: until,
+                severity: severity(alert), from: from, until: end.until,
                 issuer: "Deutscher Wetterdienst", areas: [])
+            info.hasOpenEnd = end.isOpen ? true : nil
+            return info
         }
         return infos.isEmpty
             ? nil : AlertMessage(identifier: identifier, sent: AnswerTime.date(alert["effective"]) ?? from, infos: infos)

@@ -28,6 +28,7 @@ package enum CAPDocument {
         var message = AlertMessage(
             identifier: name(sender, identifier), sent: sent, kind: kind,
             references: names(in: ([alert["references"]?.text ?? ""] + expired).joined(separator: " ")), infos: infos)
+        message.sender = sender.isEmpty ? nil : sender
         // A part of the areas would be a warning that holds elsewhere.
         if left < 0 { message.leaveOutAreas() }
         return message
@@ -55,17 +56,19 @@ package enum CAPDocument {
         func date(_ name: String) -> Date? { info[name].flatMap { AnswerTime.date($0.text) } }
         guard let event = info["event"]?.text, !event.isEmpty else { return nil }
         let from = date("onset") ?? date("effective") ?? sent
-        // CAP's end is that of the message; a service's own word on the event's end counts more.
-        let until = parameters(info, "eventEndingTime").compactMap { AnswerTime.date($0) }.first ?? date("expires")
+        let end = HazardEnd(
+            from: from, ends: parameters(info, "eventEndingTime").compactMap { AnswerTime.date($0) }.first,
+            expires: date("expires"), sent: sent, eventCodes: parameters(info, "VTEC"))
         let codes = info.all("eventCode").filter { $0["valueName"]?.text == "GROUP" }.compactMap { $0["value"]?.text }
-        return AlertInfo(
+        var result = AlertInfo(
             language: info["language"]?.text, event: event.singleLine(limit: 80),
             hazard: HazardWords.hazard([event] + codes, awarenessType: parameters(info, "awareness_type").first),
             severity: CAPSeverity(
                 capName: info["severity"]?.text, urgency: info["urgency"]?.text, certainty: info["certainty"]?.text,
-                responses: info.all("responseType").map(\.text)), from: from,
-            until: until ?? from.addingTimeInterval(AlertInfo.assumedDuration),
+                responses: info.all("responseType").map(\.text)), from: from, until: end.until,
             issuer: (info["senderName"]?.text ?? sender).singleLine(limit: 80), areas: areas(info, corners: &left))
+        result.hasOpenEnd = end.isOpen ? true : nil
+        return result
     }
 
     private static func parameters(_ info: AnswerXML, _ name: String) -> [String] {
@@ -147,9 +150,4 @@ package enum CAPDocument {
         else { return nil }
         return AlertArea.Circle(center: center, kilometres: radius)
     }
-}
-
-extension AlertInfo {
-    /// Seconds that a warning without an end is taken to last.
-    static let assumedDuration: TimeInterval = 12 * 3600
 }

@@ -1,0 +1,36 @@
+import Foundation
+
+/// The end of a hazard according to its message.
+///
+/// Source of the rules: CAP 1.2 (`expires` is the end of the message), the alert format of the US service (`ends` is the end of the event;
+/// it is null for what lasts until further notice), and NWS directive 10-1703 (VTEC, an end of zeros).
+struct HazardEnd: Equatable {
+    /// The end, or an assumed end if ``isOpen``.
+    let until: Date
+    /// The hazard lasts until its service takes the warning back.
+    let isOpen: Bool
+
+    /// Seconds that a warning without an end is assumed to last.
+    static let assumedDuration: TimeInterval = 12 * 3600
+
+    /// - Parameters:
+    ///   - ends: the end of the event.
+    ///   - expires: the end of the message. Most services end the message with the event. A message that expires before the hazard begins
+    ///     gives no end of the hazard.
+    ///   - sent: the hazard is over if the message had expired by then.
+    ///   - eventCodes: VTEC, "/O.NEW.KMFL.HU.W.1011.261128T1800Z-000000T0000Z/".
+    ///   - isListed: the service lists all warnings that stand, so a warning without any time of its end is open.
+    init(
+        from: Date, ends: Date?, expires: Date?, sent: Date? = nil, eventCodes: [String] = [], isListed: Bool = false
+    ) {
+        if let ends {
+            (until, isOpen) = (ends, false)
+        } else if let expires {
+            let isOver = sent.map { expires <= $0 } ?? false
+            isOpen = !isOver && (expires <= from || eventCodes.contains { $0.contains("-000000T0000Z") })
+            until = isOpen ? max(from, expires).addingTimeInterval(Self.assumedDuration) : expires
+        } else {
+            (until, isOpen) = (from.addingTimeInterval(Self.assumedDuration), isListed)
+        }
+    }
+}
