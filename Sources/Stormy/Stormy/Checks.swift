@@ -89,7 +89,7 @@ extension StormyStore {
     ) throws -> Assessment {
         let forecast = fetched.content
         return try queue.write { database in
-            let warnings = try Self.warnings(of: place, database)
+            let warnings = try Self.warnings(of: place, database, now: now)
             let assessment = rule.assess(forecast, beside: second, alerts: warnings, now: now)
             // Removed while its answer was on the way.
             guard var known = try Place.fetchOne(database, key: place.id) else { return assessment }

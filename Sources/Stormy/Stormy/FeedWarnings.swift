@@ -50,11 +50,14 @@ struct FeedWarnings: Sendable {
             let tooFine = found.messages.count { $0.hasTooManyCorners == true }
             let coded = found.messages.count(where: \.isCodedOnly) - tooFine
             // A warning that draws nothing says nothing here; what changes or ends another does.
-            let placed = found.messages.filter { !$0.isCodedOnly || $0.kind != .alert }
-            for place in places {
-                try store.takeWarnings(placed, isFeed: true, by: feed, of: place, rule: settings.rule, now: BGTaskScheduler.now)
-            }
+            let placed = found.messages.filter { !$0.isCodedOnly || $0.kind != .alert || $0.link != nil }
             var reasons: [String] = []
+            for place in places {
+                let unused = try store.takeWarnings(
+                    placed, isFeed: true, isComplete: found.missing == 0 && found.leftOut == 0, emptyLinks: found.emptyLinks,
+                    by: feed, of: place, rule: settings.rule, now: BGTaskScheduler.now)
+                reasons += unused.filter { !reasons.contains($0) }
+            }
             if coded > 0 {
                 reasons.append(
                     "\(coded) of its \(found.messages.count) warnings name their areas by code alone, and cannot be placed")
@@ -85,6 +88,8 @@ struct FeedWarnings: Sendable {
         var missing: Int
         /// Documents beyond those that are looked at: of too many, or of too many corners.
         var leftOut: Int
+        /// Documents that contain no warning: tests, exercises and drafts.
+        var emptyLinks: Set<String>
     }
 
     private func messages(of feed: String) async throws -> Found {
@@ -102,6 +107,7 @@ struct FeedWarnings: Sendable {
         let unknown = links.filter { listed.insert($0.address).inserted && !known.contains($0.address) }
         let fetched = try await documents(Array(unknown.prefix(Self.mostDocuments)), now: now)
         var (left, leftOut) = (Self.mostCorners, content.leftOut)
+        var emptyLinks: Set<String> = []
         /// Whether there are corners left for a message.
         func isWithinLimit(_ message: AlertMessage) -> Bool {
             left -= message.cornerCount
@@ -113,13 +119,16 @@ struct FeedWarnings: Sendable {
         for address in links.map(\.address) where listed.remove(address) != nil {
             if left < 0 {
                 leftOut += 1
-            } else if let message = try (fetched[address] ?? (known.contains(address) ? store.document(address) : nil))?.message,
-                isWithinLimit(message)
-            {
-                messages.append(message)
+            } else if let document = try fetched[address] ?? (known.contains(address) ? store.document(address) : nil) {
+                guard var message = document.message else {
+                    emptyLinks.insert(address)
+                    continue
+                }
+                message.link = address
+                if isWithinLimit(message) { messages.append(message) }
             }
         }
-        return Found(messages: messages, missing: unknown.count - fetched.count, leftOut: leftOut)
+        return Found(messages: messages, missing: unknown.count - fetched.count, leftOut: leftOut, emptyLinks: emptyLinks)
     }
 
     /// One that cannot be had is asked for again next time.

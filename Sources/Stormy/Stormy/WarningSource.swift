@@ -34,10 +34,10 @@ struct WarningSource: Sendable {
         // Nobody warns there, or a mirror has forecasts alone: nothing to say, and nothing taken back.
         if case .failure(.notCovered) = answer, service == .brightSky || settings.weatherBaseURL != nil { return }
         let warned = try answer.get()
-        try store.takeWarnings(
+        let unused = try store.takeWarnings(
             warned.messages, isComplete: warned.unreadable == 0, by: service.rawValue, of: place, rule: settings.rule, now: now)
-        guard warned.unreadable > 0 else { return }
-        throw WeatherError.unreadableWarnings(warned.unreadable)
+        if warned.unreadable > 0 { throw WeatherError.unreadableWarnings(warned.unreadable) }
+        if !unused.isEmpty { throw WeatherError.unusedReferences(unused) }
     }
 }
 

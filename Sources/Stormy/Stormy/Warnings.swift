@@ -1,4 +1,5 @@
 import BackgroundRuntime
+import BackgroundTasks
 import Foundation
 import GRDB
 import StormyWeather
@@ -29,12 +30,16 @@ extension StormyStore {
     private static let usefulAge: Double = 12 * 3600
 
     /// What is warned of at a place, of all services.
-    func warnings(of place: Place) throws -> [AlertEvent] { try queue.read { try Self.warnings(of: place, $0) } }
+    func warnings(of place: Place) throws -> [AlertEvent] {
+        try queue.read { try Self.warnings(of: place, $0, now: BGTaskScheduler.now) }
+    }
 
-    static func warnings(of place: Place, _ database: Database) throws -> [AlertEvent] {
+    static func warnings(of place: Place, _ database: Database, now: Date) throws -> [AlertEvent] {
         let records = try WarningRecord.filter(Column("place") == place.id).fetchReadable(database).filter(\.isAsked)
         let language = PersonLocale.current.language.languageCode?.identifier
-        return records.flatMap { AlertBook($0.messages).events(at: place.coordinates, language: language) }
+        return records.flatMap { record in
+            AlertBook(record.messages).events(at: place.coordinates, language: language, now: now, listedAt: record.askedAt)
+        }
     }
 
     /// When each service answered last. One that could not be asked since is left out.
@@ -63,16 +68,24 @@ extension StormyStore {
     ///   - isFeed: what it does not list is not taken back, as a feed may hold its newest ones alone; and what draws no area is
     ///     not meant by itself.
     ///   - isComplete: what is not listed is not warned of any more.
+    ///   - emptyLinks: documents of a feed that contain no warning.
+    /// - Returns: what of the messages is not used, one sentence each.
+    @discardableResult
     func takeWarnings(
-        _ current: [AlertMessage], isFeed: Bool = false, isComplete: Bool = true, by service: String, of place: Place,
-        rule: StormRule, now: Date
-    ) throws {
+        _ current: [AlertMessage], isFeed: Bool = false, isComplete: Bool = true, emptyLinks: Set<String> = [],
+        by service: String, of place: Place, rule: StormRule, now: Date
+    ) throws -> [String] {
         try queue.write { database in
-            guard try Place.fetchOne(database, key: place.id) != nil else { return }
+            guard try Place.fetchOne(database, key: place.id) != nil else { return [] }
             let before = try Self.record(service, place, database)?.messages ?? []
             var book = AlertBook(before)
             for message in current { book.note(message) }
-            if !isFeed, isComplete { book.noteMissing(from: current, before, now: now) }
+            if isFeed {
+                book.noteEmpty(emptyLinks, current, now: now)
+                if isComplete { book.noteUnlisted(by: current) }
+            } else if isComplete {
+                book.noteMissing(from: current, before, now: now)
+            }
             book.prune(before: now - Self.retention)
             if let coordinates = place.coordinates { book.keep(at: coordinates, isAsked: !isFeed) }
             var record = WarningRecord(place: place.id!, service: service, messages: book.messages, askedAt: now)
@@ -82,8 +95,9 @@ extension StormyStore {
             let known = isUseful ? forecast?.content : nil
             let assessment = rule.assess(
                 known ?? Forecast(hours: []), beside: known == nil ? nil : forecast?.second,
-                alerts: try Self.warnings(of: place, database), now: now)
+                alerts: try Self.warnings(of: place, database, now: now), now: now)
             try Self.follow(assessment, place: place.id!, now: now, database)
+            return book.unusedReferences(of: current, now: now)
         }
     }
 

@@ -34,6 +34,8 @@ package enum WeatherError: Error, Equatable, Sendable {
     case notCAP
     /// So many of its warnings cannot be understood.
     case unreadableWarnings(Int)
+    /// References and cancellations among its warnings that are not used, one sentence each.
+    case unusedReferences([String])
     /// Made so long ago that it says little of today.
     case old(hours: Int)
     /// More bytes than an answer may have.
@@ -59,6 +61,7 @@ package enum WeatherError: Error, Equatable, Sendable {
         case .notCAP: "the answer is no official warning (CAP 1.2), nor a feed of them"
         case .unreadableWarnings(let count):
             "\(count) of its warnings cannot be read; what it warned of before stands"
+        case .unusedReferences(let sentences): sentences.joined(separator: "; ")
         case .old(let hours): "the weather service's newest forecast is \(hours) h old"
         case .tooLarge(let bytes):
             "the answer of the weather service is too large (\(bytes) bytes, at most \(ServiceAnswer.maximumBytes))"
@@ -69,7 +72,8 @@ package enum WeatherError: Error, Equatable, Sendable {
     /// Whether the same request may succeed later without a change.
     package var isTransient: Bool {
         switch self {
-        case .notJSON, .notCAP, .unreadableWarnings, .truncated, .rateLimited, .noData, .notModified, .old: true
+        case .notJSON, .notCAP, .unreadableWarnings, .unusedReferences, .truncated, .rateLimited, .noData, .notModified, .old:
+            true
         case .service(let status, _): status >= 500 || status == 408
         case .tooLarge, .notCovered: false
         }

@@ -21,15 +21,44 @@ package struct AlertBook: Sendable, Equatable {
 
     package init(_ messages: [AlertMessage] = []) {
         self.messages = []
-        for message in messages { note(message) }
+        for message in messages { insert(message) }
     }
 
-    /// The same one again changes nothing; sent anew under its identifier, the later one counts.
+    /// A message that is sent again under its identifier counts as it was sent last. The content of a document replaces the earlier
+    /// content, also if the identifiers differ.
     package mutating func note(_ message: AlertMessage) {
+        insert(message)
+        guard let link = message.link else { return }
+        for index in messages.indices where messages[index].link == link && messages[index].identifier != message.identifier {
+            messages[index].replacedBy = message.identifier
+        }
+    }
+
+    private mutating func insert(_ message: AlertMessage) {
         if let index = messages.firstIndex(where: { $0.identifier == message.identifier }) {
-            if messages[index].sent < message.sent { messages[index] = message }
+            let isOfOneDocument = message.link != nil && messages[index].link == message.link
+            if messages[index].sent <= message.sent || isOfOneDocument { messages[index] = message }
         } else {
             messages.append(message)
+        }
+    }
+
+    /// A document that contains a test or a draft now cancels the warning that it contained before.
+    ///
+    /// - Parameter current: the messages of all other documents. A message that is listed again counts again.
+    package mutating func noteEmpty(_ links: Set<String>, _ current: [AlertMessage], now: Date) {
+        let back = Set(current.map { $0.identifier + Self.gone })
+        messages.removeAll { back.contains($0.identifier) }
+        for message in messages where message.replacedBy == nil && message.kind != .cancel {
+            if let link = message.link, links.contains(link) { takeBack(message, now) }
+        }
+    }
+
+    /// The open end of a warning that its feed does not list any more is assumed: a feed may list its newest warnings alone.
+    package mutating func noteUnlisted(by current: [AlertMessage]) {
+        let listed = Set(current.map(\.identifier))
+        for index in messages.indices where !listed.contains(messages[index].identifier) {
+            for info in messages[index].infos.indices { messages[index].infos[info].hasOpenEnd = nil }
         }
     }
 
@@ -42,18 +71,25 @@ package struct AlertBook: Sendable, Equatable {
     package mutating func noteMissing(from current: [AlertMessage], _ before: [AlertMessage], now: Date) {
         let listed = Set(current.map(\.identifier))
         messages.removeAll { message in message.identifier.hasSuffix(Self.gone) && !listed.isDisjoint(with: message.references) }
-        for event in events(at: nil, language: nil) where event.state == .standing && listed.isDisjoint(with: event.messages) {
+        for event in events(at: nil, language: nil, now: now)
+        where event.state == .standing && listed.isDisjoint(with: event.messages) {
             for message in before
-            where event.messages.contains(message.identifier) && message.infos.contains(where: { $0.until > now }) {
-                note(
-                    AlertMessage(
-                        identifier: message.identifier + Self.gone, sent: now, kind: .cancel, references: [message.identifier]))
+            where event.messages.contains(message.identifier)
+                && message.infos.contains(where: { $0.until > now || $0.hasOpenEnd == true })
+            {
+                takeBack(message, now)
             }
         }
     }
 
-    /// Ends the identifier of a cancellation that nobody sent.
-    private static let gone = " gone"
+    private mutating func takeBack(_ message: AlertMessage, _ now: Date) {
+        note(
+            AlertMessage(
+                identifier: message.identifier + Self.gone, sent: now, kind: .cancel, references: [message.identifier]))
+    }
+
+    /// Ends the identifier of a cancellation that was not sent, but concluded from what the service lists.
+    static let gone = " gone"
 
     /// Leaves out events that are not about a place: of a whole country's warnings a book holds few.
     ///
@@ -69,14 +105,15 @@ package struct AlertBook: Sendable, Equatable {
         messages.removeAll { !names.contains($0.identifier) }
     }
 
-    /// Forgets what has been over for long: a late cancellation would find nothing to end.
+    /// Forgets what has been over for long: a late cancellation would find nothing to end. A standing warning without an end is not over.
     package mutating func prune(before date: Date) {
         let over = events(at: nil, language: nil).filter { event in
-            event.messages.allSatisfy { name in
-                messages.first { $0.identifier == name }.map { message in
-                    message.sent < date && message.infos.allSatisfy { $0.until < date }
-                } ?? true
-            }
+            !(event.state == .standing && event.infos.contains { $0.hasOpenEnd == true })
+                && event.messages.allSatisfy { name in
+                    messages.first { $0.identifier == name }.map { message in
+                        message.sent < date && message.infos.allSatisfy { $0.until < date }
+                    } ?? true
+                }
         }
         let gone = Set(over.flatMap(\.messages))
         messages.removeAll { gone.contains($0.identifier) }
@@ -88,44 +125,30 @@ package struct AlertBook: Sendable, Equatable {
     ///   - place: `nil`: of everywhere. Of a message that draws no area it is known that it is meant, as its service was asked for this
     ///     place.
     ///   - language: of the reader, "en": a message in it counts before the others of its kind.
-    package func events(at place: Coordinates?, language: String?) -> [AlertEvent] {
+    ///   - now: a cancellation counts from the time at which it was sent.
+    ///   - listedAt: when the service answered last. An open end is later than the next daily check, which asks again.
+    package func events(
+        at place: Coordinates?, language: String?, now: Date = .distantFuture, listedAt: Date? = nil
+    ) -> [AlertEvent] {
         groups().map { group in
-            let known = messages.filter { group.contains($0.identifier) }.sorted {
-                ($0.sent, $0.identifier) < ($1.sent, $1.identifier)
+            let lineage = AlertLineage(messages.filter { group.contains($0.identifier) }, at: place, now: now)
+            var infos = lineage.standing.flatMap { $0.infos(at: place, language: language) }
+            for index in infos.indices where infos[index].hasOpenEnd == true {
+                infos[index].until = max(infos[index].until, (listedAt ?? .distantPast) + Self.openDuration)
             }
-            let replaced = Set(known.filter { $0.kind == .update }.flatMap(\.references))
-            let cancellations = known.filter { $0.kind == .cancel && $0.isMeant(at: place) }
-            let cancelled = Set(cancellations.flatMap(\.references) + cancellations.map(\.identifier))
-            // What is left of the event: neither replaced, nor cancelled, nor a cancellation.
-            let left = known.filter {
-                $0.kind != .cancel && !replaced.contains($0.identifier) && !cancelled.contains($0.identifier)
-            }
-            // Of a warning that was split every part stands, until it is itself replaced or ended.
-            let updates = left.filter { $0.kind == .update }
-            let standing = left.filter { message in
-                !(updates + cancellations).contains { Self.means($0, also: message, in: known) }
-            }
-            let isCancelled = standing.isEmpty && !cancellations.isEmpty
-            let infos = standing.flatMap { $0.infos(at: place, language: language) }
-            return AlertEvent(messages: group.sorted(), state: isCancelled ? .cancelled : .standing, infos: infos)
+            return AlertEvent(messages: group.sorted(), state: lineage.isCancelled ? .cancelled : .standing, infos: infos)
         }
     }
 
-    /// Seconds within which the parts of a warning that is split are sent.
-    private static let splitTime: TimeInterval = 120
+    /// Seconds from the answer of a service to an open end: a day and a half, because a daily check may be late.
+    private static let openDuration: TimeInterval = 36 * 3600
 
-    /// Whether a later message that names an early one of a chain means what has followed on that one, too: it names nothing beside the
-    /// chain, as the message on a part would, and was not sent together with what has followed.
-    private static func means(_ later: AlertMessage, also message: AlertMessage, in known: [AlertMessage]) -> Bool {
-        guard later.identifier != message.identifier, !later.references.isEmpty,
-            later.sent.timeIntervalSince(message.sent) > splitTime
-        else { return false }
-        var (chain, open) = (Set<String>(), message.references)
-        while let name = open.popLast() {
-            guard chain.insert(name).inserted else { continue }
-            open += known.first { $0.identifier == name }?.references ?? []
+    /// References and cancellations of messages that are listed now which are not used, one sentence each.
+    package func unusedReferences(of current: [AlertMessage], now: Date) -> [String] {
+        let listed = Set(current.map(\.identifier))
+        return groups().filter { !listed.isDisjoint(with: $0) }.flatMap { group in
+            AlertLineage(messages.filter { group.contains($0.identifier) }, at: nil, now: now).unusedReferences(of: listed)
         }
-        return chain.isSuperset(of: later.references)
     }
 
     /// Identifiers that belong together, by references, directly or over others.
@@ -133,7 +156,7 @@ package struct AlertBook: Sendable, Equatable {
         var group: [String: Int] = [:]
         var groups: [Int: Set<String>] = [:]
         for (number, message) in messages.enumerated() {
-            var members = Set([message.identifier] + message.references)
+            var members = Set([message.identifier] + message.references + [message.replacedBy].compactMap { $0 })
             for other in Set(members.compactMap { group[$0] }) { members.formUnion(groups.removeValue(forKey: other) ?? []) }
             for name in members { group[name] = number }
             groups[number] = members
@@ -147,7 +170,7 @@ extension AlertMessage {
     package var isCodedOnly: Bool { !infos.isEmpty && infos.allSatisfy { !$0.areas.contains(where: \.isDrawn) } }
 
     /// Whether it is about a place: one without any drawn area is, as its service was asked for that place.
-    fileprivate func isMeant(at place: Coordinates?) -> Bool {
+    func isMeant(at place: Coordinates?) -> Bool {
         guard let place else { return true }
         let answers = infos.map { $0.contains(place) }
         return answers.allSatisfy { $0 == nil } || answers.contains(true)

@@ -1,0 +1,184 @@
+import BackgroundTasksTesting
+import Foundation
+import ServerScripts
+import StormyFixtures
+import Testing
+
+/// Documents and answers of warning services as real publishers write them, from the request to the screen.
+@Suite(.timeLimit(.minutes(30))) struct WarningDocumentTests {
+    /// Plays a test with a calm forecast, and without an agent unless the test needs one.
+    private func play(
+        at place: String = "47.37,8.54", _ body: @Sendable (VirtualHome) async throws -> Void
+    ) async throws {
+        let configuration = """
+            provider = "open-meteo"
+            contact = "me@example.org"
+            [alerts]
+            cap_feeds = ["\(VirtualHome.origin)/feed.xml"]
+            """
+        try await VirtualHome.play(configuration) { home in
+            home.server.route(nil, "*", .status(404))
+            home.serveCalm()
+            home.server.route("GET", "/feed.xml", .status(200, body: "<feed/>"))
+            #expect(try await home.stormy("place", "add", "Lake", place, "--no-sync").status == 0)
+            try await body(home)
+        }
+    }
+
+    private func time(_ home: VirtualHome, _ hours: Double) -> String { (home.now + hours * 3600).formatted(.iso8601) }
+
+    private func document(
+        _ home: VirtualHome, _ id: String, _ kind: String = "Alert", of references: String = "",
+        sender: String = "warn@met.example",
+        sent: Double = -1, until: Double = 8, polygon: String = "47.0,8.0 47.0,9.0 48.0,9.0 48.0,8.0 47.0,8.0"
+    ) -> String {
+        """
+        <alert xmlns="urn:oasis:names:tc:emergency:cap:1.2"><identifier>\(id)</identifier><sender>\(sender)</sender>
+        <sent>\(time(home, sent))</sent><status>Actual</status><msgType>\(kind)</msgType><scope>Public</scope>
+        <references>\(references)</references><info><language>en</language><category>Met</category>
+        <event>Severe Thunderstorm</event><urgency>Expected</urgency><severity>Severe</severity><certainty>Likely</certainty>
+        <onset>\(time(home, 1))</onset><expires>\(time(home, until))</expires><senderName>Met Service of Example</senderName>
+        <area><areaDesc>Lakeside</areaDesc><polygon>\(polygon)</polygon></area></info></alert>
+        """
+    }
+
+    private func feed(_ items: [(link: String, guid: String)]) -> String {
+        let elements = items.map { item in
+            """
+            <item><title>warning</title><link>\(VirtualHome.origin)/cap/\(item.link)</link>
+            <guid isPermaLink="false">\(item.guid)</guid><pubDate>\(item.guid)</pubDate></item>
+            """
+        }
+        return "<rss version=\"2.0\"><channel><title>Latest alerts</title>\(elements.joined())</channel></rss>"
+    }
+
+    private func serve(_ home: VirtualHome, _ path: String, _ text: String, _ encoding: String.Encoding = .utf8) {
+        home.server.route("GET", path, .status(200, body: .bytes(text.data(using: encoding) ?? Data())))
+    }
+
+    @Test(arguments: ["<?xml-stylesheet type=\"text/xsl\" href=\"/style.xsl\"?>", "<!-- a comment -->", "<!DOCTYPE rss>"])
+    func `feeds and documents with more than elements are read`(_ line: String) async throws {
+        try await play { home in
+            let start = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n\(line.hasPrefix("<!D") ? "" : line)\n"
+            serve(home, "/feed.xml", start + feed([("a.xml", "1")]))
+            serve(home, "/cap/a.xml", start + document(home, "1"))
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 10 && said.output.contains("warning: Severe Thunderstorm"), "\(said)")
+            #expect(!said.errors.contains("Not used"), "\(said)")
+        }
+    }
+
+    @Test func `documents in UTF-16 and ISO-8859-1 are read`() async throws {
+        try await play { home in
+            for (name, encoding) in [("UTF-16", String.Encoding.utf16), ("ISO-8859-1", .isoLatin1)] {
+                let start = "<?xml version=\"1.0\" encoding=\"\(name)\"?>"
+                serve(home, "/feed.xml", start + feed([(name, name)]), encoding)
+                let text = document(home, name).replacing("Severe Thunderstorm", with: "Gewitter für \(name)")
+                serve(home, "/cap/\(name)", start + text, encoding)
+                let said = try await home.stormy("check")
+                #expect(said.output.contains("warning: Gewitter für \(name)"), "\(said)")
+            }
+        }
+    }
+
+    @Test func `a document that declares entities is refused and reported`() async throws {
+        try await play { home in
+            serve(home, "/feed.xml", feed([("a.xml", "1")]))
+            serve(home, "/cap/a.xml", "<!DOCTYPE alert [<!ENTITY a \"b\">]>" + document(home, "1"))
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 0 && said.errors.contains("1 of its documents could not be read"), "\(said)")
+        }
+    }
+
+    @Test func `a place in the middle of an area that crosses itself is warned`() async throws {
+        try await play { home in
+            serve(home, "/feed.xml", feed([("star.xml", "1")]))
+            let star = "48.170,8.540 46.723,7.952 47.617,9.491 47.617,7.589 46.723,9.128 48.170,8.540"
+            serve(home, "/cap/star.xml", document(home, "star", polygon: star))
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 10, "\(said)")
+        }
+    }
+
+    @Test func `a US warning without an end is shown until it is not listed`() async throws {
+        try await play(at: "25.76,-80.19") { home in
+            let (sent, onset, expires) = (time(home, 0), time(home, 20), time(home, 5))
+            let warning = """
+                {"features":[{"geometry":null,"properties":{"id":"a","areaDesc":"Test County","references":[],"sent":"\(sent)",
+                "effective":"\(sent)","onset":"\(onset)","expires":"\(expires)","ends":null,"status":"Actual",
+                "messageType":"Alert","severity":"Extreme","certainty":"Likely","urgency":"Expected","event":"Hurricane Warning",
+                "senderName":"NWS Test"}}]}
+                """
+            home.server.route("GET", "/alerts/active", .json(warning))
+            try await home.stormy("schedule")
+            #expect(try await home.check().outcome == .completed)
+            #expect(home.shown == ["Extreme storm expected in Lake"])
+            let said = try await home.stormy("check").output
+            #expect(said.contains("Warning: Hurricane Warning from ") && said.contains(", no end given."), "\(said)")
+            let row = try await home.rows("check").first
+            let reason = try #require((row?["reasons"] as? [[String: Any]])?.first)
+            #expect(reason["openEnd"] as? Bool == true)
+            // Long after its message has expired, and days after it has begun.
+            for _ in 0..<3 {
+                home.serveCalm()
+                #expect(try await home.nextCheck().outcome == .completed)
+                #expect(home.onScreen == ["Extreme storm expected in Lake"])
+                home.serveCalm()
+                #expect(try await home.stormy("check", "--exit-code").status == 10)
+            }
+            #expect(home.shown == ["Extreme storm expected in Lake"], "shown once")
+            home.server.route("GET", "/alerts/active", .json(#"{"features":[]}"#))
+            home.serveCalm()
+            #expect(try await home.stormy("check", "--exit-code").status == 0)
+            try await home.driver.settle()
+            #expect(home.onScreen == ["Storm in Lake called off"])
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a cancellation of what a link contains now ends what it contained before`(_ isUpdateSeen: Bool) async throws {
+        try await play { home in
+            try await home.stormy("schedule")
+            serve(home, "/feed.xml", feed([("same.xml", "g.0")]))
+            serve(home, "/cap/same.xml", document(home, "g.0", sent: -1))
+            #expect(try await home.check().outcome == .completed)
+            #expect(home.shown == ["Severe storm expected in Lake"])
+            let update = document(home, "g.1", sent: -0.5)
+            serve(home, "/cap/same.xml", update)
+            if isUpdateSeen {
+                serve(home, "/feed.xml", feed([("same.xml", "g.1")]))
+                #expect(try await home.stormy("check", "--exit-code").status == 10)
+            }
+            serve(home, "/feed.xml", feed([("cancel.xml", "g.30"), ("same.xml", "g.1")]))
+            serve(home, "/cap/cancel.xml", document(home, "g.30", "Cancel", of: "warn@met.example,g.1,x", sent: -0.1))
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 0 && said.output.contains("Lake: calm."), "\(said)")
+            try await home.driver.settle()
+            #expect(home.onScreen == ["Storm in Lake called off"])
+        }
+    }
+
+    @Test func `references that are not used are reported`() async throws {
+        try await play { home in
+            serve(home, "/feed.xml", feed([("a.xml", "1"), ("b.xml", "2")]))
+            serve(home, "/cap/a.xml", document(home, "a", "Update", of: "warn@met.example,a,x"))
+            serve(
+                home, "/cap/b.xml", document(home, "b", "Cancel", of: "warn@met.example,a,x", sender: "x@y.example", sent: -0.1))
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 10, "\(said)")
+            #expect(said.errors.contains("/feed.xml: the update warn@met.example,a refers to itself"), "\(said)")
+            #expect(said.errors.contains("does not count: it is from another sender (x@y.example,b)"), "\(said)")
+            #expect(try await home.stormy("status").output.contains("it is from another sender"))
+        }
+    }
+
+    @Test func `a circle of updates leaves its newest on the screen`() async throws {
+        try await play { home in
+            serve(home, "/feed.xml", feed([("a.xml", "1"), ("b.xml", "2")]))
+            serve(home, "/cap/a.xml", document(home, "a", "Update", of: "warn@met.example,b,x", sent: -1))
+            serve(home, "/cap/b.xml", document(home, "b", "Update", of: "warn@met.example,a,x", sent: -0.5))
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 10 && said.errors.contains("2 updates replace each other"), "\(said)")
+        }
+    }
+}
