@@ -8,7 +8,15 @@ private let now = Date(timeIntervalSince1970: 1_783_000_000)
 /// Warnings, whatever they say of each other and of whatever areas.
 private func look(at messages: [AlertMessage]) {
     guard let place = try? Coordinates(latitude: 50, longitude: 10) else { return }
-    var book = AlertBook(messages)
+    var book = AlertBook()
+    for (number, message) in messages.enumerated() {
+        var message = message
+        message.link = "\(number % 2)"
+        book.note(message)
+    }
+    _ = book.unusedReferences(of: messages, now: now)
+    book.noteEmpty(["1"], [], now: now)
+    book.noteUnlisted(by: [])
     book.noteMissing(from: [], messages, now: now)
     book.keep(at: place, isAsked: false)
     var asked = book
@@ -33,7 +41,9 @@ public func fuzzConfiguration(_ start: UnsafePointer<UInt8>, _ count: Int) -> CI
     case 1: _ = try? OpenMeteo.parseGeocoding(rest)
     case 3:
         if let message = try? CAPDocument.parse(rest) { look(at: [message]) }
-    case 4: _ = try? AlertFeed.parse(rest, base: "https://feed.example/all.xml")
+    case 4:
+        let entries = (try? AlertFeed.parse(rest, base: "https://feed.example/all.xml"))?.entries ?? []
+        look(at: entries.compactMap { if case .message(let message) = $0 { message } else { nil } })
     case 5:
         for service in AlertService.allCases {
             if let answer = try? service.read(rest, status: 200, now: now) { look(at: answer.messages) }
