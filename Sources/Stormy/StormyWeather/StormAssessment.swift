@@ -80,11 +80,15 @@ package struct StormReason: Sendable, Equatable, Codable {
     package var messages: [String]?
     /// `true` for a warning without an end: ``until`` is assumed.
     package var hasOpenEnd: Bool?
+    /// The kind of a warning. `nil` for other reasons, and for reasons that an earlier version judged.
+    package var hazard: AlertHazard?
+    /// The texts of a warning. `nil` if the service gives none.
+    package var texts: AlertTexts?
 
     /// A run from its parts.
     package init(
         kind: StormReasonKind, peak: Double, from: Date, until: Date, key: StormKey? = nil, source: String? = nil,
-        event: String? = nil, messages: [String]? = nil
+        event: String? = nil, messages: [String]? = nil, hazard: AlertHazard? = nil, texts: AlertTexts? = nil
     ) {
         self.kind = kind
         self.peak = peak
@@ -94,7 +98,11 @@ package struct StormReason: Sendable, Equatable, Codable {
         self.source = source
         self.event = event
         self.messages = messages
+        (self.hazard, self.texts) = (hazard, texts)
     }
+
+    /// The kind of a warning that does not count. `nil` if the kind counts or is unknown.
+    package var ignoredHazard: AlertHazard? { hazard.flatMap { $0.isStorm ? nil : $0 } }
 
     /// In metric units: "thunderstorm (WMO 95)", "gusts up to 92 km/h", "rain up to 24 mm per hour".
     package var detail: String { detail(in: .metric) }
@@ -125,7 +133,8 @@ package struct StormReason: Sendable, Equatable, Codable {
     /// ``detail(in:)`` without the code.
     func phrase(in units: WeatherUnits) -> String {
         switch kind {
-        case .alert: "warning: \(event ?? "of a storm")"
+        // "Tornado Warning" already has the word.
+        case .alert: event.map { HazardWords.hasWordForWarning($0) ? $0 : "warning: \($0)" } ?? "warning: of a storm"
         case .thunderstorm: WeatherCode.thunderstorm(Int(peak))
         case .gusts: "gusts up to \(units.speed(peak))"
         case .rain: "rain up to \(units.rain(peak))"

@@ -27,7 +27,7 @@ package struct StormRule: Sendable, Equatable, Codable {
     package var gustsKMH: Double
     /// Precipitation from this amount on counts, in mm per hour.
     package var rainMMPerHour: Double
-    /// The least severity of an official warning that counts by itself, where it is of a storm.
+    /// The least severity of an official warning that counts by itself, if its kind is ``AlertHazard/isStorm``.
     package var alertSeverity: CAPSeverity
 
     /// Millimetres per hour of rain or showers that confirm thunder. Source of the rule: Open-Meteo's weather code gives 95 from
@@ -85,8 +85,8 @@ package struct StormRule: Sendable, Equatable, Codable {
         }
         guard let severity = reason.keyWords else { return "which does not say how severe it is" }
         if alertSeverity == .off { return "\(severity), as warnings are off" }
-        return Int(reason.peak) < alertSeverity.rank
-            ? "\(severity), where \(alertSeverity.rawValue) counts" : "\(severity), of no storm"
+        if reason.ignoredHazard != nil { return severity }
+        return "\(severity), where \(alertSeverity.rawValue) counts"
     }
 
     /// Warnings that are a key by themselves; those that are not: of too little severity, or of no storm; and the messages of events that
@@ -99,9 +99,10 @@ package struct StormRule: Sendable, Equatable, Codable {
             for info in alert.infos where info.until > now && info.from < horizonEnd {
                 var reason = StormReason(
                     kind: .alert, peak: Double(info.severity?.rank ?? 0), from: info.from, until: info.until,
-                    key: info.severity.map { .severity($0) }, source: info.issuer, event: info.event, messages: alert.messages)
+                    key: info.severity.map { .severity($0) }, source: info.issuer, event: info.event, messages: alert.messages,
+                    hazard: info.hazard, texts: info.texts)
                 reason.hasOpenEnd = info.hasOpenEnd
-                let counts = info.hazard != .other && info.severity.map { $0.rank >= alertSeverity.rank } == true
+                let counts = info.hazard.isStorm && info.severity.map { $0.rank >= alertSeverity.rank } == true
                 if counts { counting.append(reason) } else { others.append(reason) }
                 doesCount = doesCount || counts
             }

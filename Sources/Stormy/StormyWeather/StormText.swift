@@ -53,6 +53,15 @@ package enum StormText {
         return ([first.prefix(1).uppercased() + first.dropFirst()] + phrases.dropFirst()).joined(separator: ", ") + "."
     }
 
+    /// The headline of the most severe warning. `nil` if there is none, or if it says only the name of the warning.
+    package static func headline(_ reasons: [StormReason]) -> String? {
+        let warnings = reasons.filter { $0.kind == .alert }
+        guard let worst = warnings.max(by: { $0.peak < $1.peak }), let headline = worst.texts?.headline,
+            headline.lowercased() != worst.event?.lowercased()
+        else { return nil }
+        return headline
+    }
+
     /// "from 17:00 to 20:00", "from 17:00, no end given".
     package static func span(
         _ window: StormWindow, hasOpenEnd: Bool = false, timeZone: TimeZone, reader: TimeZone = .current, locale: Locale

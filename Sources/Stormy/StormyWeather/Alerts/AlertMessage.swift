@@ -1,12 +1,5 @@
 import Foundation
 
-/// What a warning is about, as far as it makes a storm.
-package enum AlertHazard: String, Sendable, Hashable, Codable, CaseIterable {
-    case thunderstorm, wind, rain, snow
-    /// Heat, frost, fog, fire: no storm.
-    case other
-}
-
 /// One message of an official warning, in the sense of the Common Alerting Protocol 1.2. What services write in their own JSON is read
 /// into the same.
 package struct AlertMessage: Sendable, Equatable, Codable {
@@ -63,16 +56,18 @@ package struct AlertInfo: Sendable, Equatable, Codable {
     /// Who says so: "Deutscher Wetterdienst".
     package var issuer: String
     package var areas: [AlertArea]
+    /// `nil` if the service gives none.
+    package var texts: AlertTexts?
 
     package init(
         language: String? = nil, event: String, hazard: AlertHazard, severity: CAPSeverity?, from: Date, until: Date,
-        issuer: String, areas: [AlertArea]
+        issuer: String, areas: [AlertArea], texts: AlertTexts? = nil
     ) {
         (self.language, self.event, self.hazard, self.severity) = (language, event, hazard, severity)
         // An end before its beginning says that it is over then. What is said to last longer than any storm is a mistake.
         let until = min(until, from.addingTimeInterval(Self.longestDuration))
         (self.from, self.until) = (min(from, until), until)
-        (self.issuer, self.areas) = (issuer, areas)
+        (self.issuer, self.areas, self.texts) = (issuer, areas, texts)
     }
 
     /// Seconds: ten days.

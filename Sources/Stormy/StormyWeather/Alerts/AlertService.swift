@@ -97,10 +97,16 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         let event = properties["eventAwarenessName"]?.text ?? properties["event"]?.text ?? "warning"
         var info = AlertInfo(
             event: event.singleLine(limit: 80),
-            hazard: HazardWords.hazard(
-                [properties["event"]?.text].compactMap { $0 }, awarenessType: properties["awareness_type"]?.text),
-            severity: severity(properties), from: from, until: end.until, issuer: "MET Norway",
-            areas: areas(feature["geometry"], properties["area"]?.text))
+            hazard: HazardEvidence(
+                words: texts(properties, "event", "eventAwarenessName"), awarenessTypes: texts(properties, "awareness_type"),
+                categories: ["Met"], isForSea: properties["geographicDomain"]?.text == "marine"
+            ).hazard,
+            severity: severity(properties), from: from,
+            until: end.until, issuer: "MET Norway",
+            areas: areas(feature["geometry"], properties["area"]?.text),
+            texts: AlertTexts(
+                headline: properties["title"]?.text, description: properties["description"]?.text,
+                instruction: properties["instruction"]?.text))
         info.hasOpenEnd = end.isOpen ? true : nil
         return AlertMessage(
             identifier: identifier, sent: now,
@@ -121,14 +127,35 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         let references = (properties["references"]?.elements ?? []).compactMap { $0["identifier"]?.text }
         let expired = (properties["parameters"]?["expiredReferences"]?.elements ?? []).compactMap(\.text)
         var info = AlertInfo(
-            language: "en-US", event: event.singleLine(limit: 80), hazard: HazardWords.hazard([event]),
-            severity: severity(properties), from: from, until: end.until,
+            language: "en-US", event: event.singleLine(limit: 80), hazard: usEvidence(properties).hazard,
+            severity: severity(properties), from: from,
+            until: end.until,
             issuer: (properties["senderName"]?.text ?? "US National Weather Service").singleLine(limit: 80),
-            areas: areas(feature["geometry"], properties["areaDesc"]?.text))
+            areas: areas(feature["geometry"], properties["areaDesc"]?.text),
+            texts: AlertTexts(
+                headline: properties["headline"]?.text, description: properties["description"]?.text,
+                instruction: properties["instruction"]?.text))
         info.hasOpenEnd = end.isOpen ? true : nil
         return AlertMessage(
             identifier: identifier, sent: sent, kind: kind,
             references: references + CAPDocument.references(expired.joined(separator: " ")), infos: [info])
+    }
+
+    private static func usEvidence(_ properties: JSONValue) -> HazardEvidence {
+        let codes = ["SAME", "NationalWeatherService"].flatMap { list in
+            (properties["eventCode"]?[list]?.elements ?? []).compactMap { value in
+                value.text.map { HazardEvidence.Code(list: list, value: $0) }
+            }
+        }
+        return HazardEvidence(
+            words: texts(properties, "event", "headline"), codes: codes, categories: [properties["category"]?.text ?? "Met"],
+            zones: (properties["geocode"]?["UGC"]?.elements ?? []).compactMap(\.text),
+            areaNames: [properties["areaDesc"]?.text].compactMap { $0?.singleLine(limit: 1000) }, isUS: true)
+    }
+
+    /// The texts of some members, each on one line.
+    private static func texts(_ object: JSONValue, _ names: String...) -> [String] {
+        names.compactMap { object[$0]?.text?.singleLine(limit: AlertTexts.longestHeadline) }
     }
 
     private static func germanAlert(_ alert: JSONValue) -> AlertMessage? {
@@ -138,12 +165,21 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         let end = HazardEnd(
             from: from, ends: nil, expires: AnswerTime.date(alert["expires"]), sent: AnswerTime.date(alert["effective"]),
             isListed: true)
+        let code = alert["event_code"]?.finite.flatMap { Int(exactly: $0) }.map {
+            HazardEvidence.Code(list: "II", value: "\($0)")
+        }
         let infos = ["en", "de"].compactMap { language -> AlertInfo? in
             guard let event = alert["event_\(language)"]?.text, !event.isEmpty else { return nil }
             var info = AlertInfo(
-                language: language, event: event.singleLine(limit: 80), hazard: HazardWords.hazard([event]),
-                severity: severity(alert), from: from, until: end.until,
-                issuer: "Deutscher Wetterdienst", areas: [])
+                language: language, event: event.singleLine(limit: 80),
+                hazard: HazardEvidence(
+                    words: texts(alert, "event_\(language)", "headline_\(language)"), codes: [code].compactMap { $0 },
+                    categories: [alert["category"]?.text ?? "Met"]
+                ).hazard,
+                severity: severity(alert), from: from, until: end.until, issuer: "Deutscher Wetterdienst", areas: [],
+                texts: AlertTexts(
+                    headline: alert["headline_\(language)"]?.text, description: alert["description_\(language)"]?.text,
+                    instruction: alert["instruction_\(language)"]?.text))
             info.hasOpenEnd = end.isOpen ? true : nil
             return info
         }

@@ -59,16 +59,37 @@ package enum CAPDocument {
         let end = HazardEnd(
             from: from, ends: parameters(info, "eventEndingTime").compactMap { AnswerTime.date($0) }.first,
             expires: date("expires"), sent: sent, eventCodes: parameters(info, "VTEC"))
-        let codes = info.all("eventCode").filter { $0["valueName"]?.text == "GROUP" }.compactMap { $0["value"]?.text }
         var result = AlertInfo(
             language: info["language"]?.text, event: event.singleLine(limit: 80),
-            hazard: HazardWords.hazard([event] + codes, awarenessType: parameters(info, "awareness_type").first),
+            hazard: evidence(info, event, sender: sender).hazard,
             severity: CAPSeverity(
                 capName: info["severity"]?.text, urgency: info["urgency"]?.text, certainty: info["certainty"]?.text,
-                responses: info.all("responseType").map(\.text)), from: from, until: end.until,
-            issuer: (info["senderName"]?.text ?? sender).singleLine(limit: 80), areas: areas(info, corners: &left))
+                responses: info.all("responseType").map(\.text)), from: from,
+            until: end.until,
+            issuer: (info["senderName"]?.text ?? sender).singleLine(limit: 80), areas: areas(info, corners: &left),
+            texts: AlertTexts(
+                headline: info["headline"]?.text, description: info["description"]?.text,
+                instruction: info["instruction"]?.text))
         result.hasOpenEnd = end.isOpen ? true : nil
         return result
+    }
+
+    /// The maximum number of codes and areas of one block that are looked at for the kind of its hazard.
+    private static let mostEvidence = 500
+
+    private static func evidence(_ info: AnswerXML, _ event: String, sender: String) -> HazardEvidence {
+        let areas = info.all("area").prefix(mostEvidence)
+        let geocodes = areas.flatMap { $0.all("geocode") }.prefix(mostEvidence)
+        return HazardEvidence(
+            words: [event, info["headline"]?.text ?? ""].map { $0.singleLine(limit: AlertTexts.longestHeadline) },
+            codes: info.all("eventCode").prefix(mostEvidence).compactMap { code in
+                guard let list = code["valueName"]?.text, let value = code["value"]?.text else { return nil }
+                return HazardEvidence.Code(list: list, value: value)
+            },
+            awarenessTypes: parameters(info, "awareness_type"), categories: info.all("category").map(\.text),
+            zones: geocodes.filter { $0["valueName"]?.text == "UGC" }.compactMap { $0["value"]?.text },
+            areaNames: areas.compactMap { $0["areaDesc"]?.text.singleLine(limit: 1000) },
+            isUS: sender.hasSuffix("noaa.gov"))
     }
 
     private static func parameters(_ info: AnswerXML, _ name: String) -> [String] {

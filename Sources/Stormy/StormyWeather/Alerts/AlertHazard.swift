@@ -1,0 +1,103 @@
+/// The kind of a hazard.
+package enum AlertHazard: String, Sendable, Hashable, Codable, CaseIterable {
+    // Kinds that count as a storm. The first one has priority if the codes of a warning name several.
+    case thunderstorm, wind, flood, rain, snow
+    /// A weather warning that no code and no known word classifies.
+    case weather
+
+    // Kinds that do not count.
+    case marine, coastal, heat, cold, fog, fire, avalanche, air, drought, ground, space
+    /// Any other hazard, for example a closed road.
+    case other
+
+    /// `true` if a warning of this kind counts as a storm.
+    package var isStorm: Bool {
+        switch self {
+        case .thunderstorm, .wind, .flood, .rain, .snow, .weather: true
+        case .marine, .coastal, .heat, .cold, .fog, .fire, .avalanche, .air, .drought, .ground, .space, .other: false
+        }
+    }
+
+    /// The kind for the user, for example "snow or ice".
+    package var name: String {
+        switch self {
+        case .thunderstorm, .wind, .flood, .rain, .fog, .fire, .heat, .drought: rawValue
+        case .avalanche: "avalanches"
+        case .snow: "snow or ice"
+        case .weather: "other weather"
+        case .marine: "at sea"
+        case .coastal: "at the coast"
+        case .cold: "cold or frost"
+        case .air: "air quality"
+        case .ground: "earthquake, volcano or landslide"
+        case .space: "space weather"
+        case .other: "no weather"
+        }
+    }
+}
+
+/// The parts of a warning that show the kind of its hazard.
+struct HazardEvidence {
+    /// A code with the name of its list, for example "SAME" and "TOR".
+    struct Code {
+        var list: String
+        var value: String
+    }
+
+    /// Names of hazards in words: the event first, then the headline.
+    var words: [String] = []
+    var codes: [Code] = []
+    /// MeteoAlarm's `awareness_type`, for example "3; Thunderstorm".
+    var awarenessTypes: [String] = []
+    /// CAP categories, for example "Met". Empty if unknown.
+    var categories: [String] = []
+    /// The codes of the areas in the system of the US National Weather Service, for example "ANZ335".
+    var zones: [String] = []
+    var areaNames: [String] = []
+    /// `true` if the service marks the warning as one for the sea.
+    var isForSea = false
+    /// `true` if the sender is the US National Weather Service, whose "Storm Warning" is for the sea.
+    var isUS = false
+
+    /// The kind of the hazard.
+    ///
+    /// The order is: areas at sea, codes, category, words. A weather warning that is left is ``AlertHazard/weather``.
+    var hazard: AlertHazard {
+        if isForSea || hasOnlySeaAreas { return .marine }
+        if let coded = codedHazard { return coded }
+        let categories = Set(categories.map { $0.lowercased() })
+        let isWeather = categories.contains("met")
+        if isWeather || categories.isEmpty {
+            let named = words.lazy.compactMap { HazardWords.weather(in: $0, isUS: isUS) }.first
+            return named ?? (isWeather ? .weather : .other)
+        }
+        // Floods and storms are also sent as hazards to safety or to the environment.
+        let named = words.lazy.compactMap { HazardWords.other(in: $0) }.first
+        if let named, !named.isStorm || !categories.isDisjoint(with: ["geo", "safety", "env", "other"]) { return named }
+        return categories.contains("fire") ? .fire : categories.contains("geo") ? .ground : .other
+    }
+
+    private var codedHazard: AlertHazard? {
+        let readers: [(Code) -> AlertHazard?] = [
+            { HazardCodes.oasis($0.value) },
+            { $0.list == "SAME" ? HazardCodes.same($0.value) : nil },
+            { $0.list == "NationalWeatherService" ? HazardCodes.nationalWeatherService($0.value) : nil },
+            { $0.list == "awareness_type" ? HazardCodes.meteoAlarm($0.value) : nil },
+            { $0.list == "II" ? HazardCodes.germany($0.value) : nil },
+            { HazardCodes.china($0.value) },
+            { HazardCodes.term($0.value, list: $0.list) },
+        ]
+        let codes = codes + awarenessTypes.map { Code(list: "awareness_type", value: $0) }
+        for reader in readers {
+            let found = codes.compactMap(reader)
+            if let hazard = AlertHazard.allCases.first(where: found.contains) { return hazard }
+        }
+        return nil
+    }
+
+    private var hasOnlySeaAreas: Bool {
+        if !zones.isEmpty { return zones.allSatisfy(HazardCodes.isSeaZone) }
+        let names = areaNames.flatMap { $0.split(separator: ";") }
+        return !names.isEmpty && names.allSatisfy { HazardWords.isSea($0) }
+    }
+}
