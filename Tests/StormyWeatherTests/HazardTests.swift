@@ -336,6 +336,39 @@ import Testing
         #expect(StormRule().words(notCounting: reason, second: nil) == "moderate, where severe counts")
     }
 
+    /// The page in the documentation. `WRITE_TABLES=1` writes it.
+    @Test func `the page names the kinds that count`() throws {
+        let rows = AlertHazard.allCases.map { "| \($0.name) | \($0.isStorm ? "**counts**" : "ignored") |" }
+        let page = """
+            # Which warnings count
+
+            Official warnings that are a storm by themselves, and how their kind is found.
+
+            ## Overview
+
+            A warning counts if its severity is at least `alert_severity` and its kind is one that counts. The kind is found in this order:
+
+            1. A warning whose areas all lie at sea is a warning at sea. A zone of the US service ("AMZ650"), a domain of MET Norway ("marine") or the
+               name of an area ("Coastal waters") shows it.
+            2. Codes, which are equal in every language: OASIS event terms ("OET-159"), SAME ("TOR") and P-VTEC ("SVW"), `awareness_type` of MeteoAlarm,
+               `II` and `GROUP` of the DWD, event types of the CMA, and terms of other lists ("winterStorm").
+            3. The CAP category. In another category than "Met" the word "storm" alone does not count.
+            4. Words of the event, then of the headline, in about forty languages.
+            5. A warning of the category "Met" that is left counts as "\(AlertHazard.weather.name)".
+
+            Written by its test: `WRITE_TABLES=1 swift test --filter HazardTests`.
+
+            | Kind | |
+            | --- | --- |
+            \(rows.joined(separator: "\n"))
+
+            """
+        let file = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../Sources/Stormy/StormyWeather/StormyWeather.docc/Warnings.md").standardized
+        if ProcessInfo.processInfo.environment["WRITE_TABLES"] != nil { return try Data(page.utf8).write(to: file) }
+        #expect(try String(contentsOf: file, encoding: .utf8) == page, "WRITE_TABLES=1 writes the page again")
+    }
+
     // MARK: Texts
 
     @Test(arguments: [
@@ -379,6 +412,15 @@ import Testing
         #expect(us.texts?.description?.contains("* Through Sunday morning * Rainfall") == true)
         let german = try AlertService.brightSky.read(fixture("brightsky_alerts"), status: 200, now: .now).messages[0].infos
         #expect(german.map { $0.texts?.headline } == ["Official WARNING of FROST", "Amtliche WARNUNG vor FROST"])
+    }
+
+    @Test func `a warning with huge codes, names and many areas is read`() throws {
+        let long = String(repeating: "storm ", count: 20_000)
+        let found = try info(long, headline: long, codes: [("OET:v1.2", "OET-" + long), ("x", long)], area: long)
+        #expect(found.hazard == .wind && found.event.count <= 81)
+        let sea = (0..<501).map { _ in ("UGC", "ANZ335") }
+        #expect(try info("Tornado", geocodes: sea).hazard == .marine)
+        #expect(try info("Tornado", geocodes: sea + [("UGC", "NYZ072")]).hazard == .wind, "one area on land")
     }
 
     @Test func `a warning and a reason that an earlier version stored are read`() throws {

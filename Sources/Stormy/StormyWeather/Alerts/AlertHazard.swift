@@ -77,6 +77,9 @@ struct HazardEvidence {
         return categories.contains("fire") ? .fire : categories.contains("geo") ? .ground : .other
     }
 
+    /// Bytes of the longest code that is looked up.
+    private static let longestCode = 100
+
     private var codedHazard: AlertHazard? {
         let readers: [(Code) -> AlertHazard?] = [
             { HazardCodes.oasis($0.value) },
@@ -87,7 +90,8 @@ struct HazardEvidence {
             { HazardCodes.china($0.value) },
             { HazardCodes.term($0.value, list: $0.list) },
         ]
-        let codes = codes + awarenessTypes.map { Code(list: "awareness_type", value: $0) }
+        let known = codes + awarenessTypes.map { Code(list: "awareness_type", value: $0) }
+        let codes = known.filter { $0.value.utf8.count <= Self.longestCode }
         for reader in readers {
             let found = codes.compactMap(reader)
             if let hazard = AlertHazard.allCases.first(where: found.contains) { return hazard }

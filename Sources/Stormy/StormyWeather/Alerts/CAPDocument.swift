@@ -78,8 +78,8 @@ package enum CAPDocument {
     private static let mostEvidence = 500
 
     private static func evidence(_ info: AnswerXML, _ event: String, sender: String) -> HazardEvidence {
-        let areas = info.all("area").prefix(mostEvidence)
-        let geocodes = areas.flatMap { $0.all("geocode") }.prefix(mostEvidence)
+        let areas = info.all("area")
+        let zones = areas.flatMap { $0.all("geocode") }.filter { $0["valueName"]?.text == "UGC" }.compactMap { $0["value"]?.text }
         return HazardEvidence(
             words: [event, info["headline"]?.text ?? ""].map { $0.singleLine(limit: AlertTexts.longestHeadline) },
             codes: info.all("eventCode").prefix(mostEvidence).compactMap { code in
@@ -87,8 +87,9 @@ package enum CAPDocument {
                 return HazardEvidence.Code(list: list, value: value)
             },
             awarenessTypes: parameters(info, "awareness_type"), categories: info.all("category").map(\.text),
-            zones: geocodes.filter { $0["valueName"]?.text == "UGC" }.compactMap { $0["value"]?.text },
-            areaNames: areas.compactMap { $0["areaDesc"]?.text.singleLine(limit: 1000) },
+            zones: zones,
+            // A part of the areas does not show if all areas lie at sea.
+            areaNames: areas.count > mostEvidence ? [] : areas.compactMap { $0["areaDesc"]?.text.singleLine(limit: 1000) },
             isUS: sender.hasSuffix("noaa.gov"))
     }
 

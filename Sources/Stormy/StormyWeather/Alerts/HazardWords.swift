@@ -55,7 +55,8 @@ enum HazardWords {
         }
 
         func contains(_ part: [UInt8]) -> Bool {
-            guard bytes.count >= part.count, beginnings.contains(Array(part.prefix(Self.beginning))) else { return false }
+            let isPossible = part.count < Self.beginning || beginnings.contains(Array(part.prefix(Self.beginning)))
+            guard isPossible, bytes.count >= part.count else { return false }
             return (0...bytes.count - part.count).contains { bytes[$0..<$0 + part.count].elementsEqual(part) }
         }
     }
