@@ -201,8 +201,9 @@ package struct StormTeller: Sendable {
         let content = UNMutableNotificationContent()
         let severity = StormSeverity(storm.reasons)
         content.title = StormText.title(place: place.name, severity)
-        content.body = StormText.body(
+        let body = StormText.body(
             storm.reasons, timeZone: place.zone, locale: PersonLocale.current, units: .ofPerson, now: BGTaskScheduler.now)
+        content.body = [body, StormText.headline(storm.reasons)].compactMap { $0 }.joined(separator: "\n")
         content.categoryIdentifier = Self.category
         // It stays until the person answers; the worst passes quiet hours, and is told again where a lesser one was told.
         content.interruptionLevel = severity == .extreme ? .critical : .timeSensitive

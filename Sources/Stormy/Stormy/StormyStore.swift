@@ -277,6 +277,11 @@ package final class StormyStore: Sendable {
             }
             try database.alter(table: "storm") { $0.add(column: "isCancelled", .boolean).notNull().defaults(to: false) }
         }
+        // Stored warnings have the kinds of an earlier version and no texts. A service that is asked again sends them again.
+        migrator.registerMigration("8: kinds and texts of warnings") { database in
+            try database.execute(sql: "DELETE FROM warning")
+            try database.execute(sql: "DELETE FROM warningDocument")
+        }
         return migrator
     }
 

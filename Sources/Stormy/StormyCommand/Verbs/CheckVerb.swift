@@ -16,6 +16,7 @@ struct CheckVerb: AsyncParsableCommand {
     @Flag(help: "Raise a desktop notification for a storm not told yet.") var notify = false
     @Flag(help: "Say how it stands in a desktop notification, storm or not.") var tell = false
     @Flag(help: "Exit with 10 when stormy.") var exitCode = false
+    @Flag(name: .shortAndLong, help: "Print the texts of official warnings.") var verbose = false
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
@@ -32,10 +33,12 @@ struct CheckVerb: AsyncParsableCommand {
         let openEnd: Bool?
         let source: OrNull<String>
         let key: OrNull<String>
+        /// `nil` for reasons of the forecast.
+        let warning: Warning?
         /// ``detail`` for the person.
         let words: String
 
-        private enum CodingKeys: CodingKey { case kind, detail, from, until, openEnd, source, key }
+        private enum CodingKeys: CodingKey { case kind, detail, from, until, openEnd, source, key, warning }
 
         init(_ reason: StormReason) {
             kind = reason.kind.rawValue
@@ -46,6 +49,25 @@ struct CheckVerb: AsyncParsableCommand {
             from = reason.from
             until = reason.until
             openEnd = reason.hasOpenEnd
+            warning = reason.kind == .alert ? Warning(reason) : nil
+        }
+    }
+
+    /// The kind and the texts of an official warning.
+    struct Warning: Encodable {
+        let event: OrNull<String>
+        /// The kind of the hazard, for example "wind".
+        let hazard: OrNull<String>
+        let headline: OrNull<String>
+        let description: OrNull<String>
+        let instruction: OrNull<String>
+
+        init(_ reason: StormReason) {
+            event = OrNull(reason.event)
+            hazard = OrNull(reason.hazard?.rawValue)
+            headline = OrNull(reason.texts?.headline)
+            description = OrNull(reason.texts?.description)
+            instruction = OrNull(reason.texts?.instruction)
         }
     }
 
@@ -87,7 +109,7 @@ struct CheckVerb: AsyncParsableCommand {
         if json {
             try Output.json(outcomes.map { Self.row($0, weather.troubles) })
         } else {
-            for outcome in outcomes { Self.printForPeople(outcome) }
+            for outcome in outcomes { Self.printForPeople(outcome, verbose: verbose) }
             Output.line(try StatusReport.schedule(store).sentence)
         }
         if exitCode, outcomes.contains(where: { $0.assessment?.isStormy == true }) { throw ExitCode(10) }
@@ -135,16 +157,32 @@ struct CheckVerb: AsyncParsableCommand {
         }
     }
 
-    /// What was seen and does not count, and what the forecast does not say.
-    static func notCounted(_ outcome: CheckOutcome) -> [String] {
+    /// The reasons that do not count, with one sentence each. Ignored kinds of warnings come last, one kind after the other.
+    static func notCounted(_ outcome: CheckOutcome) -> [(sentence: String, reason: StormReason)] {
         let rule = StormySettings.current.rule
-        var sentences = (outcome.assessment?.unconfirmed ?? []).map { reason in
+        let reasons = outcome.assessment?.unconfirmed ?? []
+        let ignored = AlertHazard.allCases.flatMap { hazard in reasons.filter { $0.ignoredHazard == hazard } }
+        return (reasons.filter { $0.ignoredHazard == nil } + ignored).map { reason in
             let hours = StormText.span(
                 reason.window, hasOpenEnd: reason.hasOpenEnd == true, timeZone: outcome.place.zone, locale: PersonLocale.current)
             let source = reason.kind == .alert ? reason.source.map { ": \($0)" } ?? "" : ""
-            return "Not counted: \(reason.detail(in: .ofPerson)) \(hours), "
+            let mark = reason.ignoredHazard.map { "Ignored (\($0.name))" } ?? "Not counted"
+            let sentence =
+                "\(mark): \(reason.detail(in: .ofPerson)) \(hours), "
                 + rule.words(notCounting: reason, second: outcome.assessment?.second) + source + "."
+            return (sentence, reason)
         }
+    }
+
+    /// The texts of a warning, one line each. Empty for reasons of the forecast.
+    static func texts(_ reason: StormReason) -> [String] {
+        guard let texts = reason.texts else { return [] }
+        return [texts.headline, texts.description, texts.instruction.map { "What to do: \($0)" }].compactMap { $0 }
+    }
+
+    /// The values that the forecast lacks, one sentence each.
+    static func missing(_ outcome: CheckOutcome) -> [String] {
+        var sentences: [String] = []
         let unreadable = outcome.forecast?.unreadable ?? []
         for value in unreadable {
             sentences.append(
@@ -158,7 +196,10 @@ struct CheckVerb: AsyncParsableCommand {
         return sentences
     }
 
-    static func printForPeople(_ outcome: CheckOutcome) {
+    static func printForPeople(_ outcome: CheckOutcome, verbose: Bool = false) {
+        func printTexts(_ reason: StormReason) {
+            if verbose { for text in texts(reason) { Output.line("    " + text) } }
+        }
         let name = outcome.place.name
         switch outcome.assessment?.verdict {
         case .stormy?:
@@ -168,7 +209,10 @@ struct CheckVerb: AsyncParsableCommand {
                     + StormText.body(
                         outcome.assessment?.reasons ?? [], timeZone: outcome.place.zone, locale: PersonLocale.current,
                         units: .ofPerson))
-            for reason in outcome.assessment?.reasons ?? [] { Output.line("  Because: \(reason.explanation(in: .ofPerson)).") }
+            for reason in outcome.assessment?.reasons ?? [] {
+                Output.line("  Because: \(reason.explanation(in: .ofPerson)).")
+                printTexts(reason)
+            }
         case .calm?:
             Output.line("\(name): calm.")
         case .unknown(let why)?:
@@ -176,7 +220,11 @@ struct CheckVerb: AsyncParsableCommand {
         case nil:
             Output.line("\(name): unknown.")
         }
-        for sentence in notCounted(outcome) { Output.line("  " + sentence) }
+        for (sentence, reason) in notCounted(outcome) {
+            Output.line("  " + sentence)
+            printTexts(reason)
+        }
+        for sentence in missing(outcome) { Output.line("  " + sentence) }
         for reason in outcome.notAnswered { Output.note("  Not used: \(reason)") }
         if let trouble = outcome.trouble { Output.note("  Not refreshed: \(trouble)") }
         if let fetchedAt = outcome.fetchedAt {

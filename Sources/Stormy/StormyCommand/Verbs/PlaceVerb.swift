@@ -162,7 +162,7 @@ struct PlaceVerb: AsyncParsableCommand {
         do {
             let weather = try await AsyncOpen(store, places: [place.name], timeout: CheckVerb.patience).opened()
             for trouble in weather.troubles { Output.note("  Not used: \(trouble)") }
-            weather.outcomes.forEach(CheckVerb.printForPeople)
+            weather.outcomes.forEach { CheckVerb.printForPeople($0) }
         } catch {
             let reason = CommandFailure(ofStormy: error).message
             Output.note(

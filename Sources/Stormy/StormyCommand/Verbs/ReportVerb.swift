@@ -64,8 +64,11 @@ struct ReportVerb: AsyncParsableCommand {
 
     private func place(_ outcome: CheckOutcome, _ number: Int?) -> ReportPage.Place {
         var sentences = [CheckVerb.line(outcome) + (outcome.assessment?.isStormy == true ? "" : ".")]
-        sentences += (outcome.assessment?.reasons ?? []).map { "Because: \($0.explanation(in: .ofPerson))." }
-        sentences += CheckVerb.notCounted(outcome)
+        for reason in outcome.assessment?.reasons ?? [] {
+            sentences += ["Because: \(reason.explanation(in: .ofPerson))."] + CheckVerb.texts(reason)
+        }
+        for (sentence, reason) in CheckVerb.notCounted(outcome) { sentences += [sentence] + CheckVerb.texts(reason) }
+        sentences += CheckVerb.missing(outcome)
         if let fetchedAt = outcome.fetchedAt {
             let age = Output.relative(fetchedAt, now: AppRuntime.shared.now)
             sentences.append("Forecast of \(outcome.source), \(age)\(outcome.isStale ? ": an old one" : "").")
