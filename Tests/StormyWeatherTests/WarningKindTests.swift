@@ -1,0 +1,137 @@
+import Foundation
+import Testing
+
+@testable import StormyWeather
+
+/// Which kinds of warnings count, and the texts of warnings.
+@Suite struct WarningKindTests {
+    // MARK: The rule
+
+    private let noon = Date(timeIntervalSince1970: 1_782_900_000)
+
+    private func judged(_ hazard: AlertHazard, _ severity: CAPSeverity? = .severe, event: String = "X") -> Assessment {
+        let info = AlertInfo(
+            event: event, hazard: hazard, severity: severity, from: noon, until: noon + 7200, issuer: "DWD", areas: [],
+            texts: AlertTexts(headline: "Head", description: "Text", instruction: nil))
+        return StormRule().assess(
+            Forecast(hours: (0..<30).map { ForecastHour(start: noon + Double($0) * 3600, weatherCode: 3, precipitationMM: 0) }),
+            alerts: AlertBook([AlertMessage(identifier: "a", sent: noon, infos: [info])]).events(at: nil, language: nil),
+            now: noon)
+    }
+
+    @Test(arguments: AlertHazard.allCases) func `a severe warning of a kind counts or is ignored with its kind`(
+        _ hazard: AlertHazard
+    ) {
+        let assessment = judged(hazard)
+        let counted: Set<AlertHazard> = [.thunderstorm, .wind, .flood, .rain, .snow, .weather]
+        #expect(assessment.isStormy == counted.contains(hazard))
+        let reason = (assessment.reasons + (assessment.unconfirmed ?? []))[0]
+        #expect(reason.hazard == hazard && reason.texts?.headline == "Head")
+        #expect((reason.ignoredHazard == nil) == counted.contains(hazard))
+        if reason.ignoredHazard != nil { #expect(StormRule().words(notCounting: reason, second: nil) == "severe") }
+        #expect(judged(hazard, .moderate).isStormy == false && judged(hazard, nil).isStormy == false)
+        #expect(!hazard.name.isEmpty)
+    }
+
+    @Test func `a warning below the chosen severity names the severity that counts`() throws {
+        let reason = try #require(judged(.flood, .moderate).unconfirmed?.first)
+        #expect(StormRule().words(notCounting: reason, second: nil) == "moderate, where severe counts")
+    }
+
+    /// The page in the documentation. `WRITE_TABLES=1` writes it.
+    @Test func `the page names the kinds that count`() throws {
+        let rows = AlertHazard.allCases.map { "| \($0.name) | \($0.isStorm ? "**counts**" : "ignored") |" }
+        let page = """
+            # Which warnings count
+
+            Official warnings that are a storm by themselves, and how their kind is found.
+
+            ## Overview
+
+            A warning counts if its severity is at least `alert_severity` and its kind is one that counts. The kind is found in this order:
+
+            1. A warning whose areas all lie at sea is a warning at sea. A zone of the US service ("AMZ650"), a domain of MET Norway ("marine") or the
+               name of an area ("Coastal waters") shows it.
+            2. Codes, which are equal in every language: OASIS event terms ("OET-159"), SAME ("TOR") and P-VTEC ("SVW"), `awareness_type` of MeteoAlarm,
+               `II` and `GROUP` of the DWD, event types of the CMA, and terms of other lists ("winterStorm").
+            3. The CAP category. In another category than "Met" the word "storm" alone does not count.
+            4. Words of the event, then of the headline, in about forty languages.
+            5. A warning of the category "Met" that is left counts as "\(AlertHazard.weather.name)".
+
+            Written by its test: `WRITE_TABLES=1 swift test --filter WarningKindTests`.
+
+            | Kind | |
+            | --- | --- |
+            \(rows.joined(separator: "\n"))
+
+            """
+        let file = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../Sources/Stormy/StormyWeather/StormyWeather.docc/Warnings.md").standardized
+        if ProcessInfo.processInfo.environment["WRITE_TABLES"] != nil { return try Data(page.utf8).write(to: file) }
+        #expect(try String(contentsOf: file, encoding: .utf8) == page, "WRITE_TABLES=1 writes the page again")
+    }
+
+    // MARK: Texts
+
+    @Test(arguments: [
+        ("Tornado Warning", "Tornado Warning"), ("Flood Watch", "Flood Watch"), ("Unwetterwarnung", "Unwetterwarnung"),
+        ("Alerte orages", "Alerte orages"), ("Aviso de chuvas", "Aviso de chuvas"), ("暴雨预警", "暴雨预警"),
+        ("Storm", "warning: Storm"), ("STARKES GEWITTER", "warning: STARKES GEWITTER"),
+    ]) func `the word "warning" is not doubled`(_ event: String, _ phrase: String) throws {
+        let reason = try #require(judged(.wind, event: event).reasons.first)
+        #expect(reason.detail == phrase)
+        #expect(reason.explanation(in: .metric) == "\(phrase), severe: DWD")
+        let body = StormText.body([reason], timeZone: .gmt, reader: .gmt, locale: Locale(identifier: "en_GB"), units: .metric)
+        #expect(body.lowercased().hasPrefix(phrase.lowercased() + " "))
+    }
+
+    @Test func `the headline of the most severe warning follows the body of a notification`() {
+        func reason(_ event: String, _ peak: Double, _ headline: String?) -> StormReason {
+            StormReason(
+                kind: .alert, peak: peak, from: noon, until: noon + 1, event: event,
+                texts: AlertTexts(headline: headline, description: "D", instruction: nil))
+        }
+        #expect(StormText.headline([reason("A", 3, "First"), reason("B", 4, "Second")]) == "Second")
+        #expect(StormText.headline([reason("Storm Warning", 3, "STORM WARNING")]) == nil, "it says nothing more")
+        #expect(StormText.headline([reason("A", 3, nil)]) == nil && StormText.headline([]) == nil)
+        #expect(StormText.headline([StormReason(kind: .gusts, peak: 90, from: noon, until: noon + 1)]) == nil)
+    }
+
+    @Test func `the texts of a warning are read, cleaned and limited`() throws {
+        let hostile = "One\u{1B}[31m\n\n\tline\u{202E} \u{0}end"
+        let texts = try #require(
+            AlertTexts(headline: hostile, description: String(repeating: "long ", count: 9_999), instruction: " \n"))
+        #expect(texts.headline == "One [31m line end" && texts.instruction == nil)
+        #expect(texts.description?.count == AlertTexts.longestDescription + 1, "and an ellipsis")
+        #expect(AlertTexts(headline: "", description: nil, instruction: "\u{200B}") == nil)
+        let combined = try #require(
+            AlertTexts(headline: "a" + String(repeating: "\u{301}", count: 100_000), description: nil, instruction: nil))
+        #expect((combined.headline?.utf8.count ?? 0) < 10_000)
+        let read = try HazardTests().info("Flood", headline: "Flood &amp; rain\nsoon")
+        #expect(read.texts?.headline == "Flood & rain soon" && read.texts?.description == nil)
+        let us = try #require(AlertService.nws.read(fixture("nws_alerts"), status: 200, now: .now).messages.first?.infos.first)
+        #expect(us.texts?.headline?.hasPrefix("Flood Watch issued December 20 at 1:34PM PST") == true)
+        #expect(us.texts?.description?.contains("* Through Sunday morning * Rainfall") == true)
+        let german = try AlertService.brightSky.read(fixture("brightsky_alerts"), status: 200, now: .now).messages[0].infos
+        #expect(german.map { $0.texts?.headline } == ["Official WARNING of FROST", "Amtliche WARNUNG vor FROST"])
+    }
+
+    @Test func `a warning with huge codes, names and many areas is read`() throws {
+        let long = String(repeating: "storm ", count: 20_000)
+        let found = try HazardTests().info(long, headline: long, codes: [("OET:v1.2", "OET-" + long), ("x", long)], area: long)
+        #expect(found.hazard == .wind && found.event.count <= 81)
+        let sea = (0..<501).map { _ in ("UGC", "ANZ335") }
+        #expect(try HazardTests().info("Tornado", geocodes: sea).hazard == .marine)
+        #expect(try HazardTests().info("Tornado", geocodes: sea + [("UGC", "NYZ072")]).hazard == .wind, "one area on land")
+    }
+
+    @Test func `a warning and a reason that an earlier version stored are read`() throws {
+        let stored = #"{"event":"E","hazard":"other","from":0,"until":1,"issuer":"I","areas":[]}"#
+        let old = try JSONDecoder().decode(AlertInfo.self, from: Data(stored.utf8))
+        #expect(old.hazard == .other && old.texts == nil)
+        let reason = #"{"kind":"alert","peak":3,"from":0,"until":1,"event":"E"}"#
+        #expect(try JSONDecoder().decode(StormReason.self, from: Data(reason.utf8)).ignoredHazard == nil)
+        let new = judged(.snow)
+        #expect(try JSONDecoder().decode(Assessment.self, from: JSONEncoder().encode(new)) == new)
+    }
+}
