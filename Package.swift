@@ -37,7 +37,7 @@ let floors: [(name: String, modules: [String])] = [
         "C",
         [
             "CLinux", "CLibcurl", "CLibcrypto", "COpenSSL", "CLibnotify", "CLibgexiv2", "CLibexpat", "CTomlplusplus",
-            "CNlohmannJSON",
+            "CNlohmannJSON", "CWarningRegions",
         ]
     ),
     ("Core", ["BackgroundScheduling", "TransferMachines", "BackgroundNotices"]),
@@ -108,6 +108,7 @@ let package = Package(
         .systemLibrary(name: "CLibexpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
         .target(name: "CTomlplusplus"),
         .target(name: "CNlohmannJSON"),
+        .target(name: "CWarningRegions", exclude: ["regions.bin"]),
 
         // Core: pure decisions.
         .target(name: "BackgroundScheduling", swiftSettings: strict),
@@ -180,7 +181,8 @@ let package = Package(
             ], resources: [.embedInCode("Doctor/measured-servers.json")], swiftSettings: strict),
 
         // Stormy: the app.
-        .target(name: "StormyWeather", dependencies: ["CNlohmannJSON", "TransferMachines"], swiftSettings: strict),
+        .target(
+            name: "StormyWeather", dependencies: ["CNlohmannJSON", "CWarningRegions", "TransferMachines"], swiftSettings: strict),
         .target(
             name: "StormyConfiguration", dependencies: ["CTomlplusplus", "StormyWeather", "TransferMachines"],
             swiftSettings: strict),

@@ -24,6 +24,7 @@ struct House {
             "CLibexpat": [],
             "CTomlplusplus": [],
             "CNlohmannJSON": [],
+            "CWarningRegions": [],
             // Core
             "BackgroundScheduling": [],
             "TransferMachines": ["CLibexpat"],
@@ -63,7 +64,7 @@ struct House {
                 "BackgroundTransfer", "ProcessSupport", "Spool", "UserUnits",
             ],
             // Stormy
-            "StormyWeather": ["CNlohmannJSON", "TransferMachines"],
+            "StormyWeather": ["CNlohmannJSON", "CWarningRegions", "TransferMachines"],
             "StormyConfiguration": ["CTomlplusplus", "StormyWeather", "TransferMachines"],
             "Stormy": [
                 "BackgroundRuntime", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "SQLiteFiles",
@@ -140,6 +141,7 @@ struct House {
             "GRDBSQLite": ["SQLiteFiles"],
             "CTomlplusplus": ["StormyConfiguration"],
             "CNlohmannJSON": ["StormyWeather"],
+            "CWarningRegions": ["StormyWeather"],
             "ArgumentParser": ["StormyCommand", "BackgroundCommands", "Rehearsal"],
             "NIOCore": ["FaultyServer"],
             "NIOPosix": ["FaultyServer"],
@@ -147,6 +149,9 @@ struct House {
             // For a test's server.
             "NIOWebSocket": [],
         ],
-        pure: ["CLibexpat", "CNlohmannJSON", "BackgroundScheduling", "TransferMachines", "BackgroundNotices", "StormyWeather"],
+        pure: [
+            "CLibexpat", "CNlohmannJSON", "CWarningRegions", "BackgroundScheduling", "TransferMachines", "BackgroundNotices",
+            "StormyWeather",
+        ],
         agentSide: ["BackgroundAgent", "CurlTransport", "DesktopServices", "BackgroundAgentTool"])
 }

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Makes the table of European warning regions that is part of the program.
+
+    warning_regions.py REGIONS.json[.gz] ALIASES.json OUT.bin
+
+The result is committed as `Sources/C/CWarningRegions/regions.bin`. `CWarningRegions.c` embeds the file.
+
+Source of the data: `assets/geocodes.json` of the Python package `meteoalarm`, version 0.3.0. The regions are EUMETNET's (MeteoAlarm),
+licence CC BY 4.0. REGIONS.json holds these outlines, simplified to about 400 m:
+
+    {"regions": [[EMMA_ID, name, [[outer ring, hole…]…]]…]}, a ring is a list of [longitude, latitude]
+
+ALIASES.json holds the other codes of the same areas: {"aliases": {"NUTS3/FRK28": "FR035", …}}. They were found by area overlap.
+
+Bulgaria: its EMMA_IDs and outlines do not agree, but the NUTS3 codes were found by outline. The table therefore stores the Bulgarian
+outlines under their NUTS3 codes, with the names that Eurostat gives to the codes.
+
+Format (numbers with a fixed size are little-endian; "varint" is LEB128; signed varints are zigzag-coded):
+
+    "SWR1", u32 regions, u32 aliases
+    region: u32 bytes that follow, i32 west, south, east, north, text code, text name, varint polygons
+        polygon: varint rings (the first is the outer ring, the others are holes)
+        ring: varint corners, then longitude and latitude of each corner as signed varints, relative to the corner before
+    alias: text "TYPE/VALUE", varint number of the region
+    text: u8 bytes, UTF-8
+
+Coordinates are counted in thousandths of a degree, which is the precision of the input (111 m from north to south). The last corner
+of a ring is not repeated. A ring over the antimeridian continues beyond 180 degrees.
+"""
+
+import gzip
+import json
+import struct
+import sys
+
+STEPS_PER_DEGREE = 1000
+MOST_BYTES = 600_000
+BULGARIA = {
+    "BG311": "Vidin", "BG312": "Montana", "BG313": "Vratsa", "BG314": "Pleven", "BG315": "Lovech", "BG321": "Veliko Tarnovo",
+    "BG322": "Gabrovo", "BG323": "Ruse", "BG324": "Razgrad", "BG325": "Silistra", "BG331": "Varna", "BG332": "Dobrich",
+    "BG333": "Shumen", "BG334": "Targovishte", "BG341": "Burgas", "BG342": "Sliven", "BG343": "Yambol", "BG344": "Stara Zagora",
+    "BG411": "Sofia (city)", "BG412": "Sofia (province)", "BG413": "Blagoevgrad", "BG414": "Pernik", "BG415": "Kyustendil",
+    "BG421": "Plovdiv", "BG422": "Haskovo", "BG423": "Pazardzhik", "BG424": "Smolyan", "BG425": "Kardzhali",
+}
+
+
+def varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def signed(number: int) -> bytes:
+    return varint(number << 1 if number >= 0 else (-number << 1) - 1)
+
+
+def text(value: str) -> bytes:
+    data = value.encode()
+    assert len(data) <= 255, value
+    return bytes([len(data)]) + data
+
+
+def steps(ring) -> list[tuple[int, int]]:
+    """The corners in steps, each once, with longitudes that never jump."""
+    corners = []
+    turn = 0
+    for longitude, latitude in ring:
+        corner = (round(longitude * STEPS_PER_DEGREE) + turn, round(latitude * STEPS_PER_DEGREE))
+        if corners:
+            full = 360 * STEPS_PER_DEGREE
+            jump = round((corner[0] - corners[-1][0]) / full) * full
+            turn -= jump
+            corner = (corner[0] - jump, corner[1])
+        if not corners or corners[-1] != corner:
+            corners.append(corner)
+    if len(corners) > 1 and corners[0] == corners[-1]:
+        corners.pop()
+    return corners
+
+
+def region(code: str, name: str, polygons) -> bytes:
+    body = bytearray()
+    kept = []
+    for polygon in polygons:
+        rings = [steps(ring) for ring in polygon]
+        # A ring that is smaller than a step has no inside.
+        if len(rings[0]) >= 3:
+            kept.append([ring for ring in rings if len(ring) >= 3])
+    body += varint(len(kept))
+    for polygon in kept:
+        body += varint(len(polygon))
+        for ring in polygon:
+            body += varint(len(ring))
+            before = (0, 0)
+            for corner in ring:
+                body += signed(corner[0] - before[0]) + signed(corner[1] - before[1])
+                before = corner
+    corners = [corner for polygon in kept for ring in polygon for corner in ring]
+    assert corners, code
+    longitudes, latitudes = [corner[0] for corner in corners], [corner[1] for corner in corners]
+    box = struct.pack("<4i", min(longitudes), min(latitudes), max(longitudes), max(latitudes))
+    record = box + text(code) + text(name) + bytes(body)
+    return struct.pack("<I", len(record)) + record
+
+
+def main() -> int:
+    regions_path, aliases_path, out = sys.argv[1:]
+    opened = gzip.open if regions_path.endswith(".gz") else open
+    with opened(regions_path, "rt", encoding="utf-8") as file:
+        regions = json.load(file)["regions"]
+    with open(aliases_path, encoding="utf-8") as file:
+        aliases = json.load(file)["aliases"]
+    bulgarian = {region: alias.removeprefix("NUTS3/") for alias, region in aliases.items() if region.startswith("BG")}
+    assert sorted(bulgarian.values()) == sorted(BULGARIA), "a Bulgarian province is missing"
+    renamed = [
+        (bulgarian[code], BULGARIA[bulgarian[code]], polygons) if code in bulgarian else (code, name, polygons)
+        for code, name, polygons in regions
+    ]
+    renamed.sort(key=lambda entry: entry[0])
+    numbers = {code: number for number, (code, _, _) in enumerate(renamed)}
+    data = b"SWR1" + struct.pack("<II", len(renamed), len(aliases))
+    data += b"".join(region(*entry) for entry in renamed)
+    for alias, code in sorted(aliases.items()):
+        data += text(alias) + varint(numbers[bulgarian.get(code, code)])
+    assert len(data) <= MOST_BYTES, f"{len(data)} bytes"
+    with open(out, "wb") as file:
+        file.write(data)
+    print(f"{out}: {len(renamed)} regions, {len(aliases)} aliases, {len(data)} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,255 @@
+import CWarningRegions
+import Foundation
+
+/// A code of an area as a warning carries it: a CAP `<geocode>`.
+package struct RegionCode: Sendable, Hashable, Codable {
+    /// "EMMA_ID", in upper case.
+    package let type: String
+    /// "FR035", in upper case.
+    package let value: String
+
+    package init(type: String, value: String) {
+        self.type = type.trimmingCharacters(in: .whitespacesAndNewlines).uppercased().replacing("-", with: "_")
+        self.value = value.trimmingCharacters(in: .whitespacesAndNewlines).uppercased()
+    }
+
+    /// "EMMA_ID FR035".
+    package var text: String { "\(type) \(value)".singleLine(limit: 60) }
+}
+
+/// A warning region of a European weather service.
+package struct WarningRegion: Sendable, Hashable {
+    /// The EMMA_ID, "FR035". For Bulgaria, the NUTS3 code.
+    package let code: String
+    /// "Haute Savoie".
+    package let name: String
+
+    /// `true` for a sea area: the number of its code is 801 to 899. Source of the rule: MeteoAlarm's region list.
+    package var isSea: Bool {
+        let digits = code.drop { !$0.isNumber }
+        return digits.count == 3 && (Int(digits).map { (801...899).contains($0) } ?? false)
+    }
+
+    /// "Haute Savoie (FR035)".
+    package var text: String { "\(name) (\(code))" }
+}
+
+/// The warning regions of Europe: which regions a place belongs to, and which region a code means.
+///
+/// Source of the data: EUMETNET (MeteoAlarm), CC BY 4.0. The outlines are simplified to about 400 m.
+package struct RegionTable: Sendable {
+    /// A place belongs to every land region that is at most so many kilometres away. Reason: outlines are simplified.
+    package static let inside = 0.5
+    /// A place outside of all regions belongs to the nearest land region within so many kilometres. Reason: coasts are coarse.
+    package static let nearby = 5.0
+
+    /// The table in the program.
+    package static let europe: RegionTable = {
+        let bytes = UnsafeBufferPointer(start: cwarningregions_bytes(), count: cwarningregions_count())
+        do { return try RegionTable(Array(bytes)) } catch { fatalError("the embedded region table is damaged: \(error)") }
+    }()
+
+    private struct Record: Sendable {
+        let region: WarningRegion
+        let box: RegionBox
+        /// Where its polygons are in the bytes.
+        let polygons: Range<Int>
+    }
+
+    private let bytes: [UInt8]
+    private let records: [Record]
+    /// The number of a region, by its code and its other codes.
+    private let numbers: [RegionCode: Int]
+    /// The types of codes that the table has.
+    private let types: Set<String>
+
+    /// Reads a table, and checks every corner. Cost: linear in the bytes.
+    ///
+    /// - Throws: ``RegionTableError``
+    package init(_ bytes: [UInt8]) throws(RegionTableError) {
+        var reader = RegionTableReader(bytes, bytes.indices)
+        guard bytes.starts(with: Array("SWR1".utf8)) else { throw .unknownFormat }
+        _ = try reader.skip(4)
+        let counts = (regions: Int(try reader.fixed()), aliases: Int(try reader.fixed()))
+        var (records, numbers): ([Record], [RegionCode: Int]) = ([], [:])
+        while records.count < counts.regions {
+            let start = reader.offset
+            let size = Int(try reader.fixed())
+            let record = try Self.record(bytes, reader.skip(size))
+            guard numbers.updateValue(records.count, forKey: RegionCode(type: "EMMA_ID", value: record.region.code)) == nil
+            else { throw .damaged(offset: start) }
+            records.append(record)
+        }
+        for _ in 0..<counts.aliases {
+            let start = reader.offset
+            let parts = try reader.text().split(separator: "/", maxSplits: 1)
+            let number = try reader.varint()
+            guard parts.count == 2, number < records.count else { throw .damaged(offset: start) }
+            numbers[RegionCode(type: String(parts[0]), value: String(parts[1]))] = number
+        }
+        guard reader.isAtEnd else { throw .damaged(offset: reader.offset) }
+        (self.bytes, self.records, self.numbers) = (bytes, records, numbers)
+        types = Set(numbers.keys.map(\.type))
+    }
+
+    private static func record(_ bytes: [UInt8], _ range: Range<Int>) throws(RegionTableError) -> Record {
+        var reader = RegionTableReader(bytes, range)
+        var edges: [Int32] = []
+        for _ in 0..<4 { edges.append(Int32(bitPattern: try reader.fixed())) }
+        guard let box = RegionBox(west: edges[0], south: edges[1], east: edges[2], north: edges[3]) else {
+            throw .damaged(offset: range.lowerBound)
+        }
+        let region = WarningRegion(code: try reader.text(), name: try reader.text())
+        let polygons = reader.offset..<range.upperBound
+        try Self.visit(&reader, box) { _, _, _ in }
+        guard reader.isAtEnd else { throw .damaged(offset: reader.offset) }
+        return Record(region: region, box: box, polygons: polygons)
+    }
+
+    /// Reads all corners of a region. The first ring of a polygon is its outer ring.
+    private static func visit(
+        _ reader: inout RegionTableReader, _ box: RegionBox, _ corner: (RingNumber, Int, Int) -> Void
+    ) throws(RegionTableError) {
+        for polygon in 0..<(try reader.count(ofSize: 1)) {
+            for ring in 0..<(try reader.count(ofSize: 1, atLeast: 1)) {
+                let number = RingNumber(polygon: polygon, ring: ring)
+                try reader.ring(in: box) { corner(number, $0, $1) }
+            }
+        }
+    }
+
+    // MARK: Codes
+
+    /// The region that a code means; `nil` if the table does not have the code.
+    package func region(_ code: RegionCode) -> WarningRegion? { numbers[code].map { records[$0].region } }
+
+    /// `true` if the table has codes of this type. Only for these it is worth a report that a code is unknown.
+    package func hasCodes(ofType type: String) -> Bool { types.contains(type) }
+
+    package var regions: [WarningRegion] { records.map(\.region) }
+
+    // MARK: Places
+
+    /// The land regions of a place: all within ``inside`` kilometres, or else the nearest within ``nearby`` kilometres. Empty if there is
+    /// none. Cost: the corners of the regions whose frames are near the place.
+    ///
+    /// - Parameter isNearbyEnough: `false` if only regions within ``inside`` count.
+    package func landRegions(at place: Coordinates, isNearbyEnough: Bool = true) -> [WarningRegion] {
+        let limit = isNearbyEnough ? Self.nearby : Self.inside
+        let near = distances(from: place, limit: limit) { !$0.isSea }
+        let inside = near.filter { $0.kilometres <= Self.inside }
+        if !inside.isEmpty { return inside.map(\.region) }
+        return near.min { $0.kilometres < $1.kilometres }.map { [$0.region] } ?? []
+    }
+
+    /// The region, of land or sea, whose outline contains the place; `nil` if there is none.
+    package func container(of place: Coordinates) -> WarningRegion? {
+        distances(from: place, limit: 0) { _ in true }.min { ($0.region.isSea ? 1 : 0) < ($1.region.isSea ? 1 : 0) }?.region
+    }
+
+    /// Whether one of the regions is a region of the place, as ``landRegions(at:isNearbyEnough:)`` states. Cost: small for regions that
+    /// are elsewhere.
+    package func isPlace(_ place: Coordinates, in regions: Set<WarningRegion>) -> Bool {
+        let margin = LocalMap.margin(Self.nearby, at: place)
+        let isNear = regions.contains { region in
+            guard let number = numbers[RegionCode(type: "EMMA_ID", value: region.code)] else { return false }
+            return records[number].box.longitude(of: place, margin: margin) != nil
+        }
+        return isNear && !regions.isDisjoint(with: WarningCoverage(of: place, in: self).regions)
+    }
+
+    /// Regions at most `limit` kilometres from the place, in the order of their codes. The distance is 0 inside a region.
+    private func distances(
+        from place: Coordinates, limit: Double, where isMeant: (WarningRegion) -> Bool
+    ) -> [(region: WarningRegion, kilometres: Double)] {
+        let margin = LocalMap.margin(limit, at: place)
+        return records.compactMap { record in
+            guard let longitude = record.box.longitude(of: place, margin: margin), isMeant(record.region) else { return nil }
+            var (map, reader) = (LocalMap(place, longitude: longitude), RegionTableReader(bytes, record.polygons))
+            // The corners were checked when the table was read.
+            guard (try? Self.visit(&reader, record.box, { map.add($0, $1, $2) })) != nil else { return nil }
+            let kilometres = map.distance()
+            return kilometres <= limit ? (record.region, kilometres) : nil
+        }
+    }
+}
+
+/// A ring of a region.
+struct RingNumber: Equatable {
+    let polygon: Int
+    /// 0 for the outer ring, and more for a hole.
+    let ring: Int
+}
+
+/// The surroundings of a place as a plane in kilometres, with the place at its origin, on which the corners of a region arrive in order.
+/// The error is far below that of the outlines: the map is used for less than 5 km.
+private struct LocalMap {
+    /// Kilometres on a sphere of 6,371 km.
+    private static let perDegree = 111.195
+
+    private let longitude, latitude: Double
+    private let scale: (east: Double, north: Double)
+    private var number: RingNumber?
+    private var first = (0.0, 0.0)
+    private var last = (0.0, 0.0)
+    /// How the place lies in the current ring and polygon, and in the polygons before.
+    private var isInRing = false
+    private var isInOuter = false
+    private var isInHole = false
+    private var isInside = false
+    private var nearestSquared = Double.infinity
+
+    init(_ place: Coordinates, longitude: Double) {
+        (self.longitude, latitude) = (longitude, place.latitude)
+        scale = (Self.perDegree * Self.shrink(place), Self.perDegree)
+    }
+
+    /// Degrees from west to east and from south to north of so many kilometres.
+    static func margin(_ kilometres: Double, at place: Coordinates) -> (east: Double, north: Double) {
+        (kilometres / (perDegree * shrink(place)), kilometres / perDegree)
+    }
+
+    /// How much shorter a degree of longitude is. Not 0 at the poles.
+    private static func shrink(_ place: Coordinates) -> Double { max(0.001, cos(place.latitude * .pi / 180)) }
+
+    mutating func add(_ number: RingNumber, _ east: Int, _ north: Int) {
+        let corner = (
+            (Double(east) / RegionBox.stepsPerDegree - longitude) * scale.east,
+            (Double(north) / RegionBox.stepsPerDegree - latitude) * scale.north
+        )
+        if number != self.number {
+            closeRing(isLastOfPolygon: number.polygon != self.number?.polygon)
+            (self.number, first) = (number, corner)
+        } else {
+            addEdge(last, corner)
+        }
+        last = corner
+    }
+
+    /// The distance in kilometres after all corners were added; 0 inside.
+    mutating func distance() -> Double {
+        closeRing(isLastOfPolygon: true)
+        return isInside ? 0 : nearestSquared.squareRoot()
+    }
+
+    private mutating func closeRing(isLastOfPolygon: Bool) {
+        guard let number else { return }
+        addEdge(last, first)
+        if number.ring == 0 { isInOuter = isInRing } else if isInRing { isInHole = true }
+        isInRing = false
+        self.number = nil
+        guard isLastOfPolygon else { return }
+        if isInOuter && !isInHole { isInside = true }
+        (isInOuter, isInHole) = (false, false)
+    }
+
+    private mutating func addEdge(_ one: (x: Double, y: Double), _ other: (x: Double, y: Double)) {
+        // Crossings of the ray to the east.
+        if (one.y > 0) != (other.y > 0), one.x - one.y * (other.x - one.x) / (other.y - one.y) > 0 { isInRing.toggle() }
+        let (wide, high) = (other.x - one.x, other.y - one.y)
+        let length = wide * wide + high * high
+        let part = length > 0 ? min(1, max(0, -(one.x * wide + one.y * high) / length)) : 0
+        let (x, y) = (one.x + part * wide, one.y + part * high)
+        nearestSquared = min(nearestSquared, x * x + y * y)
+    }
+}
