@@ -15,6 +15,11 @@ ALIASES.json holds the other codes of the same areas: {"aliases": {"NUTS3/FRK28"
 Bulgaria: its EMMA_IDs and outlines do not agree, but the NUTS3 codes were found by outline. The table therefore stores the Bulgarian
 outlines under their NUTS3 codes, with the names that Eurostat gives to the codes.
 
+Ireland: its warnings carry FIPS 10-4 codes of counties, and the sea areas' own codes as FIPS codes. Both are added as aliases.
+
+Czechia, Slovakia, Spain: the names in the input have lost letters by wrong encodings. Czech and Slovak names are decoded again. Spanish
+names are replaced by those that the Spanish service (AEMET) uses for the same zones.
+
 Format (numbers with a fixed size are little-endian; "varint" is LEB128; signed varints are zigzag-coded):
 
     "SWR1", u32 regions, u32 aliases
@@ -42,6 +47,50 @@ BULGARIA = {
     "BG411": "Sofia (city)", "BG412": "Sofia (province)", "BG413": "Blagoevgrad", "BG414": "Pernik", "BG415": "Kyustendil",
     "BG421": "Plovdiv", "BG422": "Haskovo", "BG423": "Pazardzhik", "BG424": "Smolyan", "BG425": "Kardzhali",
 }
+# FIPS 10-4: the number behind "EI".
+IRELAND = {
+    1: "Carlow", 2: "Cavan", 3: "Clare", 4: "Cork", 6: "Donegal", 7: "Dublin", 10: "Galway", 11: "Kerry", 12: "Kildare", 13: "Kilkenny",
+    14: "Leitrim", 15: "Laois", 16: "Limerick", 18: "Longford", 19: "Louth", 20: "Mayo", 21: "Meath", 22: "Monaghan", 23: "Offaly",
+    24: "Roscommon", 25: "Sligo", 26: "Tipperary", 27: "Waterford", 29: "Westmeath", 30: "Wexford", 31: "Wicklow",
+}
+# By the number of the code.
+SPAIN = {
+    70: "Valle del Almanzora y Los Vélez", 72: "Poniente y Almería Capital", 75: "Campiña gaditana", 79: "Campiña cordobesa",
+    80: "Subbética cordobesa", 86: "Andévalo y Condado", 90: "Valle del Guadalquivir de Jaén", 91: "Capital y Montes de Jaén",
+    95: "Axarquía", 97: "Campiña sevillana", 102: "Albarracín y Jiloca", 103: "Gúdar y Maestrazgo", 104: "Bajo Aragón de Teruel",
+    106: "Ibérica zaragozana", 118: "Levante mallorquín", 131: "Área metropolitana de Tenerife", 133: "Litoral cántabro",
+    134: "Liébana", 137: "Meseta de Ávila", 138: "Sistema Central de Ávila", 139: "Sur de Ávila",
+    140: "Cordillera Cantábrica de Burgos", 142: "Condado de Treviño", 144: "Ibérica de Burgos",
+    145: "Cordillera Cantábrica de León", 146: "Bierzo de León", 147: "Meseta de León", 148: "Cordillera Cantábrica de Palencia",
+    155: "Ibérica de Soria", 161: "La Mancha albaceteña", 163: "Hellín y Almansa", 169: "Serranía de Cuenca",
+    171: "Serranía de Guadalajara", 179: "Depresión central de Barcelona", 184: "Ampurdán", 186: "Valle de Arán",
+    188: "Depresión central de Lleida", 189: "Depresión central de Tarragona", 195: "La Siberia extremeña",
+    198: "Norte de Cáceres", 199: "Tajo y Alagón", 200: "Meseta cacereña", 201: "Villuercas y Montánchez",
+    202: "Noroeste de A Coruña", 203: "Oeste de A Coruña", 204: "Interior de A Coruña", 205: "Suroeste de A Coruña", 206: "A Mariña",
+    208: "Montaña de Lugo", 211: "Miño de Ourense", 213: "Montaña de Ourense", 217: "Miño de Pontevedra",
+    224: "Valle del Guadalentín, Lorca y Águilas", 225: "Campo de Cartagena y Mazarrón", 226: "Vertiente cantábrica de Navarra",
+    230: "Cuenca del Nervión", 238: "Ibérica riojana", 242: "Interior norte de Castellón", 243: "Litoral norte de Castellón",
+    244: "Interior sur de Castellón", 245: "Litoral sur de Castellón", 842: "Costa - Litoral cántabro", 845: "Costa - A Mariña",
+    846: "Costa - Noroeste de A Coruña", 847: "Costa - Oeste de A Coruña", 848: "Costa - Suroeste de A Coruña",
+    850: "Costa - Miño de Pontevedra", 855: "Costa - Axarquía", 857: "Costa - Poniente y Almería Capital",
+    859: "Costa - Valle del Guadalentín, Lorca y Águilas", 860: "Costa - Campo de Cartagena y Mazarrón",
+    865: "Costa - Litoral sur de Castellón", 866: "Costa - Litoral norte de Castellón",
+    884: "Costa - Área metropolitana de Tenerife", 890: "Costa - Ampurdán",
+}
+
+
+def name_of(code: str, name: str) -> str:
+    """The name of a region, with the letters that its encoding has lost."""
+    if code in BULGARIA:
+        return BULGARIA[code]
+    if code.startswith("ES"):
+        return SPAIN.get(int(code[2:]), name)
+    if code.startswith(("CZ", "SK")):
+        try:
+            return b"".join(c.encode("latin-1" if 0x80 <= ord(c) <= 0x9F else "cp1252") for c in name).decode("cp1250")
+        except UnicodeError:
+            return name
+    return " ".join(name.split())
 
 
 def varint(number: int) -> bytes:
@@ -115,11 +164,11 @@ def main() -> int:
         aliases = json.load(file)["aliases"]
     bulgarian = {region: alias.removeprefix("NUTS3/") for alias, region in aliases.items() if region.startswith("BG")}
     assert sorted(bulgarian.values()) == sorted(BULGARIA), "a Bulgarian province is missing"
-    renamed = [
-        (bulgarian[code], BULGARIA[bulgarian[code]], polygons) if code in bulgarian else (code, name, polygons)
-        for code, name, polygons in regions
-    ]
-    renamed.sort(key=lambda entry: entry[0])
+    coded = [(bulgarian.get(code, code), name, polygons) for code, name, polygons in regions]
+    renamed = sorted(((code, name_of(code, name), polygons) for code, name, polygons in coded), key=lambda entry: entry[0])
+    irish = {name: code for code, name, _ in renamed if code.startswith("IE")}
+    aliases |= {f"FIPS/EI{number:02}": irish[f"County {name}"] for number, name in IRELAND.items()}
+    aliases |= {f"FIPS/{code}": code for code, _, _ in renamed if code.startswith("EI")}
     numbers = {code: number for number, (code, _, _) in enumerate(renamed)}
     data = b"SWR1" + struct.pack("<II", len(renamed), len(aliases))
     data += b"".join(region(*entry) for entry in renamed)

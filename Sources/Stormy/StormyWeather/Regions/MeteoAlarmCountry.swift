@@ -61,7 +61,7 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
 
     // MARK: Countries without outlines
 
-    /// The countries of which the table has no outlines. Their warnings are drawn, or name codes that the table lacks.
+    /// The countries without outlines in the table. Warnings of these countries are drawn, or name codes that the table lacks.
     package static let withoutOutlines: [MeteoAlarmCountry] = [.switzerland, .ukraine, .unitedKingdom]
 
     /// A coarse frame of a country without outlines: latitude and longitude of its corners. Inside the frame, a place that no outline
@@ -105,13 +105,14 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
     }
 }
 
-/// What MeteoAlarm has for a place: the regions of the place and the feeds that warn of them.
+/// The regions of a place at MeteoAlarm, and the countries whose feeds warn of these regions.
 ///
 /// The rule: a place belongs to every land region within 500 m. If there is none, the place belongs to the nearest land region within
-/// 5 km, unless the place is in a country without outlines (Switzerland with Liechtenstein, Ukraine, the United Kingdom). A sea region
-/// never counts.
+/// 5 km. A sea region never counts. A place in a country without outlines (Switzerland with Liechtenstein, Ukraine, the United Kingdom) also
+/// has the feed of that country. Near its border, such a place has the regions of the neighbour, because coarse outlines leave towns
+/// such as Konstanz outside of their own region.
 package struct WarningCoverage: Sendable, Equatable {
-    /// Why a place has no region.
+    /// The reason for which a place has no region.
     package enum Gap: Sendable, Equatable {
         /// The table has no outlines of the country. Drawn warnings of its feed are found.
         case noOutlines(MeteoAlarmCountry)
@@ -120,12 +121,13 @@ package struct WarningCoverage: Sendable, Equatable {
         /// No region is within 5 km.
         case nothingNear
 
-        /// One sentence without a full stop, for a list of reasons.
+        /// A sentence without a full stop, for a list of reasons.
         package var message: String {
             switch self {
             case .noOutlines(let country):
                 "MeteoAlarm's regions of \(country.name) have no outlines: only warnings with a drawn area are found"
-            case .onlySea(let region): "only the sea region \(region.text) of MeteoAlarm contains this place"
+            case .onlySea(let region):
+                "only the sea region \(region.text) of MeteoAlarm contains this place: only warnings with a drawn area are found"
             case .nothingNear: "no land region of MeteoAlarm is within \(Int(RegionTable.nearby)) km of this place"
             }
         }
@@ -135,26 +137,23 @@ package struct WarningCoverage: Sendable, Equatable {
     package let regions: [WarningRegion]
     /// The countries whose feeds serve the place. Empty if MeteoAlarm does not serve the place.
     package let countries: [MeteoAlarmCountry]
-    /// Why there is no region; `nil` if there is one.
+    /// The reason if there is no region; `nil` if there is a region.
     package let gap: Gap?
 
     package init(of place: Coordinates, in table: RegionTable = .europe) {
         let country = MeteoAlarmCountry.withoutOutline(at: place, in: table)
-        regions = table.landRegions(at: place, isNearbyEnough: country == nil)
+        regions = table.landRegions(at: place)
+        let sea = regions.isEmpty && country == nil ? table.container(of: place) : nil
         var countries: [MeteoAlarmCountry] = []
-        for found in regions.compactMap(MeteoAlarmCountry.init(of:)) + [country].compactMap({ $0 })
-        where !countries.contains(found) {
-            countries.append(found)
-        }
+        for found in (regions + [sea].compactMap { $0 }).compactMap(MeteoAlarmCountry.init(of:)) + [country].compactMap({ $0 })
+        where !countries.contains(found) { countries.append(found) }
         self.countries = countries
         if !regions.isEmpty {
             gap = nil
         } else if let country {
             gap = .noOutlines(country)
-        } else if let sea = table.container(of: place) {
-            gap = .onlySea(sea)
         } else {
-            gap = .nothingNear
+            gap = sea.map { .onlySea($0) } ?? .nothingNear
         }
     }
 

@@ -24,11 +24,15 @@ package struct WarningRegion: Sendable, Hashable {
     /// "Haute Savoie".
     package let name: String
 
-    /// `true` for a sea area: the number of its code is 801 to 899. Source of the rule: MeteoAlarm's region list.
+    /// `true` for a sea area: the number of its code is 801 to 899, and its country has a coast. AT801 to AT804 are districts of
+    /// Vorarlberg. Source of the rule: MeteoAlarm's region list.
     package var isSea: Bool {
         let digits = code.drop { !$0.isNumber }
         return digits.count == 3 && (Int(digits).map { (801...899).contains($0) } ?? false)
+            && !Self.withoutCoast.contains(String(code.prefix(2)))
     }
+
+    private static let withoutCoast: Set<String> = ["AD", "AT", "CH", "CZ", "HU", "LI", "LU", "MD", "MK", "RS", "SK"]
 
     /// "Haute Savoie (FR035)".
     package var text: String { "\(name) (\(code))" }
@@ -52,7 +56,7 @@ package struct RegionTable: Sendable {
     private struct Record: Sendable {
         let region: WarningRegion
         let box: RegionBox
-        /// Where its polygons are in the bytes.
+        /// The polygons of the region, as a range of the bytes.
         let polygons: Range<Int>
     }
 
@@ -84,8 +88,9 @@ package struct RegionTable: Sendable {
             let start = reader.offset
             let parts = try reader.text().split(separator: "/", maxSplits: 1)
             let number = try reader.varint()
-            guard parts.count == 2, number < records.count else { throw .damaged(offset: start) }
-            numbers[RegionCode(type: String(parts[0]), value: String(parts[1]))] = number
+            guard parts.count == 2, number < records.count,
+                numbers.updateValue(number, forKey: RegionCode(type: String(parts[0]), value: String(parts[1]))) == nil
+            else { throw .damaged(offset: start) }
         }
         guard reader.isAtEnd else { throw .damaged(offset: reader.offset) }
         (self.bytes, self.records, self.numbers) = (bytes, records, numbers)
@@ -123,8 +128,11 @@ package struct RegionTable: Sendable {
     /// The region that a code means; `nil` if the table does not have the code.
     package func region(_ code: RegionCode) -> WarningRegion? { numbers[code].map { records[$0].region } }
 
-    /// `true` if the table has codes of this type. Only for these it is worth a report that a code is unknown.
-    package func hasCodes(ofType type: String) -> Bool { types.contains(type) }
+    /// `true` if a code is of a type that the table has. Only of these codes it is reported that the table lacks them. FIPS codes are
+    /// Irish in the table, and American in most other places.
+    package func isEuropean(_ code: RegionCode) -> Bool {
+        types.contains(code.type) && (code.type != "FIPS" || code.value.hasPrefix("EI"))
+    }
 
     package var regions: [WarningRegion] { records.map(\.region) }
 
@@ -132,11 +140,8 @@ package struct RegionTable: Sendable {
 
     /// The land regions of a place: all within ``inside`` kilometres, or else the nearest within ``nearby`` kilometres. Empty if there is
     /// none. Cost: the corners of the regions whose frames are near the place.
-    ///
-    /// - Parameter isNearbyEnough: `false` if only regions within ``inside`` count.
-    package func landRegions(at place: Coordinates, isNearbyEnough: Bool = true) -> [WarningRegion] {
-        let limit = isNearbyEnough ? Self.nearby : Self.inside
-        let near = distances(from: place, limit: limit) { !$0.isSea }
+    package func landRegions(at place: Coordinates) -> [WarningRegion] {
+        let near = distances(from: place, limit: Self.nearby) { !$0.isSea }
         let inside = near.filter { $0.kilometres <= Self.inside }
         if !inside.isEmpty { return inside.map(\.region) }
         return near.min { $0.kilometres < $1.kilometres }.map { [$0.region] } ?? []
@@ -147,7 +152,7 @@ package struct RegionTable: Sendable {
         distances(from: place, limit: 0) { _ in true }.min { ($0.region.isSea ? 1 : 0) < ($1.region.isSea ? 1 : 0) }?.region
     }
 
-    /// Whether one of the regions is a region of the place, as ``landRegions(at:isNearbyEnough:)`` states. Cost: small for regions that
+    /// Returns whether one of the regions is a region of the place, as ``landRegions(at:)`` states. Cost: small for regions that
     /// are elsewhere.
     package func isPlace(_ place: Coordinates, in regions: Set<WarningRegion>) -> Bool {
         let margin = LocalMap.margin(Self.nearby, at: place)
@@ -155,7 +160,7 @@ package struct RegionTable: Sendable {
             guard let number = numbers[RegionCode(type: "EMMA_ID", value: region.code)] else { return false }
             return records[number].box.longitude(of: place, margin: margin) != nil
         }
-        return isNear && !regions.isDisjoint(with: WarningCoverage(of: place, in: self).regions)
+        return isNear && !regions.isDisjoint(with: landRegions(at: place))
     }
 
     /// Regions at most `limit` kilometres from the place, in the order of their codes. The distance is 0 inside a region.
@@ -182,7 +187,7 @@ struct RingNumber: Equatable {
 }
 
 /// The surroundings of a place as a plane in kilometres, with the place at its origin, on which the corners of a region arrive in order.
-/// The error is far below that of the outlines: the map is used for less than 5 km.
+/// The map is used for less than 5 km, so its error is far below the error of the outlines.
 private struct LocalMap {
     /// Kilometres on a sphere of 6,371 km.
     private static let perDegree = 111.195
@@ -192,7 +197,7 @@ private struct LocalMap {
     private var number: RingNumber?
     private var first = (0.0, 0.0)
     private var last = (0.0, 0.0)
-    /// How the place lies in the current ring and polygon, and in the polygons before.
+    /// `true` if the place is inside of the current ring, of the current polygon's outer ring or holes, or of an earlier polygon.
     private var isInRing = false
     private var isInOuter = false
     private var isInHole = false
