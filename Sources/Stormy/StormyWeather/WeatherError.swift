@@ -39,7 +39,7 @@ package enum WeatherError: Error, Equatable, Sendable {
     /// Made so long ago that it says little of today.
     case old(hours: Int)
     /// More bytes than an answer may have.
-    case tooLarge(bytes: Int)
+    case tooLarge(bytes: Int, most: Int = ServiceAnswer.maximumBytes)
     /// Well-formed, but without a single usable hour.
     case noData
 
@@ -63,8 +63,8 @@ package enum WeatherError: Error, Equatable, Sendable {
             "\(count) of its warnings cannot be read; what it warned of before stands"
         case .unusedReferences(let sentences): sentences.joined(separator: "; ")
         case .old(let hours): "the weather service's newest forecast is \(hours) h old"
-        case .tooLarge(let bytes):
-            "the answer of the weather service is too large (\(bytes) bytes, at most \(ServiceAnswer.maximumBytes))"
+        case .tooLarge(let bytes, let most):
+            "the answer of the weather service is too large (\(bytes) bytes, at most \(most))"
         case .noData: "the answer of the weather service has no usable hour"
         }
     }

@@ -1,7 +1,6 @@
 import Foundation
 
-/// Where a warning holds, as far as it is drawn. An area of a name and a code alone is never matched by its name: "Porto" is not
-/// "Porto Santo".
+/// Where a warning holds. An area that is not drawn is matched by its codes, and never by its name: "Porto" is not "Porto Santo".
 package struct AlertArea: Sendable, Equatable {
     package struct Circle: Sendable, Equatable, Codable {
         package var center: Coordinates
@@ -15,12 +14,27 @@ package struct AlertArea: Sendable, Equatable {
     /// Rings of corners. The last corner is joined to the first.
     package var polygons: [[Coordinates]]
     package var circles: [Circle]
+    /// The codes of the area, of the types that the region table has.
+    package var codes: [RegionCode]
 
-    package init(name: String, polygons: [[Coordinates]] = [], circles: [Circle] = []) {
-        (self.name, self.polygons, self.circles) = (name, polygons, circles)
+    package init(name: String, polygons: [[Coordinates]] = [], circles: [Circle] = [], codes: [RegionCode] = []) {
+        (self.name, self.polygons, self.circles, self.codes) = (name, polygons, circles, codes)
     }
 
     package var isDrawn: Bool { !polygons.isEmpty || !circles.isEmpty }
+
+    /// `true` if the area is drawn or the region table has one of its codes. Other areas cannot be compared with a place.
+    package var isPlaceable: Bool { isDrawn || !regions.isEmpty }
+
+    /// The regions that the codes mean.
+    package var regions: Set<WarningRegion> { codes.isEmpty ? [] : Set(codes.compactMap(RegionTable.europe.region)) }
+
+    /// Returns whether the area holds at a place. A drawn area counts before codes. `nil` if the area cannot be compared with a place.
+    package func holds(at place: Coordinates) -> Bool? {
+        if isDrawn { return contains(place) }
+        let regions = regions
+        return regions.isEmpty ? nil : RegionTable.europe.isPlace(place, in: regions)
+    }
 
     package func contains(_ place: Coordinates) -> Bool {
         polygons.contains { Self.contains($0, place) } || circles.contains { Self.distance($0.center, place) <= $0.kilometres }
@@ -70,7 +84,7 @@ package struct AlertArea: Sendable, Equatable {
 
 /// A ring is stored as one text, because a list of 50,000 corners takes JSON's decoder most of a second.
 extension AlertArea: Codable {
-    private enum CodingKeys: String, CodingKey { case name, polygons, circles }
+    private enum CodingKeys: String, CodingKey { case name, polygons, circles, codes }
 
     /// Steps of a stored corner: 11 cm. Up to six decimals are stored exactly.
     private static let stepsPerDegree = 1e6
@@ -79,6 +93,8 @@ extension AlertArea: Codable {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         name = try values.decode(String.self, forKey: .name)
         circles = try values.decode([Circle].self, forKey: .circles)
+        // Rows of earlier versions have no codes.
+        codes = try values.decodeIfPresent([RegionCode].self, forKey: .codes) ?? []
         if let rings = try? values.decode([String].self, forKey: .polygons) {
             polygons = try rings.map(Self.unpacked)
         } else {
@@ -92,6 +108,7 @@ extension AlertArea: Codable {
         try values.encode(name, forKey: .name)
         try values.encode(polygons.map(Self.packed), forKey: .polygons)
         try values.encode(circles, forKey: .circles)
+        if !codes.isEmpty { try values.encode(codes, forKey: .codes) }
     }
 
     /// Latitude and longitude of each corner in steps, as 32-bit numbers in base64.

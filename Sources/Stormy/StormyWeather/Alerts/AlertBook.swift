@@ -10,6 +10,10 @@ package struct AlertEvent: Sendable, Equatable {
     /// What its newest message says of the place, in one language: of each hazard and time. Empty: it is cancelled, lies elsewhere by now,
     /// or only what refers to it is known.
     package var infos: [AlertInfo]
+
+    package init(messages: [String], state: State, infos: [AlertInfo]) {
+        (self.messages, self.state, self.infos) = (messages, state, infos)
+    }
 }
 
 /// The messages that are known of a place, and which of them are one event.
@@ -166,8 +170,15 @@ package struct AlertBook: Sendable, Equatable {
 }
 
 extension AlertMessage {
-    /// It names areas by code alone, which nobody can place.
-    package var isCodedOnly: Bool { !infos.isEmpty && infos.allSatisfy { !$0.areas.contains(where: \.isDrawn) } }
+    /// `true` if none of its areas is drawn, and the region table has none of its codes.
+    package var isCodedOnly: Bool { !infos.isEmpty && infos.allSatisfy { !$0.areas.contains(where: \.isPlaceable) } }
+
+    /// Codes of its areas that the region table lacks, each once, in their order.
+    package var unknownCodes: [RegionCode] {
+        var found: Set<RegionCode> = []
+        let codes = infos.flatMap { $0.areas.flatMap(\.codes) }
+        return codes.filter { RegionTable.europe.region($0) == nil && found.insert($0).inserted }
+    }
 
     /// Whether it is about a place: one without any drawn area is, as its service was asked for that place.
     func isMeant(at place: Coordinates?) -> Bool {

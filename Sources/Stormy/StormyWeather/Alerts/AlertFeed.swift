@@ -47,7 +47,7 @@ package enum AlertFeed {
     }
 
     /// Of Atom, or of RSS.
-    private static func date(_ text: String) -> Date? { AnswerTime.date(text) ?? HTTPDate.parse(text) }
+    static func date(_ text: String) -> Date? { AnswerTime.date(text) ?? HTTPDate.parse(text) }
 
     private static func entries(_ elements: [AnswerXML], _ base: String) -> [Entry] {
         elements.flatMap { element -> [Entry] in
@@ -64,7 +64,7 @@ package enum AlertFeed {
     }
 
     /// Atom names what a link leads to; RSS has one.
-    private static func link(_ element: AnswerXML) -> String? {
+    static func link(_ element: AnswerXML) -> String? {
         let links = element.all("link")
         let cap = links.first { $0.attributes["type"]?.contains("cap+xml") == true }
         let own = cap ?? links.first { ["alternate", nil].contains($0.attributes["rel"]) } ?? links.first
@@ -72,7 +72,7 @@ package enum AlertFeed {
         return element["guid"]?.text ?? element["id"]?.text
     }
 
-    private static func resolved(_ link: String, _ base: String) -> String? {
+    static func resolved(_ link: String, _ base: String) -> String? {
         guard let url = URL(string: link, relativeTo: URL(string: base))?.absoluteURL,
             ["http", "https"].contains(url.scheme ?? ""),
             url.host?.isEmpty == false

@@ -73,10 +73,10 @@ package struct AlertInfo: Sendable, Equatable, Codable {
     /// Seconds: ten days.
     private static let longestDuration: TimeInterval = 10 * 86_400
 
-    /// Where it is; `nil`: its areas are known by codes alone.
+    /// Returns whether an area holds at a place; `nil` if no area can be compared with a place.
     func contains(_ place: Coordinates) -> Bool? {
-        let drawn = areas.filter(\.isDrawn)
-        return drawn.isEmpty ? nil : drawn.contains { $0.contains(place) }
+        let answers = areas.compactMap { $0.holds(at: place) }
+        return answers.isEmpty ? nil : answers.contains(true)
     }
 }
 

@@ -54,7 +54,7 @@ package enum CAPDocument {
 
     private static func info(_ info: AnswerXML, sent: Date, sender: String, corners left: inout Int) -> AlertInfo? {
         func date(_ name: String) -> Date? { info[name].flatMap { AnswerTime.date($0.text) } }
-        guard let event = info["event"]?.text, !event.isEmpty else { return nil }
+        guard let event = info["event"]?.text, !event.isEmpty, !isGreen(info) else { return nil }
         let from = date("onset") ?? date("effective") ?? sent
         let end = HazardEnd(
             from: from, ends: parameters(info, "eventEndingTime").compactMap { AnswerTime.date($0) }.first,
@@ -93,6 +93,11 @@ package enum CAPDocument {
             isUS: sender.hasSuffix("noaa.gov"))
     }
 
+    /// `true` for MeteoAlarm's level 1, "1; green; Minor": no warning is in force.
+    private static func isGreen(_ info: AnswerXML) -> Bool {
+        parameters(info, "awareness_level").contains { $0.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces) == "1" }
+    }
+
     private static func parameters(_ info: AnswerXML, _ name: String) -> [String] {
         info.all("parameter").filter { $0["valueName"]?.text == name }.compactMap { $0["value"]?.text }
     }
@@ -100,19 +105,30 @@ package enum CAPDocument {
     /// - Parameter left: the number of corners that may be read. Negative afterwards if there are more.
     private static func areas(_ info: AnswerXML, corners left: inout Int) -> [AlertArea] {
         var areas: [AlertArea] = []
-        for area in info.all("area") {
-            var polygons: [[Coordinates]] = []
-            for polygon in area.all("polygon") where left >= 0 {
-                let ring = corners(polygon.text, most: left + 1)
-                left -= ring.count
-                if ring.count >= 3 { polygons.append(ring) }
-            }
-            areas.append(
-                AlertArea(
-                    name: (area["areaDesc"]?.text ?? "").singleLine(limit: 120), polygons: polygons,
-                    circles: area.all("circle").compactMap { circle($0.text) }))
-        }
+        for element in info.all("area") { areas.append(area(element, corners: &left)) }
         return areas
+    }
+
+    /// Reads one area, also of an entry of a feed.
+    static func area(_ area: AnswerXML, corners left: inout Int) -> AlertArea {
+        var polygons: [[Coordinates]] = []
+        for polygon in area.all("polygon") where left >= 0 {
+            let ring = corners(polygon.text, most: left + 1)
+            left -= ring.count
+            if ring.count >= 3 { polygons.append(ring) }
+        }
+        return AlertArea(
+            name: (area["areaDesc"]?.text ?? "").singleLine(limit: 120), polygons: polygons,
+            circles: area.all("circle").compactMap { circle($0.text) }, codes: codes(area))
+    }
+
+    /// The codes of an area, each once, of the types that the region table has. A value may list several codes.
+    private static func codes(_ area: AnswerXML) -> [RegionCode] {
+        var found: Set<RegionCode> = []
+        return area.all("geocode").flatMap { geocode -> [RegionCode] in
+            let values = (geocode["value"]?.text ?? "").split { $0.isWhitespace || $0 == "," || $0 == ";" }
+            return values.map { RegionCode(type: geocode["valueName"]?.text ?? "", value: String($0)) }
+        }.filter { RegionTable.europe.isEuropean($0) && found.insert($0).inserted }
     }
 
     private typealias Word = Slice<UnsafeBufferPointer<UInt8>>

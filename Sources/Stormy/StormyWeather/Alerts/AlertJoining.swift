@@ -1,0 +1,93 @@
+import Foundation
+
+extension AlertEvent {
+    /// The maximum number of seconds between two warnings that follow each other. A day ends at 23:59 for some services and at 24:00 for
+    /// others.
+    package static let touching: TimeInterval = 300
+
+    /// Joins the events of services that send one message for each region, day and language.
+    ///
+    /// Two warnings are one if they have the same hazard and severity, an area in common that holds at the place, and times that overlap or
+    /// touch. Messages that differ only in language are therefore one warning. The text is in the reader's language, or else in English.
+    /// If there is neither, the text of the first message is taken. Cancelled events are not changed.
+    ///
+    /// - Parameters:
+    ///   - place: where the events hold.
+    ///   - language: of the reader, "en".
+    package static func joined(_ events: [AlertEvent], at place: Coordinates, language: String?) -> [AlertEvent] {
+        let regions = Set(WarningCoverage(of: place).regions)
+        var joined: [AlertEvent] = []
+        for event in events {
+            guard event.state == .standing, !event.infos.isEmpty else {
+                joined.append(event)
+                continue
+            }
+            var merged = event
+            merged.infos = collapsed(merged.infos, at: place, regions, language)
+            // An event may connect several earlier events.
+            while let index = joined.firstIndex(where: { other in
+                other.state == .standing
+                    && other.infos.contains { one in merged.infos.contains { isOne(one, $0, at: place, regions) } }
+            }) {
+                let other = joined.remove(at: index)
+                merged.messages = Set(merged.messages + other.messages).sorted()
+                merged.infos = collapsed(other.infos + merged.infos, at: place, regions, language)
+            }
+            joined.append(merged)
+        }
+        return joined
+    }
+
+    /// Returns one info for each warning, in the order of their beginning.
+    private static func collapsed(
+        _ infos: [AlertInfo], at place: Coordinates, _ regions: Set<WarningRegion>, _ language: String?
+    ) -> [AlertInfo] {
+        var left: [AlertInfo] = []
+        for info in infos.sorted(by: { $0.from < $1.from }) {
+            guard let index = left.firstIndex(where: { isOne($0, info, at: place, regions) }) else {
+                left.append(info)
+                continue
+            }
+            var (one, other) = (left[index], info)
+            if rank(other.language, language) < rank(one.language, language) { swap(&one, &other) }
+            (one.from, one.until) = (min(one.from, other.from), max(one.until, other.until))
+            one.areas += other.areas.filter { !one.areas.contains($0) }
+            left[index] = one
+        }
+        return left
+    }
+
+    private static func isOne(_ one: AlertInfo, _ other: AlertInfo, at place: Coordinates, _ regions: Set<WarningRegion>) -> Bool
+    {
+        one.hazard == other.hazard && one.severity == other.severity
+            && one.from.timeIntervalSince(other.until) <= touching && other.from.timeIntervalSince(one.until) <= touching
+            && !marks(one, place, regions).isDisjoint(with: marks(other, place, regions))
+    }
+
+    /// A property that two areas share if they are one area.
+    private enum Mark: Hashable {
+        case region(WarningRegion), ring([Coordinates]), name(String)
+        /// The service was asked for the place, and draws nothing.
+        case asked
+    }
+
+    private static func marks(_ info: AlertInfo, _ place: Coordinates, _ regions: Set<WarningRegion>) -> Set<Mark> {
+        var marks: Set<Mark> = []
+        for area in info.areas where area.holds(at: place) == true {
+            if area.isDrawn {
+                marks.formUnion(area.polygons.map { .ring($0) })
+                if !area.name.isEmpty { marks.insert(.name(area.name)) }
+            } else {
+                marks.formUnion(area.regions.intersection(regions).map { .region($0) })
+            }
+        }
+        return info.contains(place) == nil ? [.asked] : marks
+    }
+
+    /// 0 for the reader's language, 1 for English, 2 for others.
+    private static func rank(_ language: String?, _ reader: String?) -> Int {
+        let language = language?.lowercased() ?? ""
+        if let reader = reader?.lowercased(), !reader.isEmpty, language.hasPrefix(reader) { return 0 }
+        return language.hasPrefix("en") ? 1 : 2
+    }
+}
