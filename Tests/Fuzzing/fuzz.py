@@ -9,6 +9,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "Packaging"))
+import warning_regions
+
 # A first byte says to whom; then answers (see `answers`), or rows, or text.
 HEADS = [
     b"ETag: \"one\"\nContent-Length: 100\0body",
@@ -37,6 +40,14 @@ def tiff(order):
     entry = lambda tag, value: struct.pack(order + "HHII", tag, 4, 1, value)
     return (mark + struct.pack(order + "I", 8) + struct.pack(order + "H", 2) + entry(0x112, 1) + entry(0x8825, 38)
             + struct.pack(order + "I", 0) + struct.pack(order + "H", 1) + entry(2, 0) + struct.pack(order + "I", 0))
+
+
+def region_table():
+    """Two regions, one with a hole and an island, one over the antimeridian, and another code."""
+    square = lambda west, south, size: [[west, south], [west + size, south], [west + size, south + size], [west, south + size]]
+    regions = [("XX001", "One", [[square(0, 0, 20), square(5, 5, 10)], [square(8, 8, 2)]]), ("XX801", "Sea", [[square(179, 50, 2)]])]
+    return (b"SWR1" + struct.pack("<II", len(regions), 1) + b"".join(warning_regions.region(*entry) for entry in regions)
+            + warning_regions.text("NUTS3/XX1") + warning_regions.varint(1))
 
 
 SEEDS = {
@@ -76,6 +87,11 @@ SEEDS = {
         b'"Actual","messageType":"Alert","sent":"2026-07-01T12:00:00Z","event":"Gale","severity":"Severe"}}]}',
         b"\5" + b'{"alerts":[{"alert_id":"a","status":"actual","onset":"2026-07-01T12:00:00Z","event_en":"gale","severity":"severe"}]}',
         b"\1" + b'{"results":[{"name":"Storm Bay","latitude":-43.1,"longitude":147.5,"country":"Australia"}]}',
+        b"\6" + region_table(),
+        b"\7" + b'<feed xmlns="http://www.w3.org/2005/Atom" xmlns:cap="urn:oasis:names:tc:emergency:cap:1.2"><updated>2026-07-01T12:00:00Z'
+        b'</updated><entry><cap:geocode><valueName>EMMA_ID</valueName><value>FR035</value></cap:geocode><cap:status>Actual</cap:status>'
+        b'<link type="application/cap+xml" href="https://feeds.meteoalarm.org/api/v1/warnings/feeds-france/a"/><title>Orange Wind Warning'
+        b'</title><updated>2026-07-01T12:00:00Z</updated></entry><entry><cap:polygon>45,5 47,5 47,7</cap:polygon></entry></feed>',
         b"\2" + b'[weather]\nbase_url = "http://a.test"\n[notifications]\nquiet_hours = "22:00-07:00"\n[background]\ngrace_seconds = 5\n'
         b'[upload.destinations.photos]\nkind = "webdav"\nurl = "https://a.test/dav/"\n',
     ],

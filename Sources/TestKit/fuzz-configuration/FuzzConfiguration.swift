@@ -25,13 +25,35 @@ private func look(at messages: [AlertMessage]) {
     book.prune(before: now)
 }
 
+/// Checks a region table: every look-up ends with regions of the table.
+private func look(at table: RegionTable) {
+    for region in table.regions {
+        precondition(table.region(RegionCode(type: "EMMA_ID", value: region.code)) == region, "a region is not found by its code")
+    }
+    for (latitude, longitude) in [(50.0, 10.0), (0.5, 0.5), (-90, 180), (89.99, -180), (47.4, 8.5)] {
+        guard let place = try? Coordinates(latitude: latitude, longitude: longitude) else { continue }
+        let found = WarningCoverage(of: place, in: table)
+        precondition(found.regions.isEmpty == (found.gap != nil), "neither a region nor a reason")
+        precondition(found.regions.allSatisfy { !$0.isSea && table.regions.contains($0) }, "a region that does not count")
+    }
+}
+
+/// Checks a feed of MeteoAlarm: no document is listed twice.
+private func look(at feed: MeteoAlarmFeed) {
+    guard let place = try? Coordinates(latitude: 45.9, longitude: 6.13) else { return }
+    let content = feed.content(at: place)
+    let addresses = content.entries.map { "\($0)" }
+    precondition(Set(addresses).count == addresses.count, "a document is listed twice")
+    precondition(content.entries.count + content.leftOut + content.unplaced <= feed.count, "more documents than the feed has")
+}
+
 /// What people and weather services write: it may be refused, with a place in the text, and must not trap.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzConfiguration(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = UnsafeBufferPointer(start: start, count: count)
     guard let first = bytes.first else { return 0 }
     let rest = Data(bytes.dropFirst())
-    switch first % 6 {
+    switch first % 8 {
     case 0:
         let request = WeatherRequest(url: "")
         for provider in WeatherProvider.allCases {
@@ -44,6 +66,10 @@ public func fuzzConfiguration(_ start: UnsafePointer<UInt8>, _ count: Int) -> CI
     case 4:
         let entries = (try? AlertFeed.parse(rest, base: "https://feed.example/all.xml"))?.entries ?? []
         look(at: entries.compactMap { if case .message(let message) = $0 { message } else { nil } })
+    case 6:
+        if let table = try? RegionTable(Array(rest)) { look(at: table) }
+    case 7:
+        if let feed = try? MeteoAlarmFeed(reading: rest, status: 200) { look(at: feed) }
     case 5:
         for service in AlertService.allCases {
             if let answer = try? service.read(rest, status: 200, now: now) { look(at: answer.messages) }
