@@ -98,6 +98,10 @@ def add_debian_files(stage: str) -> None:
     for name in os.listdir(os.path.join(share, "man/man1")):
         compress(os.path.join(share, "man/man1", name))
     notice = "Files: *\nCopyright: 2025-2026 Stormy's authors\nLicense: Apache-2.0\n See /usr/share/common-licenses/Apache-2.0.\n"
+    # The region table is part of the program, and CC BY 4.0 asks for its source.
+    notice += (
+        "Comment: The warning regions of Europe in /usr/bin/stormy are data of EUMETNET (MeteoAlarm), licence CC BY 4.0\n"
+        " <https://creativecommons.org/licenses/by/4.0/>. The outlines were simplified to about 400 m.\n")
     write(
         os.path.join(share, "doc/stormy/copyright"),
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: stormy\n\n" + notice)
