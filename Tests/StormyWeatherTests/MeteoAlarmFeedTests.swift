@@ -249,6 +249,39 @@ private func document(_ area: String, parameters: String = "", event: String = "
         """.utf8)
 }
 
+@Suite struct MeteoAlarmServiceTests {
+    @Test func `a place has one request for each country`() throws {
+        let service = AlertService.meteoAlarm
+        let braunau = try service.requests(for: at(48.2593, 13.0335)).map(\.url)
+        let base = "https://feeds.meteoalarm.org/feeds/meteoalarm-legacy-atom-"
+        #expect(braunau == [base + "austria", base + "germany"])
+        #expect(try service.request(for: at(48.2593, 13.0335)).url == base + "austria")
+        #expect(
+            try service.requests(for: at(47.3769, 8.5417), baseURL: "http://127.0.0.1:1").map(\.url) == [
+                "http://127.0.0.1:1/feeds/meteoalarm-legacy-atom-switzerland"
+            ])
+        let sydney = try at(-33.87, 151.21)
+        #expect(try service.requests(for: sydney).isEmpty && !service.covers(sydney))
+        #expect(throws: WeatherRequestError.notCovered) { try service.request(for: sydney) }
+        #expect(try service.covers(at(48.2593, 13.0335)) && !service.needsContact)
+        #expect(try AlertService.nws.requests(for: at(40, -100)).count == 1)
+    }
+
+    @Test func `a document is read and its issuer is named`() throws {
+        let service = AlertService.meteoAlarm
+        let answer = try service.read(document("<polygon>45,4 46,4 46,5.5 45,5.5</polygon>"), status: 200, now: .now)
+        #expect(answer.messages.count == 1 && answer.unreadable == 0)
+        for status in [404, 500] {
+            #expect(throws: WeatherError.service(status: status, reason: "")) {
+                try service.read(Data(), status: status, now: .now)
+            }
+        }
+        #expect(throws: WeatherError.notCAP) { try service.read(feed([Entry()]), status: 200, now: .now) }
+        #expect(service.attribution(issuer: "Météo-France") == "Météo-France, EUMETNET – MeteoAlarm; delays are possible")
+        #expect(service.name == "MeteoAlarm" && AlertService.nws.attribution(issuer: "") == "US National Weather Service")
+    }
+}
+
 @Suite struct CodedAlertTests {
     private func code(_ type: String, _ value: String) -> String {
         "<geocode><valueName>\(type)</valueName><value>\(value)</value></geocode>"

@@ -4,6 +4,8 @@ package enum WeatherRequestError: Error, Equatable, Sendable {
     case invalidBaseURL(String)
     /// The geocoding service needs at least two letters.
     case nameTooShort(String)
+    /// The service has no address for the place.
+    case notCovered
 
     /// One sentence for a person.
     package var message: String {
@@ -12,6 +14,7 @@ package enum WeatherRequestError: Error, Equatable, Sendable {
             "“\(text.singleLine(limit: 120))” is not a service's address: write http:// or https://, a host and perhaps a port"
         case .nameTooShort(let name):
             "“\(name.singleLine(limit: 60))” is too short to look up: write at least two letters, or give LAT,LON"
+        case .notCovered: "the service does not cover this place"
         }
     }
 }

@@ -8,8 +8,30 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     case nws
     /// The Deutscher Wetterdienst, by way of Bright Sky.
     case brightSky = "bright-sky"
+    /// EUMETNET's MeteoAlarm: 39 European countries. ``MeteoAlarmFeed`` reads its feeds, and ``read(_:status:now:)`` a warning's document.
+    case meteoAlarm = "meteoalarm"
 
-    package var needsContact: Bool { self != .brightSky }
+    package var needsContact: Bool { self != .brightSky && self != .meteoAlarm }
+
+    /// The name in messages.
+    package var name: String {
+        switch self {
+        case .metNorway: MetNorway().source
+        case .nws: NationalWeatherService().source
+        case .brightSky: BrightSky().source
+        case .meteoAlarm: "MeteoAlarm"
+        }
+    }
+
+    /// The names that are shown with a warning.
+    ///
+    /// - Parameter issuer: the service that issued the warning.
+    package func attribution(issuer: String) -> String {
+        switch self {
+        case .meteoAlarm: issuer.isEmpty ? MeteoAlarmFeed.attribution : "\(issuer), \(MeteoAlarmFeed.attribution)"
+        default: issuer.isEmpty ? name : issuer
+        }
+    }
 
     /// Seconds between two questions, at least. Source of the rule: MetAlerts' documentation.
     package var leastInterval: TimeInterval { self == .metNorway ? 600 : 0 }
@@ -19,12 +41,25 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         case .metNorway: (56...82).contains(place.latitude) && (-10...36).contains(place.longitude)
         case .nws: NationalWeatherService().covers(place)
         case .brightSky: BrightSky().covers(place)
+        case .meteoAlarm: !WarningCoverage(of: place).countries.isEmpty
         }
     }
 
-    /// The question for one place; the same place always gives the same text.
+    /// The requests for one place. MeteoAlarm has a feed for each country whose regions the place belongs to.
     ///
     /// - Throws: ``WeatherRequestError/invalidBaseURL(_:)``
+    package func requests(for place: Coordinates, baseURL: String? = nil) throws(WeatherRequestError) -> [WeatherRequest] {
+        guard self == .meteoAlarm else { return [try request(for: place, baseURL: baseURL)] }
+        var requests: [WeatherRequest] = []
+        for country in WarningCoverage(of: place).countries {
+            requests.append(try MeteoAlarmFeed.request(for: country, baseURL: baseURL))
+        }
+        return requests
+    }
+
+    /// The question for one place; the same place always gives the same text. Of several feeds, the first.
+    ///
+    /// - Throws: ``WeatherRequestError``
     package func request(for place: Coordinates, baseURL: String? = nil) throws(WeatherRequestError) -> WeatherRequest {
         let (latitude, longitude) = (Coordinates.decimal(place.latitude), Coordinates.decimal(place.longitude))
         switch self {
@@ -39,6 +74,9 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         case .brightSky:
             let address = ServiceAddress("https://api.brightsky.dev", replacement: baseURL)
             return WeatherRequest(url: try address.url("/alerts") + "?lat=\(latitude)&lon=\(longitude)&tz=Etc/UTC")
+        case .meteoAlarm:
+            guard let request = try requests(for: place, baseURL: baseURL).first else { throw .notCovered }
+            return request
         }
     }
 
@@ -54,16 +92,18 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     ///
     /// - Throws: ``WeatherError``. No warning at all is an empty list, and no error.
     package func read(_ data: Data, status: Int, now: Date) throws(WeatherError) -> Answer {
+        if self == .meteoAlarm { return try Self.document(data, status: status) }
         let answer = try ServiceAnswer.jsonOfAPlace(data, status: status)
         let list = answer[self == .brightSky ? "alerts" : "features"] ?? answer["@graph"]
         guard let elements = list?.elements else { throw .notCAP }
         var result = Answer(messages: [], unreadable: 0)
         for element in elements where Self.isActual(element) {
-            let message =
+            let message: AlertMessage? =
                 switch self {
                 case .metNorway: Self.metAlert(element, now)
                 case .nws: Self.usAlert(element)
                 case .brightSky: Self.germanAlert(element)
+                case .meteoAlarm: nil
                 }
             if let message, message.cornerCount <= CAPDocument.mostCorners {
                 result.messages.append(message)
@@ -77,6 +117,16 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     /// One that says nothing of its status is meant.
     private static func isActual(_ element: JSONValue) -> Bool {
         (element["properties"] ?? element)["status"]?.text?.lowercased() ?? "actual" == "actual"
+    }
+
+    /// Reads one document that a feed of MeteoAlarm links to.
+    private static func document(_ data: Data, status: Int) throws(WeatherError) -> Answer {
+        switch status {
+        case 200...299: Answer(messages: try CAPDocument.parse(data).map { [$0] } ?? [], unreadable: 0)
+        case 304: throw .notModified
+        case 429: throw .rateLimited(reason: "")
+        default: throw .service(status: status, reason: "")
+        }
     }
 
     // MARK: Their own words
