@@ -337,6 +337,13 @@ private func document(_ area: String, parameters: String = "", event: String = "
         #expect(try CAPDocument.parse(document(code("EMMA_ID", "FR035"), parameters: orange))?.infos.count == 1)
     }
 
+    @Test func `a document whose times have no offset still warns`() throws {
+        let text = String(decoding: document(code("EMMA_ID", "FR035")), as: UTF8.self).replacing("+02:00<", with: "<")
+        let message = try #require(try CAPDocument.parse(Data(text.utf8)))
+        #expect(message.sent == instant("2026-07-01T12:00:00Z"))
+        #expect(message.infos.first?.from == message.sent && message.infos.count == 1)
+    }
+
     @Test func `codes are stored with a message and rows without codes are read`() throws {
         let area = AlertArea(name: "x", codes: [RegionCode(type: "EMMA_ID", value: "FR035")])
         let stored = try JSONEncoder().encode(area)

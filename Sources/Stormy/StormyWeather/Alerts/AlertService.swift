@@ -57,7 +57,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         return requests
     }
 
-    /// The question for one place; the same place always gives the same text. Of several feeds, the first.
+    /// The question for one place; the same place always gives the same text. MeteoAlarm's first feed if there are several.
     ///
     /// - Throws: ``WeatherRequestError``
     package func request(for place: Coordinates, baseURL: String? = nil) throws(WeatherRequestError) -> WeatherRequest {

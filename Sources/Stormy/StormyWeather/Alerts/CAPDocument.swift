@@ -16,7 +16,8 @@ package enum CAPDocument {
 
     static func message(_ alert: AnswerXML) throws(WeatherError) -> AlertMessage? {
         guard let identifier = alert["identifier"]?.text, !identifier.isEmpty, identifier.utf8.count <= 1000,
-            let sent = alert["sent"].flatMap({ AnswerTime.date($0.text) })
+            // A time without an offset counts as UTC here, because it orders messages. Such an onset or end is not used.
+            let sent = alert["sent"].flatMap({ AnswerTime.date($0.text, utcOffset: 0) })
         else { throw .notCAP }
         guard alert["status"]?.text.lowercased() == "actual",
             let kind = AlertMessage.Kind(rawValue: alert["msgType"]?.text.lowercased() ?? "")

@@ -109,8 +109,8 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
 ///
 /// The rule: a place belongs to every land region within 500 m. If there is none, the place belongs to the nearest land region within
 /// 5 km. A sea region never counts. A place in a country without outlines (Switzerland with Liechtenstein, Ukraine, the United Kingdom) also
-/// has the feed of that country. Near its border, such a place has the regions of the neighbour, because coarse outlines leave towns
-/// such as Konstanz outside of their own region.
+/// has the feed of that country. Near its border, such a place has the regions of the neighbour. Reason: coarse outlines leave towns such
+/// as Konstanz outside of their region.
 package struct WarningCoverage: Sendable, Equatable {
     /// The reason for which a place has no region.
     package enum Gap: Sendable, Equatable {
@@ -137,7 +137,7 @@ package struct WarningCoverage: Sendable, Equatable {
     package let regions: [WarningRegion]
     /// The countries whose feeds serve the place. Empty if MeteoAlarm does not serve the place.
     package let countries: [MeteoAlarmCountry]
-    /// The reason if there is no region; `nil` if there is a region.
+    /// The reason for which there is no region; `nil` if there is a region.
     package let gap: Gap?
 
     package init(of place: Coordinates, in table: RegionTable = .europe) {
