@@ -140,6 +140,31 @@ import Testing
         }
     }
 
+    @Test func `a session of an earlier test takes no ends of the next test`() async throws {
+        let (queue, heard) = (OperationQueue(), Heard())
+        queue.maxConcurrentOperationCount = 1
+        let url = try #require(URL(string: "https://api.test/photo"))
+        try await TestDriver.run(permitting: []) { driver in
+            let session = URLSession(configuration: Self.quietConfiguration, delegate: heard, delegateQueue: queue)
+            try await driver.settle()
+            queue.isSuspended = true
+            session.finishTasksAndInvalidate()
+        }
+        try await TestDriver.run(permitting: []) { driver in
+            driver.network.server("https://api.test").route("PUT", "/photo", .status(201))
+            try await driver.run(
+                command: {
+                    let session = URLSession(configuration: Self.quietConfiguration)
+                    session.uploadTask(with: URLRequest(url: url), from: Data("photo".utf8)).resume()
+                }, environment: [:])
+            try await driver.advance(by: .seconds(60))
+            queue.isSuspended = false
+            await withCheckedContinuation { done in queue.addBarrierBlock { done.resume() } }
+            #expect(heard.ends.withLock { $0.isEmpty })
+            #expect(await URLSession(configuration: Self.quietConfiguration).tasks.1.count == 1)
+        }
+    }
+
     /// The agent decodes nothing, so the app would get bytes that it cannot read.
     @Test func `a background session asks for no coding`() async throws {
         try await TestDriver.run(permitting: []) { driver in

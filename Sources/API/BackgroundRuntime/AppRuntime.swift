@@ -7,7 +7,10 @@ import Synchronization
 /// followed by making sure that an agent is there to hear of it.
 package final class AppRuntime: Sendable {
     /// That of this process; while a test drives the app, that of its test host.
-    package static var shared: AppRuntime { LaunchContext.own?.runtime ?? hosted.withLock { $0 } ?? process }
+    package static var shared: AppRuntime { LaunchContext.own?.runtime ?? ofBlock ?? hosted.withLock { $0 } ?? process }
+
+    /// The runtime of a block that was made on a test host. The block may run after its test, beside the next one.
+    @TaskLocal static var ofBlock: AppRuntime?
 
     /// Of the work that asks: a test's where it is known to be part of one, else the process's. For what is kept between tests, and by a clock that
     /// tests do not set.

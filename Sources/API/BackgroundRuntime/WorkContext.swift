@@ -5,6 +5,7 @@ import ProcessSupport
 /// Cost: one comparison in a process that is not hosted.
 package struct WorkContext: Sendable {
     private struct Hosted: Sendable {
+        let runtime: AppRuntime
         let activity: HostedActivity
         let launch: LaunchContext?
         let command: HostedCommand?
@@ -21,8 +22,8 @@ package struct WorkContext: Sendable {
             return
         }
         hosted = Hosted(
-            activity: AppRuntime.shared.part { HostedActivity() }, launch: LaunchContext.own, command: HostedCommand.current,
-            environment: ThisProcess.givenEnvironment, isTestHosted: AppRuntime.isTestHosted)
+            runtime: AppRuntime.shared, activity: AppRuntime.shared.part { HostedActivity() }, launch: LaunchContext.own,
+            command: HostedCommand.current, environment: ThisProcess.givenEnvironment, isTestHosted: AppRuntime.isTestHosted)
     }
 
     /// Returns a block that calls `body` as part of that process. Virtual time does not pass until the block has run, so it must be run.
@@ -31,10 +32,12 @@ package struct WorkContext: Sendable {
         hosted.activity.enter()
         return {
             AppRuntime.$isTestHosted.withValue(hosted.isTestHosted) {
-                // A session that the app keeps may outlive the launch that made it.
-                LaunchContext.$own.withValue(hosted.launch.flatMap { $0.isLiving ? $0 : nil }) {
-                    HostedCommand.$current.withValue(hosted.command) {
-                        ThisProcess.$givenEnvironment.withValue(hosted.environment) { body() }
+                AppRuntime.$ofBlock.withValue(hosted.runtime) {
+                    // A session that the app keeps may outlive the launch that made it.
+                    LaunchContext.$own.withValue(hosted.launch.flatMap { $0.isLiving ? $0 : nil }) {
+                        HostedCommand.$current.withValue(hosted.command) {
+                            ThisProcess.$givenEnvironment.withValue(hosted.environment) { body() }
+                        }
                     }
                 }
             }
