@@ -181,4 +181,32 @@ import Testing
             #expect(try Self.seconds(launch) < 1)
         }
     }
+
+    /// The handler still has work when its delegate has received the end.
+    @Test(arguments: [LaunchOutcome.failed, .expired, .crashed])
+    func `an end that a delegate received is delivered once, whatever the launch reports`(_ outcome: LaunchOutcome) async throws {
+        try await TestDriver.run(permitting: ["work"]) { driver in
+            driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one"))
+            let (heard, first) = (Heard(), try Self.url("/1"))
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "work", using: nil) { task in
+                guard heard.files.withLock({ $0.isEmpty }) else { return task.setTaskCompleted(success: true) }
+                let session = URLSession(configuration: Self.configuration(true), delegate: heard, delegateQueue: nil)
+                session.downloadTask(with: first).resume()
+                Task {
+                    try? await driver.clock.sleep(for: .seconds(20))
+                    task.setTaskCompleted(success: false)
+                }
+            }
+            try BGTaskScheduler.shared.submit(BGProcessingTaskRequest(identifier: "work"))
+            let launch = try await driver.advanceToNextLaunch()
+            if outcome != .failed {
+                try await driver.advance(by: .seconds(10))
+                if outcome == .expired { try await driver.simulateExpiration() } else { try await driver.killApp() }
+            }
+            #expect(try await driver.finish(launch).outcome == outcome)
+            try await driver.advance(by: .seconds(120))
+            #expect(heard.files.withLock { $0 } == ["one"])
+            #expect(driver.ledger.history.allSatisfy { $0.kind == .processing }, "no launch delivers it again")
+        }
+    }
 }

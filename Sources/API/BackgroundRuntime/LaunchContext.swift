@@ -152,7 +152,9 @@ package final class LaunchContext: Sendable {
 
     /// Whether it is for the events of this background session.
     package func isForSession(_ identifier: String) -> Bool {
-        state.withLock { $0.record.map { $0.kind == .urlSession && $0.identifier == identifier } ?? false }
+        // A session may be made before the launch begins.
+        let record = state.withLock { $0.record } ?? (try? AppRuntime.shared.ledger().read { try $0.launch(id) })
+        return record.map { $0.kind == .urlSession && $0.identifier == identifier } ?? false
     }
 
     /// The reason was committed before the signal was sent; without one somebody else sent it (a logout, say), or the agent cannot write.

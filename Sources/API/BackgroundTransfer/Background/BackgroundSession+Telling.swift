@@ -242,13 +242,14 @@ extension BackgroundSession {
         }
     }
 
-    /// In a launch for events the acknowledgement waits for the launch's result: a handler that dies is told again.
+    /// A launch for the events of this session acknowledges them with its result: if its handler dies, they are delivered again. The
+    /// result of every other launch is about other work, and the app may have begun its next transfers already.
     private func acknowledge(_ events: [Int64]) {
         let acknowledge: @Sendable (LedgerTransaction) throws -> Void = { transaction in
             for event in events { try transaction.eventWasDelivered(event, now: AppRuntime.shared.now) }
         }
-        if let context = launch {
-            context.acknowledgeAtEnd(acknowledge)
+        if let launch, launch.isForSession(identifier) {
+            launch.acknowledgeAtEnd(acknowledge)
         } else {
             DurableWrites.shared.commit("background session \(identifier): what was delivered", acknowledge)
         }

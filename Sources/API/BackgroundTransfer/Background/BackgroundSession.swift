@@ -15,7 +15,7 @@ final class BackgroundSession: SessionEngine {
         var delegate: HeldDelegate?
         /// Tasks whose ends this process has not told, by their identifiers.
         var tasks: [Int: URLSessionTask] = [:]
-        /// Numbers of the events whose last delegate method returned. Their acknowledgements may wait for the result of a launch.
+        /// Numbers of the events whose last delegate method returned. In a launch for events their acknowledgements wait for its result.
         var told: Set<Int64> = []
         /// Transfers whose await was cancelled here: a task with an equal request adopts them.
         var cancelledAwaits: Set<Int64> = []
