@@ -95,6 +95,28 @@ import Testing
         #expect(try test.open().read { try $0.requests() }.isEmpty)
     }
 
+    /// The files are copied during a transaction: a killed process leaves them so.
+    @Test func `a change that another process did not finish is rolled back`() throws {
+        try test.directories.createStateFolders()
+        let (source, ledger) = (test.folder.appendingPathComponent("source").path, test.directories.ledger.path)
+        let queue = try DatabaseQueue(path: source)
+        try queue.write { try $0.execute(sql: "CREATE TABLE filler (bytes)") }
+        try queue.writeWithoutTransaction { database in
+            // Pages are written before the commit if the cache is full.
+            try database.execute(sql: "PRAGMA cache_size = 2; BEGIN IMMEDIATE")
+            for _ in 0..<200 { try database.execute(sql: "INSERT INTO filler VALUES (randomblob(3000))") }
+            for suffix in ["", "-journal"] { try FileManager.default.copyItem(atPath: source + suffix, toPath: ledger + suffix) }
+            try database.execute(sql: "ROLLBACK")
+        }
+        guard case .ofAnEarlierVersion = try Ledger.look(test.directories, { _ in }) else {
+            Issue.record("the file cannot be read")
+            return
+        }
+        try test.open().write { try $0.setFact(.lastTaskIdentifier, 1) }
+        #expect(!FileManager.default.fileExists(atPath: ledger + "-journal"))
+        #expect(try DatabaseQueue(path: ledger).read { try Int.fetchOne($0, sql: "SELECT count(*) FROM filler") } == 0)
+    }
+
     @Test func firstOpeningsAtOnceAllSucceed() throws {
         for _ in 0..<5 {
             let test = try TestLedger()

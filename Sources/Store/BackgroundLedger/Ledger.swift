@@ -77,7 +77,7 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Whether this version knows the ledger that is there. Nothing is written.
+    /// Throws if this version does not know the ledger that is there. Nothing is written, but an unfinished change is rolled back.
     package static func check(_ directories: AppDirectories) throws(StoreError) {
         let path = directories.ledger.path
         do { _ = try refuseNewer(file(path)) } catch { throw translate(error, path: path) }
@@ -91,7 +91,7 @@ package final class Ledger: Sendable {
         case found(Value)
     }
 
-    /// Reads a ledger without opening it for writing: nothing is made, mended or migrated.
+    /// Reads a ledger without opening it for writing: nothing is made, mended or migrated. An unfinished change is rolled back.
     ///
     /// - Parameter body: reads it after its pages were checked. Cost of that: all of them are read.
     package static func look<Value>(

@@ -43,13 +43,19 @@ package struct DatabaseFile: Sendable {
         return queue
     }
 
-    /// Opening for writing alone changes the file (GRDB writes once to make the write-ahead log), so it is looked at before.
+    /// Opening for writing alone changes the file (GRDB writes once to make the write-ahead log), so it is looked at before. A change
+    /// that another process did not finish is rolled back: until then no connection can read the file.
     ///
     /// - Returns: the state, and the connection it was looked at through, closed.
     package func look() throws -> (state: State, closed: DatabaseQueue?) {
         var information = stat()
         guard stat(path, &information) == 0, information.st_size > 0 else { return (.missing, nil) }
-        let look = try openToRead()
+        let look: DatabaseQueue
+        do {
+            look = try openToRead()
+        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
+            look = try openToRollBack()
+        }
         let state = try look.read { database -> State in
             if try migrator.hasBeenSuperseded(database) { return .ofANewerVersion }
             let hasLog = try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
@@ -57,6 +63,14 @@ package struct DatabaseFile: Sendable {
         }
         try look.close()
         return (state, look)
+    }
+
+    /// SQLite plays the rollback journal back for the first connection that may write.
+    private func openToRollBack() throws -> DatabaseQueue {
+        var configuration = Configuration()
+        let wait = WriterWait(database: path)
+        configuration.busyMode = .callback { wait.wait($0) }
+        return try DatabaseQueue(path: path, configuration: configuration)
     }
 
     // MARK: Copying

@@ -64,7 +64,8 @@ package final class StormyStore: Sendable {
 
     package static func open() throws -> StormyStore { try StormyStore(folder: StormySettings.current.dataFolder) }
 
-    /// A store that is only looked at: nothing is made, mended or migrated. Cost: all its pages are read.
+    /// Reads a store that is only shown: nothing is made, mended or migrated. An unfinished change is rolled back. Cost: all its pages are
+    /// read.
     ///
     /// - Returns: `nil`: there is none, or one of an earlier version.
     package static func look(in folder: URL) throws -> StormyStore? {
