@@ -1,5 +1,7 @@
 @testable import BackgroundLedger
 import Foundation
+import Spool
+import Synchronization
 import Testing
 import TransferMachines
 
@@ -11,6 +13,7 @@ import TransferMachines
 
     private let bench: Bench
     private var place: URL { bench.folder.appendingPathComponent("file") }
+    private var copy: URL { bench.ledger.directories.spool.appendingPathComponent("upload-1") }
 
     init() throws { bench = try Bench() }
 
@@ -49,6 +52,89 @@ import TransferMachines
             if destination == nil { #expect(try bench.spooled(id) == "sunny") }
         }
         #expect(try String(contentsOf: place, encoding: .utf8) == "sunny")
+    }
+
+    /// A queued upload. The next response lets it open its copy.
+    private func upload() throws -> Int64 {
+        let bytes = Data("photo".utf8)
+        try bytes.write(to: copy)
+        let id = try bench.download("photos/") {
+            $0.kind = .upload
+            $0.method = "PUT"
+            $0.bodyFile = copy.lastPathComponent
+            $0.bytesTotal = Int64(bytes.count)
+            $0.sourceSHA256 = FileDigest.sha256(of: bytes)
+            $0.upload = UploadSpec(method: .put, fileName: "a.jpg", byteCount: Int64(bytes.count), token: "t")
+        }
+        try bench.turn()
+        return id
+    }
+
+    /// The server has no file of the upload's name.
+    private func answerThatTheNameIsFree(_ id: Int64) throws {
+        let attempt = try bench.attempt(id)
+        #expect(attempt.request.method == "HEAD")
+        let head = ResponseHead(status: 404, headers: [], url: attempt.request.url)
+        try bench.hear(.transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: 0))))
+    }
+
+    @Test(arguments: [FileCalls.Call.open, .status], numbers + [EINVAL, ENOTDIR])
+    func `an upload waits while its copy cannot be opened`(_ call: FileCalls.Call, _ number: Int32) throws {
+        let id = try upload()
+        bench.disk.calls.fail { $0 == call ? number : nil }
+        try answerThatTheNameIsFree(id)
+        #expect(try bench.transfer(id).state == .waiting)
+        #expect(try bench.transfer(id).errorMessage?.contains(String(cString: strerror(number))) == true)
+        bench.disk.calls.fail(by: nil)
+        try bench.pass(61)
+        #expect(try bench.transfer(id).state == .running)
+    }
+
+    @Test(arguments: numbers + [EINVAL])
+    func `an upload waits while its open copy cannot be read`(_ number: Int32) throws {
+        _ = try upload()
+        let file = try UploadFile(copy, size: 5, calls: bench.disk.calls)
+        bench.disk.calls.fail { $0 == .read ? number : nil }
+        var bytes = [UInt8](repeating: 0, count: 5)
+        #expect(bytes.withUnsafeMutableBytes { file.read(into: $0) } == nil)
+        #expect(file.trouble?.isPassing == true)
+    }
+
+    @Test func `an upload whose copy was removed fails`() throws {
+        let id = try upload()
+        try FileManager.default.removeItem(at: copy)
+        try answerThatTheNameIsFree(id)
+        #expect(try bench.transfer(id).state == .failed)
+    }
+
+    @Test func `uploads wait while the spool folder is away`() throws {
+        let (id, directories) = (try upload(), bench.ledger.directories)
+        let away = bench.folder.appendingPathComponent("away")
+        try FileManager.default.moveItem(at: directories.spool, to: away)
+        try directories.createStateFolders()
+        try answerThatTheNameIsFree(id)
+        #expect(try bench.transfer(id).state == .waiting)
+        #expect(try bench.transfer(id).errorMessage?.contains("Put the folder with the queued copies back.") == true)
+        try FileManager.default.removeItem(at: directories.spool)
+        try FileManager.default.moveItem(at: away, to: directories.spool)
+        try bench.pass(61)
+        #expect(try bench.transfer(id).state == .running)
+    }
+
+    @Test(arguments: numbers)
+    func `a file that got its name is not fetched again while it cannot be seen`(_ number: Int32) throws {
+        try Data("sunny".utf8).write(to: place)
+        let part = bench.folder.appendingPathComponent("part")
+        let expectation = FileProof.Expectation(part: part, whole: place, isInSpool: false, byteCount: 5, sha256: "")
+        let findings = Mutex<[FileProof.Finding]>([])
+        let proof = FileProof(expectation, bench.disk.calls) { finding in findings.withLock { $0.append(finding) } }
+        bench.disk.calls.fail { $0 == .status ? number : nil }
+        _ = proof.work()
+        let trouble = FileTrouble(why: "\(place.path): " + String(cString: strerror(number)), isPassing: true)
+        #expect(findings.withLock { $0 } == [.unreadable(trouble)])
+        bench.disk.calls.fail(by: nil)
+        _ = proof.work()
+        #expect(findings.withLock { $0.last } == .isPlaced)
     }
 
     /// A part that cannot be opened is kept. It may turn out to be gone when the rest arrives.

@@ -85,7 +85,28 @@ package struct AppDirectories: Sendable, Equatable {
     /// Makes the state folders, for their owner alone (0700).
     package func createStateFolders() throws(StoreError) {
         if let refusal { throw refusal }
-        for folder in [state, launches, spool] { try Self.createPrivateFolder(folder) }
+        for folder in [state, launches] { try Self.createPrivateFolder(folder) }
+        // The spool is older than the ledger: this one was removed, or is on a disk that is away.
+        let isReplacement = access(spool.path, F_OK) != 0 && access(ledger.path, F_OK) == 0
+        try Self.createPrivateFolder(spool)
+        guard isReplacement, let inode = Self.inode(of: spool) else { return }
+        try? Data("\(inode)".utf8).write(to: Self.replacementMark(of: spool))
+    }
+
+    /// Holds the number of a spool folder that was made while its ledger existed.
+    private static func replacementMark(of spool: URL) -> URL {
+        spool.deletingLastPathComponent().appendingPathComponent("spool-replaced")
+    }
+
+    /// Returns whether the spool was made while its ledger existed. The user may put back the folder with the queued copies.
+    package static func isReplacement(_ spool: URL) -> Bool {
+        guard let inode = inode(of: spool) else { return false }
+        return (try? Data(contentsOf: replacementMark(of: spool))) == Data("\(inode)".utf8)
+    }
+
+    private static func inode(of folder: URL) -> UInt64? {
+        var information = stat()
+        return stat(folder.path, &information) == 0 ? UInt64(information.st_ino) : nil
     }
 
     /// Makes a folder and its missing parents; the folder itself gets mode 0700.

@@ -4,7 +4,9 @@ import Foundation
 package enum FileFault: Equatable, Sendable {
     /// The file, or a folder above it, does not exist.
     case missing
-    /// The path leads through, or to, something that is not a regular file.
+    /// The path leads through something that is not a folder.
+    case noFolder
+    /// The path leads to something that is not a regular file.
     case notAFile
     case exists
     /// The file system does not have the operation.
@@ -18,7 +20,8 @@ package enum FileFault: Equatable, Sendable {
 
     package init(_ number: Int32) {
         switch number {
-        case ENOENT, ENOTDIR: self = .missing
+        case ENOENT: self = .missing
+        case ENOTDIR: self = .noFolder
         case EISDIR, ELOOP, ENXIO: self = .notAFile
         case EEXIST: self = .exists
         case EINVAL, ENOSYS, EOPNOTSUPP, EMLINK, EXDEV: self = .unsupported
@@ -35,8 +38,11 @@ package enum FileFault: Equatable, Sendable {
     /// The same operation may succeed later.
     package var isPassing: Bool {
         switch self {
-        case .missing, .notAFile, .exists, .unsupported, .impossible: false
+        case .missing, .noFolder, .notAFile, .exists, .unsupported, .impossible: false
         case .noRoom, .notAllowed, .unavailable: true
         }
     }
+
+    /// The same call may succeed later on an open file, whose name and kind are known to be right.
+    package var isPassingOnOpenFile: Bool { self != .impossible }
 }

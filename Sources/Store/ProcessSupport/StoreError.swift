@@ -29,7 +29,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case .notAllowed: .readOnly(path: path)
         case .noRoom: .diskFull(path: path)
         case .unavailable where number != 0: .troubled(path: path, reason: String(cString: strerror(number)))
-        case .missing, .notAFile, .exists, .unsupported, .impossible, .unavailable:
+        case .missing, .noFolder, .notAFile, .exists, .unsupported, .impossible, .unavailable:
             .cannotCreate(path: path, reason: String(cString: strerror(number)))
         }
     }

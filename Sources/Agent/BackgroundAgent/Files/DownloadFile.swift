@@ -81,23 +81,30 @@ final class DownloadFile: BodySink, DiskWork {
         // A part that is to be added to must be there, and long enough: a hole is not what was received.
         let descriptor = disk.calls.open(
             path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (offset == 0 ? O_CREAT : 0), permissions)
-        guard descriptor >= 0 else { return offset > 0 && FileFault(errno) == .missing ? noteLostPart() : fail() }
-        let isLongEnough = FileName.size(of: descriptor) >= offset
+        guard descriptor >= 0 else {
+            return offset > 0 && [.missing, .noFolder].contains(FileFault(errno)) ? noteLostPart() : fail()
+        }
         room = DiskRoom(from: offset, hasEnd: state.withLock { $0.machine.partial?.totalBytes } != nil, on: descriptor)
-        let trouble = isLongEnough && disk.calls.truncate(descriptor, to: offset) != 0 ? FileTrouble(with: path) : nil
+        let trouble = cut(descriptor, at: path, to: offset)
         return state.withLock { state in
             if state.descriptor >= 0 { close(state.descriptor) }
             state.descriptor = descriptor
-            guard isLongEnough else {
-                state.trouble = .lostPart(path)
-                return false
-            }
             state.trouble = trouble ?? state.trouble
             guard trouble == nil, !state.isStopped else { return false }
             state.intake = .writing
             state.bytes.begin(at: offset, proving: state.machine.requiredDigests(of: head).map(\.algorithm))
             return true
         }
+    }
+
+    /// - Returns: `nil` if the file has the first `offset` bytes and nothing behind them.
+    private func cut(_ descriptor: Int32, at path: String, to offset: Int64) -> FileTrouble? {
+        do throws(FileTrouble) {
+            guard try FileName.size(of: descriptor, at: path, disk.calls) ?? -1 >= offset else { return .lostPart(path) }
+        } catch {
+            return error
+        }
+        return disk.calls.truncate(descriptor, to: offset) == 0 ? nil : FileTrouble(ofOpenFile: path)
     }
 
     private func noteLostPart() -> Bool {

@@ -7,6 +7,7 @@ package final class FileCalls: Sendable {
     /// What is asked of the system.
     package enum Call: CaseIterable, Sendable {
         case open
+        case status
         case read
         case write
         case truncate
@@ -36,6 +37,12 @@ package final class FileCalls: Sendable {
     func open(_ path: String, _ flags: Int32, _ permissions: mode_t = 0) -> Int32 {
         fails(.open) ? -1 : clinux_open(path, flags, permissions)
     }
+
+    func status(_ descriptor: Int32, _ information: inout stat) -> Int32 {
+        fails(.status) ? -1 : fstat(descriptor, &information)
+    }
+
+    func status(of path: String, _ information: inout stat) -> Int32 { fails(.status) ? -1 : stat(path, &information) }
 
     func read(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer?, _ count: Int, at offset: Int64) -> Int {
         fails(.read) ? -1 : pread(descriptor, buffer, count, off_t(offset))

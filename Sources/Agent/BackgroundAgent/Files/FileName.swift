@@ -18,24 +18,34 @@ package struct FileTrouble: Error, Equatable {
         let reason = number == 0 ? "shorter than it was" : String(cString: strerror(number))
         self.init(why: "\(path): \(reason)", isPassing: FileFault(number).isPassing)
     }
+
+    /// - Parameter number: The value of `errno` after a call on the open file; 0 if the file has not as many bytes as it had.
+    init(_ number: Int32 = errno, ofOpenFile path: String) {
+        self.init(number, with: path)
+        isPassing = FileFault(number).isPassingOnOpenFile
+    }
 }
 
 /// Files by their names: whether a part is there, and how a whole file gets its own.
 package enum FileName {
-    /// Bytes of an open file; -1: it is something else.
-    static func size(of descriptor: Int32) -> Int64 {
+    /// Returns the number of bytes of an open file; `nil` if it is not a regular file.
+    static func size(of descriptor: Int32, at path: String, _ calls: FileCalls) throws(FileTrouble) -> Int64? {
         var information = stat()
-        guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return -1 }
-        return Int64(information.st_size)
+        guard calls.status(descriptor, &information) == 0 else { throw FileTrouble(ofOpenFile: path) }
+        return information.st_mode & S_IFMT == S_IFREG ? Int64(information.st_size) : nil
     }
 
     /// Whether a part file still holds what the ledger says of it.
     static func holds(_ byteCount: Int64, at url: URL, _ calls: FileCalls) -> Bool {
         let descriptor = calls.open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        // A part that cannot be opened now is not given up.
+        // A part that cannot be looked at now is not given up.
         guard descriptor >= 0 else { return FileFault(errno).isPassing }
         defer { close(descriptor) }
-        return size(of: descriptor) >= byteCount
+        do throws(FileTrouble) {
+            return try size(of: descriptor, at: url.path, calls) ?? -1 >= byteCount
+        } catch {
+            return error.isPassing
+        }
     }
 
     /// What became of a file that was to get its name.
@@ -58,7 +68,7 @@ package enum FileName {
         case .exists: return nextFree(part, whole)
         // A file system that cannot promise it: a second name can never replace one.
         case .unsupported: break
-        case .missing, .notAFile, .impossible, .noRoom, .notAllowed, .unavailable:
+        case .missing, .noFolder, .notAFile, .impossible, .noRoom, .notAllowed, .unavailable:
             return .failed(FileTrouble(number, with: whole.path))
         }
         let isLinked = calls.addName(part.path, whole.path) == 0
@@ -71,7 +81,8 @@ package enum FileName {
         case .exists: return nextFree(part, whole)
         // FAT has no second names, and calls them not permitted.
         case .unsupported, .notAllowed: break
-        case .missing, .notAFile, .impossible, .noRoom, .unavailable: return .failed(FileTrouble(number, with: whole.path))
+        case .missing, .noFolder, .notAFile, .impossible, .noRoom, .unavailable:
+            return .failed(FileTrouble(number, with: whole.path))
         }
         // Nor second names: looked at just before is the best there is.
         return isTaken(whole) ? nextFree(part, whole) : replace(part, whole, calls)
@@ -105,7 +116,7 @@ package enum FileName {
 
     private static func isTaken(_ url: URL) -> Bool {
         var information = stat()
-        return lstat(url.path, &information) == 0 || FileFault(errno) != .missing
+        return lstat(url.path, &information) == 0 || ![.missing, .noFolder].contains(FileFault(errno))
     }
 
     private static func areSame(_ first: URL, _ second: URL) -> Bool {

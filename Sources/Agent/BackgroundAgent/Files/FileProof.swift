@@ -55,7 +55,7 @@ package final class FileProof: DiskWork {
                 if state.descriptor < 0 {
                     let number = errno
                     switch FileFault(number) {
-                    case .missing: return next(&state, isThere: false)
+                    case .missing, .noFolder: return next(&state, isThere: false)
                     // A link, or what is no file, is not what was proven.
                     case .notAFile: return next(&state, isThere: true)
                     case .exists, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable:
@@ -116,7 +116,13 @@ package final class FileProof: DiskWork {
         guard state.isAtPart, !isThere else { return .isGone }
         if !expectation.isInSpool {
             var information = stat()
-            return stat(expectation.whole.path, &information) == 0 ? .isPlaced : .isGone
+            guard calls.status(of: expectation.whole.path, &information) != 0 else { return .isPlaced }
+            let number = errno
+            switch FileFault(number) {
+            case .missing, .noFolder, .notAFile: return .isGone
+            case .exists, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable:
+                return .unreadable(Self.trouble(number, with: expectation.whole))
+            }
         }
         (state.isAtPart, state.hashed, state.digest) = (false, 0, RunningDigest())
         return nil

@@ -41,14 +41,18 @@ final class UploadFile: BodySource {
         }
         let descriptor = calls.open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else {
-            let number = errno
-            if FileFault(number) == .missing { throw .queuedCopyIsGone }
-            throw FileTrouble(number, with: url.path)
+            throw .queuedCopyNotOpened(errno, url)
         }
-        let found = FileName.size(of: descriptor)
+        let found: Int64?
+        do throws(FileTrouble) {
+            found = try FileName.size(of: descriptor, at: url.path, calls)
+        } catch {
+            close(descriptor)
+            throw error
+        }
         guard found == size, start >= 0, fileBytes >= 0, start + fileBytes <= size else {
             close(descriptor)
-            let what = found < 0 ? "is not a file any more" : "has \(found) bytes instead of \(size)"
+            let what = found.map { "has \($0) bytes instead of \(size)" } ?? "is not a file any more"
             throw FileTrouble(why: "The queued copy of the file \(what).", isPassing: false)
         }
         isWhole = start == 0 && fileBytes == size
@@ -72,7 +76,7 @@ final class UploadFile: BodySource {
                 count = calls.read(
                     state.descriptor, buffer.baseAddress, Int(min(Int64(buffer.count), endOfFile - state.position)), at: offset)
                 guard count > 0 else {
-                    state.trouble = FileTrouble(count < 0 ? errno : 0, with: path)
+                    state.trouble = FileTrouble(count < 0 ? errno : 0, ofOpenFile: path)
                     return nil
                 }
                 state.digest.update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
@@ -108,6 +112,16 @@ final class UploadFile: BodySource {
 extension FileTrouble {
     /// The spool does not have the file that was queued.
     static let queuedCopyIsGone = FileTrouble(why: "The queued copy of the file is gone from the spool.", isPassing: false)
+
+    /// Only a copy that does not exist, in the spool folder that it was put into, cannot be sent later.
+    fileprivate static func queuedCopyNotOpened(_ number: Int32, _ url: URL) -> FileTrouble {
+        guard FileFault(number) == .missing else {
+            return FileTrouble(why: "\(url.path): " + String(cString: strerror(number)), isPassing: true)
+        }
+        let spool = url.deletingLastPathComponent()
+        guard AppDirectories.isReplacement(spool) else { return .queuedCopyIsGone }
+        return FileTrouble(why: "\(spool.path) is a new folder. Put the folder with the queued copies back.", isPassing: true)
+    }
 }
 
 /// A body that is in memory; of no bytes, the server is told that there are none.
