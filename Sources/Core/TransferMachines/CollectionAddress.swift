@@ -87,7 +87,14 @@ package enum PublicAddress {
 struct NameSearch: Sendable {
     private static let namesBeforeDoubt = 20
 
+    /// Another computer may take a name between HEAD and the request that needs the name.
+    private static let refusalsBeforeDoubt = 4
+
     private var taken = 0
+    /// Refused names since the last one that HEAD reported as taken.
+    private var refusals = 0
+    /// The refused name for which HEAD is sent again. If HEAD reports the name as free, the server refuses every name.
+    private(set) var refused: Int?
     private(set) var distrustsHead: Bool
 
     init(resuming memory: UploadMemory?) { distrustsHead = memory?.distrustsHead ?? false }
@@ -97,7 +104,17 @@ struct NameSearch: Sendable {
     /// - Returns: whether the next request is for the name that no file has.
     mutating func recordTaken() -> Bool {
         taken += 1
+        (refusals, refused) = (0, nil)
         return taken % Self.namesBeforeDoubt == 0
+    }
+
+    /// Counts a name that HEAD reported as free and the server refused with 412.
+    ///
+    /// - Returns: whether HEAD is sent again for that name.
+    mutating func recordRefusal(of name: Int) -> Bool {
+        refusals += 1
+        refused = refusals < Self.refusalsBeforeDoubt ? nil : name
+        return refused != nil
     }
 
     mutating func distrustHead() { distrustsHead = true }

@@ -41,6 +41,7 @@ extension FolderUpload {
             guard search.recordTaken() else { return tryName(after: index, isStored: isStored) }
             state = .doubting(index, isStored: isStored)
             return .continue
+        case .absent where search.refused == index: return .freeNamesAreRefused
         case .absent, .unknown:
             if isStored { state = .moving(index) } else { sendBody(index) }
             return .continue
@@ -102,6 +103,8 @@ extension FolderUpload {
             }
             state = .makingFolder(index, level: levels, goingDown: false)
             return .continue
+        // The request had no condition.
+        case 412 where plan.kind == .put && isMarked: return refused(head)
         // Its own from before a lost answer, or somebody else's: it is there twice at most.
         case 412 where plan.kind == .put && mayBeThere:
             isMarked = true
@@ -109,7 +112,7 @@ extension FolderUpload {
             return .continue
         // Certain: the transport sends a PUT once, and a lost answer is asked about before the next.
         case 412 where plan.kind == .put:
-            return tryName(after: index, isStored: false)
+            return afterRefusedName(index, isStored: false)
         default:
             if plan.kind == .put { state = .choosingName(index, isStored: false) }
             return refused(head)
@@ -268,12 +271,12 @@ extension FolderUpload {
                 state = .sendingBody(index, foldersMade: false)
                 return .continue
             }
-            if wasRefused { return tryName(after: index, isStored: true) }
+            if wasRefused { return afterRefusedName(index, isStored: true) }
             state = .moving(index)
         case .absent:
             state = .lookingForTarget(index)
         case .unknown:
-            if wasRefused { return tryName(after: index, isStored: true) }
+            if wasRefused { return afterRefusedName(index, isStored: true) }
             state = .moving(index)
         case .refused:
             return refused(head)
@@ -340,6 +343,20 @@ extension FolderUpload {
     mutating func tryName(after index: Int, isStored: Bool) -> UploadOutcome {
         guard index < RemoteName.maximumIndex else { return .everyNameIsTaken }
         state = .choosingName(index + 1, isStored: isStored)
+        return .continue
+    }
+
+    /// The server refused a name with 412. If HEAD reported the name as free, it is asked again after some names. A server without HEAD gets
+    /// the file under a name with a part of the digest.
+    private mutating func afterRefusedName(_ index: Int, isStored: Bool) -> UploadOutcome {
+        if !cannotAsk, search.recordRefusal(of: index) {
+            state = .choosingName(index, isStored: isStored)
+        } else if cannotAsk, !isMarked, search.recordTaken() {
+            isMarked = true
+            state = isStored ? .moving(0) : .sendingBody(0, foldersMade: false)
+        } else {
+            return tryName(after: index, isStored: isStored)
+        }
         return .continue
     }
 

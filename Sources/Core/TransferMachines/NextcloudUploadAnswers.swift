@@ -40,6 +40,9 @@ extension NextcloudUpload {
             guard search.recordTaken() else { return tryName(after: index) }
             state = .doubting(index)
             return .continue
+        case 404, 409,
+            410 where search.refused == index:
+            return .freeNamesAreRefused
         case 200..<300, 404, 405, 409, 410: return useName(index)
         default: return pauses.afterOther(head)
         }
@@ -64,6 +67,13 @@ extension NextcloudUpload {
     private mutating func tryName(after index: Int) -> UploadOutcome {
         guard index < RemoteName.maximumIndex else { return .everyNameIsTaken }
         state = .choosingName(index + 1)
+        return .continue
+    }
+
+    /// The MOVE was refused with 412. After some names HEAD is sent again for the name.
+    private mutating func afterRefusedName(_ index: Int) -> UploadOutcome {
+        guard search.recordRefusal(of: index) else { return tryName(after: index) }
+        state = .choosingName(index)
         return .continue
     }
 
@@ -193,7 +203,7 @@ extension NextcloudUpload {
     ) -> UploadOutcome {
         switch head.status {
         case 200..<300:
-            if wasRefused { return tryName(after: index) }
+            if wasRefused { return afterRefusedName(index) }
             state = .moving(index)
             return .continue
         case 404, 410:

@@ -19,7 +19,9 @@ extension S3Upload {
         case .aborting(let index):
             // Taken away or not: it is not the photo.
             (uploadID, tags) = (nil, [:])
-            return tryName(after: index)
+            guard search.recordRefusal(of: index) else { return tryName(after: index) }
+            state = .looking(index, isTaken: true)
+            return .continue
         }
     }
 
@@ -81,7 +83,8 @@ extension S3Upload {
             guard search.recordTaken() else { return tryName(after: index) }
             state = .doubting(index)
             return .continue
-        case 404: return isTaken ? tryName(after: index) : begin(index)
+        case 404 where isTaken: return search.recordRefusal(of: index) ? .freeNamesAreRefused : tryName(after: index)
+        case 404: return begin(index)
         // HEAD has no words: this may be about the signature, whose time a clock that is wrong spoils.
         case 403 where takesClock(of: head, from: Self.allowedSkew, pauses): return .continue
         // A key that may only write sees nothing; without the right to list, what is free is forbidden to look at.

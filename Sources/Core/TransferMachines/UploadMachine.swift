@@ -190,6 +190,13 @@ extension UploadOutcome {
     static let everyNameIsTaken = UploadOutcome.fail(
         TransferTrouble(code: -3000, message: "\(RemoteName.maximumIndex) files of this name exist already."))
 
+    /// The server would be sent the file under every numbered name.
+    static let freeNamesAreRefused = UploadOutcome.fail(
+        TransferTrouble(
+            code: -1011,
+            message: "The server answers 412 (a file of this name exists), although HEAD reports that the name is free.",
+            status: 412))
+
     /// The end, with the status that led to it.
     static func fail(_ head: ResponseHead, _ code: Int, _ message: String) -> UploadOutcome {
         .fail(TransferTrouble(code: code, message: message, status: head.status))
