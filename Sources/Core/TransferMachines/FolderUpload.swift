@@ -237,9 +237,15 @@ struct FolderUpload: UploadProtocol {
         }
     }
 
-    /// The hidden name of a WebDAV upload that was given up; of a plain PUT nobody knows whose file it is.
+    /// Removes the temporary file of a WebDAV upload. The file of a plain PUT is removed only if this process received the response that
+    /// the PUT made a new file.
     var removal: WireRequest? {
-        guard plan.kind == .webdav, let address else { return nil }
+        guard let address else { return nil }
+        if plan.kind == .put {
+            guard case .checkingBody(let index, mayBeAnothers: false) = state else { return nil }
+            let condition = storedTag.map { [HeaderField("If-Match", $0)] } ?? []
+            return plan.request("DELETE", address.file(finalName(index)), condition)
+        }
         switch state {
         case .sendingBody, .lookingForBody, .checkingBody, .moving, .lookingForTemporary:
             return plan.request("DELETE", address.file(temporaryName))

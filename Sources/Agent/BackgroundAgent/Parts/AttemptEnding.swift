@@ -1,4 +1,5 @@
 import ProcessSupport
+import Spool
 import BackgroundLedger
 import Foundation
 import TransferMachines
@@ -19,7 +20,7 @@ struct AttemptEnding {
 
     func judge(_ transfer: inout TransferRecord, _ entry: inout Attempts.Entry, _ pass: inout Pass) throws -> Next {
         switch attempt.work {
-        case .download(let file, let body): return try judge(file, body?.trouble, &transfer, &entry, &pass)
+        case .download(let file, let body): return try judge(file, body, &transfer, &entry, &pass)
         case .upload(let machine, let source, let answer):
             return try judge(machine, source, answer.completing(end), &transfer, &entry, &pass)
         }
@@ -28,7 +29,7 @@ struct AttemptEnding {
     // MARK: Downloads
 
     private func judge(
-        _ file: DownloadFile, _ bodyTrouble: FileTrouble?, _ transfer: inout TransferRecord, _ entry: inout Attempts.Entry,
+        _ file: DownloadFile, _ body: UploadFile?, _ transfer: inout TransferRecord, _ entry: inout Attempts.Entry,
         _ pass: inout Pass
     ) throws -> Next {
         let outcome = file.outcome(
@@ -38,9 +39,13 @@ struct AttemptEnding {
         if outcome.progress.hasAnswer, transfer.kind == .download { transfer.resumedAt = outcome.progress.resumedAt }
         transfer.bytesDone = partial?.durableBytes ?? outcome.progress.written
         record(progress: transfer.noteFurthest(partial), &transfer, &entry, pass)
-        if let trouble = outcome.trouble ?? (end.failure == nil ? nil : bodyTrouble) {
+        if let trouble = outcome.trouble ?? (end.failure == nil ? nil : body?.trouble) {
             if trouble.isOfNoUse { transfer.partial = nil }
             try pass.failLocally(&transfer, trouble)
+            return .nothing
+        }
+        if Self.isDamaged(body, transfer) {
+            try pass.end(&transfer, as: .failed, Self.damage)
             return .nothing
         }
         switch outcome.command {
@@ -124,6 +129,10 @@ struct AttemptEnding {
             end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: pass.jitter())
         entry.machine = machine
         if machine.knowledge != before.knowledge { try pass.transaction.setFact(.server(of: transfer), machine.knowledge) }
+        if Self.isDamaged(source, transfer) {
+            try failDamaged(&transfer, machine, &entry, &pass)
+            return .nothing
+        }
         switch outcome {
         case .continue:
             // The first question costs nothing and a look after a failed step brings nothing on: else a server that
@@ -152,6 +161,29 @@ struct AttemptEnding {
         return .nothing
     }
 
+    /// Another file than the queued one was sent. The server is asked to remove that file, and not to give it the final name.
+    private func failDamaged(
+        _ transfer: inout TransferRecord, _ machine: UploadMachine, _ entry: inout Attempts.Entry, _ pass: inout Pass
+    ) throws {
+        // Another try sends the file again instead of looking for what was sent.
+        (transfer.uploadMemory, entry.machine) = (nil, nil)
+        if let removal = machine.removal {
+            transfer.attemptNumber += 1
+            let attempt = AttemptID(transfer: attempt.id.transfer, number: transfer.attemptNumber)
+            pass.perform(.tidyServer(removal.signed(at: pass.now, hashing: CryptoHashing()), attempt))
+        }
+        try pass.end(&transfer, as: .failed, Self.damage)
+    }
+
+    private static func isDamaged(_ source: UploadFile?, _ transfer: TransferRecord) -> Bool {
+        guard let sent = source?.sha256, let queued = transfer.sourceSHA256 else { return false }
+        return sent != queued
+    }
+
+    private static let damage = TransferLife.Reason(
+        code: URLError.Code.dataLengthExceedsMaximum.rawValue,
+        message: "The sent bytes differ from the file because the queued copy is damaged. Upload the file again.")
+
     /// The server has it: the receipt.
     static func finishUpload(
         _ transfer: inout TransferRecord, _ machine: UploadMachine, at remoteURL: String, _ pass: inout Pass
@@ -160,12 +192,7 @@ struct AttemptEnding {
         // After a restart the bytes may have been sent by an agent that is gone, and a resumed upload sends a part: their
         // digest then is the snapshot's, whose length the server confirmed.
         let sent = transfer.sha256 ?? transfer.sourceSHA256
-        guard sent == transfer.sourceSHA256 else {
-            let reason = TransferLife.Reason(
-                code: URLError.Code.dataLengthExceedsMaximum.rawValue,
-                message: "What was sent differs from the file: the queued copy is damaged.")
-            return try pass.end(&transfer, as: .failed, reason)
-        }
+        guard sent == transfer.sourceSHA256 else { return try pass.end(&transfer, as: .failed, damage) }
         transfer.sha256 = sent
         transfer.note = "stored as \(remoteURL)"
         transfer.receipt = UploadReceipt(

@@ -1,0 +1,88 @@
+@testable import BackgroundLedger
+import Foundation
+import Spool
+import Testing
+import TransferMachines
+
+@testable import BackgroundAgent
+
+/// The queued copy of an upload was changed on the disk.
+@Suite struct DamagedCopyTests {
+    private let bench: Bench
+
+    init() throws { bench = try Bench() }
+
+    private func upload(_ method: UploadKind) throws -> Int64 {
+        try Data("phot0".utf8).write(to: bench.ledger.directories.spool.appendingPathComponent("upload-1"))
+        let id = try bench.download("photos/") {
+            $0.kind = .upload
+            $0.method = "PUT"
+            $0.bodyFile = "upload-1"
+            $0.bytesTotal = 5
+            $0.sourceSHA256 = FileDigest.sha256(of: Data("photo".utf8))
+            $0.upload = UploadSpec(method: method, fileName: "a.jpg", byteCount: 5, token: "t")
+        }
+        try bench.turn()
+        return id
+    }
+
+    /// Takes all of the body, and answers.
+    private func answer(_ id: Int64, _ status: Int, _ headers: [HeaderField] = []) throws {
+        let attempt = try bench.attempt(id)
+        var buffer = [UInt8](repeating: 0, count: 16)
+        var sent = 0
+        while let count = buffer.withUnsafeMutableBytes({ attempt.source?.read(into: $0) }), count > 0 { sent += count }
+        let head = ResponseHead(status: status, headers: headers, url: attempt.request.url)
+        let end = WireEnd(head: head, failure: nil, bytesSent: Int64(sent), bytesReceived: 0)
+        try bench.hear(.transport(.ended(attempt.id, end)))
+    }
+
+    private func requests() -> [String] {
+        bench.transport.started.map { "\($0.request.method) \($0.request.url.split(separator: "/").last ?? "")" }
+    }
+
+    private func expectFailure(_ id: Int64) throws {
+        let transfer = try bench.transfer(id)
+        #expect(transfer.state == .failed)
+        #expect(
+            transfer.errorMessage
+                == "The sent bytes differ from the file because the queued copy is damaged. Upload the file again.")
+    }
+
+    @Test func `a damaged copy gets no final name and leaves no temporary file`() throws {
+        let id = try upload(.webdav)
+        try answer(id, 404)
+        try answer(id, 201)
+        try expectFailure(id)
+        #expect(requests() == ["HEAD a.jpg", "PUT .t.part", "DELETE .t.part"])
+        try answer(id, 204)
+        try expectFailure(id)
+    }
+
+    @Test func `a damaged copy is removed from a server without rename`() throws {
+        let id = try upload(.put)
+        try answer(id, 404)
+        try answer(id, 201, [HeaderField("ETag", "\"v1\"")])
+        try expectFailure(id)
+        #expect(requests() == ["HEAD a.jpg", "PUT a.jpg", "DELETE a.jpg"])
+        #expect(try bench.attempt(id).request.headers.contains(HeaderField("If-Match", "\"v1\"")))
+    }
+
+    /// The server replaced a file perhaps.
+    @Test func `a file that may be another computer's is not removed`() throws {
+        let id = try upload(.put)
+        try answer(id, 404)
+        try answer(id, 204)
+        try expectFailure(id)
+        #expect(requests() == ["HEAD a.jpg", "PUT a.jpg"])
+    }
+
+    @Test(arguments: [412, 503]) func `a damaged copy is not sent again`(_ status: Int) throws {
+        let id = try upload(.put)
+        try answer(id, 404)
+        try answer(id, status)
+        try expectFailure(id)
+        try bench.pass(3_600)
+        #expect(requests() == ["HEAD a.jpg", "PUT a.jpg"])
+    }
+}
