@@ -186,4 +186,34 @@ import TransferMachines
         let names = try FileManager.default.contentsOfDirectory(atPath: bench.folder.path).filter { $0.contains("file") }
         #expect(names == ["file"])
     }
+
+    /// Every second call fails.
+    @Test(arguments: FileCalls.Call.allCases, [EINTR, EAGAIN])
+    func `an interrupted call is made again at once`(_ call: FileCalls.Call, _ number: Int32) throws {
+        let id = try bench.download { $0.destination = place.path }
+        let count = Mutex(0)
+        bench.disk.calls.fail { made in
+            guard made == call else { return nil }
+            return count.withLock { count in
+                count += 1
+                return count.isMultiple(of: 2) ? nil : number
+            }
+        }
+        try bench.turn()
+        try answer(id)
+        #expect(try bench.transfer(id).state == .completed)
+        #expect(try String(contentsOf: place, encoding: .utf8) == "sunny")
+    }
+
+    /// File systems in user space may have no sync.
+    @Test(arguments: [EINVAL, ENOSYS])
+    func `a download arrives on a disk that cannot sync`(_ number: Int32) throws {
+        bench.disk.calls.fail { $0 == .sync ? number : nil }
+        for destination in [nil, place.path] {
+            let id = try bench.download(destination == nil ? "a" : "b") { $0.destination = destination }
+            try bench.turn()
+            try answer(id)
+            #expect(try bench.transfer(id).state == .completed)
+        }
+    }
 }

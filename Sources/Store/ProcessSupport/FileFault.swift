@@ -32,6 +32,9 @@ package enum FileFault: Equatable, Sendable {
         }
     }
 
+    /// The call did nothing and can be made again at once.
+    package static func isInterruption(_ number: Int32) -> Bool { number == EINTR || number == EAGAIN }
+
     /// The system's words for ``noRoom``.
     package static let noRoomReason = String(cString: strerror(ENOSPC))
 

@@ -82,7 +82,8 @@ final class DownloadFile: BodySink, DiskWork {
         let descriptor = disk.calls.open(
             path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (offset == 0 ? O_CREAT : 0), permissions)
         guard descriptor >= 0 else {
-            return offset > 0 && [.missing, .noFolder].contains(FileFault(errno)) ? noteLostPart() : fail()
+            return offset > 0 && [.missing, .noFolder].contains(FileFault(errno))
+                ? noteLostPart() : fail(ofOpenFile: false)
         }
         room = DiskRoom(from: offset, hasEnd: state.withLock { $0.machine.partial?.totalBytes } != nil, on: descriptor)
         let trouble = cut(descriptor, at: path, to: offset)
@@ -196,7 +197,7 @@ final class DownloadFile: BodySink, DiskWork {
         let number = errno
         state.withLock { state in
             guard state.bytes.beginning == beginning else { return }
-            state.note(FileTrouble(number, with: state.place.url.path))
+            state.note(FileTrouble(number, ofOpenFile: state.place.url.path))
             if syncing { state.bytes.noteFailedSync() }
         }
         endSettling(beginning)
@@ -235,9 +236,12 @@ final class DownloadFile: BodySink, DiskWork {
     }
 
     /// What errno says. `false`, for the transport.
-    private func fail() -> Bool {
+    private func fail(ofOpenFile isOpen: Bool = true) -> Bool {
         let number = errno
-        state.withLock { $0.note(FileTrouble(number, with: $0.place.url.path)) }
+        state.withLock { state in
+            let path = state.place.url.path
+            state.note(isOpen ? FileTrouble(number, ofOpenFile: path) : FileTrouble(number, with: path))
+        }
         return false
     }
 

@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import ProcessSupport
 import Synchronization
 
 /// The agent's system calls on the files of its transfers. A test can have each of them fail, as on a machine without a free descriptor.
@@ -32,36 +33,53 @@ package final class FileCalls: Sendable {
         return true
     }
 
+    /// How often a call is made that is interrupted each time.
+    private static let mostRounds = 100
+
+    private func make<Result: SignedInteger>(_ call: Call, _ system: () -> Result) -> Result {
+        for _ in 1..<Self.mostRounds {
+            let result = fails(call) ? -1 : system()
+            guard result < 0, FileFault.isInterruption(errno) else { return result }
+        }
+        return fails(call) ? -1 : system()
+    }
+
+    /// A file system without sync makes written bytes as durable as it can.
+    private func sync(_ system: () -> Int32) -> Int32 {
+        let result = make(.sync, system)
+        return result != 0 && FileFault(errno) == .unsupported ? 0 : result
+    }
+
     // Each returns what its system call does, and sets `errno`.
 
     func open(_ path: String, _ flags: Int32, _ permissions: mode_t = 0) -> Int32 {
-        fails(.open) ? -1 : clinux_open(path, flags, permissions)
+        make(.open) { clinux_open(path, flags, permissions) }
     }
 
     func status(_ descriptor: Int32, _ information: inout stat) -> Int32 {
-        fails(.status) ? -1 : fstat(descriptor, &information)
+        make(.status) { fstat(descriptor, &information) }
     }
 
-    func status(of path: String, _ information: inout stat) -> Int32 { fails(.status) ? -1 : stat(path, &information) }
+    func status(of path: String, _ information: inout stat) -> Int32 { make(.status) { stat(path, &information) } }
 
     func read(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer?, _ count: Int, at offset: Int64) -> Int {
-        fails(.read) ? -1 : pread(descriptor, buffer, count, off_t(offset))
+        make(.read) { pread(descriptor, buffer, count, off_t(offset)) }
     }
 
     func write(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int, at offset: Int64) -> Int {
-        fails(.write) ? -1 : pwrite(descriptor, bytes, count, off_t(offset))
+        make(.write) { pwrite(descriptor, bytes, count, off_t(offset)) }
     }
 
-    func truncate(_ descriptor: Int32, to count: Int64) -> Int32 { fails(.truncate) ? -1 : ftruncate(descriptor, off_t(count)) }
+    func truncate(_ descriptor: Int32, to count: Int64) -> Int32 { make(.truncate) { ftruncate(descriptor, off_t(count)) } }
 
-    func syncData(_ descriptor: Int32) -> Int32 { fails(.sync) ? -1 : fdatasync(descriptor) }
+    func syncData(_ descriptor: Int32) -> Int32 { sync { fdatasync(descriptor) } }
 
-    func syncFolder(_ descriptor: Int32) -> Int32 { fails(.sync) ? -1 : fsync(descriptor) }
+    func syncFolder(_ descriptor: Int32) -> Int32 { sync { fsync(descriptor) } }
 
     /// Never replaces a file.
-    func giveName(_ path: String, _ name: String) -> Int32 { fails(.name) ? -1 : clinux_rename_new(path, name) }
+    func giveName(_ path: String, _ name: String) -> Int32 { make(.name) { clinux_rename_new(path, name) } }
 
-    func replaceName(_ path: String, _ name: String) -> Int32 { fails(.name) ? -1 : rename(path, name) }
+    func replaceName(_ path: String, _ name: String) -> Int32 { make(.name) { rename(path, name) } }
 
-    func addName(_ path: String, _ name: String) -> Int32 { fails(.name) ? -1 : link(path, name) }
+    func addName(_ path: String, _ name: String) -> Int32 { make(.name) { link(path, name) } }
 }

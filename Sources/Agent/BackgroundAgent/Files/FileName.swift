@@ -136,8 +136,7 @@ package enum FileName {
         let folder = calls.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { return FileTrouble(with: path) }
         defer { close(folder) }
-        // Some file systems cannot sync a folder: a name is then as durable as they make it.
-        guard calls.syncFolder(folder) == 0 || FileFault(errno) == .unsupported else { return FileTrouble(with: path) }
+        guard calls.syncFolder(folder) == 0 else { return FileTrouble(ofOpenFile: path) }
         return nil
     }
 }
