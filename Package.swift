@@ -334,7 +334,7 @@ let package = Package(
             name: "BackgroundLedgerTests",
             dependencies: [
                 "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CLinux", "ProcessSupport", "Spool",
-                "TransferMachines", grdb,
+                "SQLiteFiles", "TransferMachines", grdb,
             ], swiftSettings: strict),
         .testTarget(
             name: "BackgroundAgentTests",

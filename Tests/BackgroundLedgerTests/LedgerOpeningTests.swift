@@ -3,6 +3,7 @@ import ProcessSupport
 import CLinux
 import Foundation
 import GRDB
+import SQLiteFiles
 import Testing
 
 @Suite struct LedgerOpeningTests {
@@ -115,6 +116,22 @@ import Testing
         try test.open().write { try $0.setFact(.lastTaskIdentifier, 1) }
         #expect(!FileManager.default.fileExists(atPath: ledger + "-journal"))
         #expect(try DatabaseQueue(path: ledger).read { try Int.fetchOne($0, sql: "SELECT count(*) FROM filler") } == 0)
+    }
+
+    @Test func `a limit of open files is not reported as missing permissions`() {
+        func trouble(_ fault: Int32?) -> DatabaseTrouble {
+            DatabaseTrouble(
+                DatabaseError(resultCode: .SQLITE_CANTOPEN), path: test.directories.ledger.path, passingFault: { fault })
+        }
+        guard case .passing(String(cString: strerror(EMFILE))) = trouble(EMFILE), case .notWritable = trouble(nil) else {
+            Issue.record("\(trouble(EMFILE)), \(trouble(nil))")
+            return
+        }
+    }
+
+    @Test(.enabled(if: DiskSpace.isReadOnly(at: "/sys")))
+    func `a disk that is mounted read-only is not reported as missing permissions`() {
+        #expect("\(StoreError.readOnly(path: "/sys/agent.sqlite"))".hasSuffix("its disk is mounted read-only"))
     }
 
     @Test func firstOpeningsAtOnceAllSucceed() throws {

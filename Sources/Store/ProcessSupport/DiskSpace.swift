@@ -34,6 +34,12 @@ package enum DiskSpace {
         return statvfs(path, &disk) == 0 && disk.f_files > 0 && disk.f_favail == 0
     }
 
+    /// Whether the disk of a folder or file is mounted read-only.
+    package static func isReadOnly(at path: String) -> Bool {
+        var disk = statvfs()
+        return statvfs(path, &disk) == 0 && disk.f_flag & UInt(ST_RDONLY) != 0
+    }
+
     private static func left(_ disk: statvfs) -> Int64 {
         max(0, free(disk) - floor(ofTotal: bytes(disk.f_blocks, disk)))
     }

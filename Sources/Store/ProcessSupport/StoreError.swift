@@ -59,7 +59,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case .newerVersion(let path):
             "\(path) was written by a newer version: it was left untouched; install that version again"
         case .readOnly(let path):
-            "\(path) cannot be written: check the permissions of the file and its folder"
+            "\(path) cannot be written: \(Self.adviceForUnwritable(path))"
         case .busy(let path):
             "\(path) is being written by \(LockHolder.find(database: path)?.description ?? "another process"): try again"
         case .diskFull(let path):
@@ -78,6 +78,12 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case .unusableFolder(let variable, .lineBreak):
             "\(variable) names a folder whose path contains a line break: set \(variable) to another folder"
         }
+    }
+
+    /// - Parameter path: The file that cannot be written or made.
+    package static func adviceForUnwritable(_ path: String) -> String {
+        [path, folder(of: path)].contains(where: DiskSpace.isReadOnly)
+            ? "its disk is mounted read-only" : "check the permissions of the file and its folder"
     }
 
     private static func folder(of path: String) -> String { URL(fileURLWithPath: path).deletingLastPathComponent().path }

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import ProcessSupport
 
@@ -15,13 +16,20 @@ package enum DatabaseTrouble: Sendable {
     case other(reason: String)
 
     package init(_ error: DatabaseError, path: String) {
+        self.init(error, path: path) { Self.passingFault(at: path) }
+    }
+
+    /// - Parameter passingFault: Returns the error number of a call on the file that may succeed later; `nil` if there is none.
+    package init(_ error: DatabaseError, path: String, passingFault: () -> Int32?) {
         let reason = error.message ?? "\(error.resultCode)"
         self =
             switch error.resultCode {
             case .SQLITE_NOTADB, .SQLITE_CORRUPT: .damaged
             // The log or its index could not be made.
             case .SQLITE_CANTOPEN where DiskSpace.takesNoMoreFiles(at: path): .noRoom
-            case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_CANTOPEN: .notWritable
+            case .SQLITE_CANTOPEN:
+                passingFault().map { DatabaseTrouble.passing(reason: String(cString: strerror($0))) } ?? .notWritable
+            case .SQLITE_READONLY, .SQLITE_PERM: .notWritable
             case .SQLITE_BUSY, .SQLITE_LOCKED: .busy
             case .SQLITE_FULL: .noRoom
             // The index of its log could not be made as long as that has to be.
@@ -30,5 +38,21 @@ package enum DatabaseTrouble: Sendable {
             case .SQLITE_IOERR, .SQLITE_NOMEM: .passing(reason: reason)
             default: .other(reason: reason)
             }
+    }
+
+    /// SQLite does not report why it cannot open a file. The file is not opened for that, because closing it would release the locks
+    /// of other connections of this process.
+    private static func passingFault(at path: String) -> Int32? {
+        for place in [path, (path as NSString).deletingLastPathComponent] where access(place, R_OK | W_OK) != 0 {
+            let number = errno
+            if FileFault(number) == .unavailable { return number }
+        }
+        let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        let number = errno
+        guard descriptor < 0 else {
+            close(descriptor)
+            return nil
+        }
+        return FileFault(number) == .unavailable ? number : nil
     }
 }

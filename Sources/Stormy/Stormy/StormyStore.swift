@@ -38,7 +38,7 @@ extension StormyStoreError {
             switch DatabaseTrouble(error, path: path) {
             case .damaged: .damaged(path: path)
             case .notWritable:
-                .cannotOpen(path: path, reason: "cannot be written: check the permissions of the file and its folder")
+                .cannotOpen(path: path, reason: "cannot be written: \(StoreError.adviceForUnwritable(path))")
             case .busy: .busy(path: path)
             case .noRoom: .cannotOpen(path: path, reason: "no space left on its disk, or in its owner's quota")
             case .passing(let reason), .other(let reason): .cannotOpen(path: path, reason: reason)

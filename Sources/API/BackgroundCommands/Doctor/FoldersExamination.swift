@@ -79,9 +79,9 @@ struct FoldersExamination: Examination {
     }
 
     private func cannotBeWritten(_ path: String, _ mode: String) -> DoctorFinding {
-        var disk = statvfs()
-        let isReadOnly = statvfs(path, &disk) == 0 && disk.f_flag & UInt(ST_RDONLY) != 0
-        if isReadOnly { return DoctorFinding(check, .failed, "\(path) lies on a disk that is mounted read-only") }
+        if DiskSpace.isReadOnly(at: path) {
+            return DoctorFinding(check, .failed, "\(path) lies on a disk that is mounted read-only")
+        }
         return DoctorFinding(
             check, .failed, "\(path) cannot be read and written",
             fix: .init("chmod \(mode) \(ShellWord.quoted(path))", isSafe: true))
