@@ -81,6 +81,82 @@ import Testing
         #expect(bytes.range(of: Data("Munich".utf8)) == nil && bytes.range(of: Data("Hail".utf8)) != nil)
     }
 
+    /// A PNG file with a chunk of text in front of its pixels.
+    private func picture(_ name: String, withChunk type: String, named keyword: String, _ profile: Data) throws -> String {
+        let path = folder.appendingPathComponent(name).path
+        try run("convert", ["-size", "32x20", "plasma:", "-strip", path])
+        let hex = profile.map { String(format: "%02x", $0) }.joined()
+        let text = Data("\nprofile\n\(profile.count)\n\(hex)\n".utf8)
+        let content =
+            switch type {
+            case "tEXt": Data("\(keyword)\0".utf8) + text
+            case "iTXt": Data("\(keyword)\0\0\0\0\0".utf8) + text
+            default: Data("\(keyword)\0\0".utf8) + zlibStream(of: text)
+            }
+        // Its checksum is not looked at here, and other programs only warn of it.
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        bytes.insert(contentsOf: bigEndian(content.count) + Data(type.utf8) + content + bigEndian(0), at: 8 + 25)
+        try bytes.write(to: URL(fileURLWithPath: path))
+        return path
+    }
+
+    private func bigEndian(_ number: Int) -> Data { withUnsafeBytes(of: UInt32(number).bigEndian) { Data($0) } }
+
+    /// One stored block (RFC 1950 and 1951).
+    private func zlibStream(of text: Data) -> Data {
+        let count = UInt16(text.count)
+        let lengths = [count, ~count].flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
+        var (low, high): (UInt32, UInt32) = (1, 0)
+        for byte in text { (low, high) = ((low + UInt32(byte)) % 65_521, (high + low + UInt32(byte)) % 65_521) }
+        return Data([0x78, 0x01, 0x01] + lengths) + text + bigEndian(Int(high << 16 | low))
+    }
+
+    /// TIFF with a directory of GPS, or with an artist.
+    private func tiff(isLocated: Bool) -> Data {
+        let head: [UInt8] = [0x4D, 0x4D, 0, 0x2A, 0, 0, 0, 8, 0, 1]
+        guard isLocated else { return Data(head + [0x01, 0x3B, 0, 2, 0, 0, 0, 2, 0x41, 0, 0, 0, 0, 0, 0, 0]) }
+        let pointer: [UInt8] = [0x88, 0x25, 0, 4, 0, 0, 0, 1, 0, 0, 0, 26, 0, 0, 0, 0]
+        let latitude: [UInt8] = [0, 1, 0, 2, 0, 5, 0, 0, 0, 1, 0, 0, 0, 44, 0, 0, 0, 0, 0, 0, 0, 48, 0, 0, 0, 1]
+        return Data(head + pointer + latitude)
+    }
+
+    @Test(arguments: ["tEXt", "zTXt", "iTXt"])
+    func `a PNG file with a location in a profile that exiv2 ignores is not clean`(_ type: String) throws {
+        let xmp = Data(
+            """
+            http://ns.adobe.com/xap/1.0/\0<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf:RDF \
+            xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'><rdf:Description rdf:about='' \
+            xmlns:photoshop='http://ns.adobe.com/photoshop/1.0/' photoshop:City='Munich'/></rdf:RDF></x:xmpmeta>
+            """.utf8)
+        let city = Data([0x1C, 2, 0x5A, 0, 6] + Array("Munich".utf8))
+        let photoshop = Data("8BIM".utf8) + Data([4, 4, 0, 0, 0, 0, 0, 11]) + city + Data([0])
+        for (name, profile) in [
+            ("exif", tiff(isLocated: true)), ("APP1", tiff(isLocated: true)), ("APP1", xmp), ("8bim", photoshop),
+            ("exif", Data("not metadata".utf8)),
+        ] {
+            let keyword = "Raw profile type \(name)"
+            let path = try picture("raw.png", withChunk: type, named: keyword, profile)
+            #expect(throws: LocationRemovalError.leftBehind([keyword])) { try LocationRemoval.clean(path) }
+        }
+    }
+
+    @Test(arguments: ["tEXt", "zTXt", "iTXt"])
+    func `a PNG file with a profile without a location is not changed`(_ type: String) throws {
+        for (name, profile) in [("exif", tiff(isLocated: false)), ("icc", Data("colours".utf8)), ("iptc", Data())] {
+            let path = try picture("raw.png", withChunk: type, named: "Raw profile type \(name)", profile)
+            let before = try Data(contentsOf: URL(fileURLWithPath: path))
+            #expect(try LocationRemoval.clean(path).isEmpty)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
+        }
+    }
+
+    @Test func `a PNG file that exiv2 cannot read is not clean if a profile has a location`() throws {
+        let path = try picture("cut.png", withChunk: "tEXt", named: "Raw profile type exif", tiff(isLocated: true))
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        try bytes.dropLast(20).write(to: URL(fileURLWithPath: path))
+        #expect(throws: LocationRemovalError.leftBehind(["Raw profile type exif"])) { try LocationRemoval.clean(path) }
+    }
+
     /// Cleaned twice from the same original, it is the same file: a photo queued twice is known again.
     @Test func theSameEveryTime() throws {
         let path = try picture("a.jpg")

@@ -32,6 +32,14 @@ package enum LocationRemoval {
     ///
     /// - Returns: what was removed, by exiv2's names; empty: nothing was there, and the file was not touched.
     package static func clean(_ path: String) throws(LocationRemovalError) -> [String] {
+        let result = Result { () throws(LocationRemovalError) in try removeTags(from: path) }
+        // Also of a file that exiv2 cannot read: other programs may.
+        let profiles = RawProfiles.located(in: path)
+        guard profiles.isEmpty else { throw .leftBehind(profiles) }
+        return try result.get()
+    }
+
+    private static func removeTags(from path: String) throws(LocationRemovalError) -> [String] {
         let found = try locationTags(of: path) { metadata, tags throws(LocationRemovalError) in
             // The parts of a structure before the structure.
             for tag in tags.sorted(by: >) { gexiv2_metadata_try_clear_tag(metadata, tag, nil) }
@@ -51,14 +59,26 @@ package enum LocationRemoval {
         return found
     }
 
+    /// Returns the tags with a location in a picture, or in XMP.
+    static func locationTags(in bytes: [UInt8]) throws(LocationRemovalError) -> [String] {
+        try locationTags(opening: { gexiv2_metadata_open_buf($0, bytes, bytes.count, $1) })
+    }
+
     /// What says where it was taken; `change` is called when there is something.
     private static func locationTags(
         of path: String, change: ((UnsafeMutablePointer<GExiv2Metadata>, [String]) throws(LocationRemovalError) -> Void)? = nil
     ) throws(LocationRemovalError) -> [String] {
+        try locationTags(opening: { gexiv2_metadata_open_path($0, path, $1) }, change: change)
+    }
+
+    private static func locationTags(
+        opening open: (UnsafeMutablePointer<GExiv2Metadata>, UnsafeMutablePointer<UnsafeMutablePointer<GError>?>) -> gboolean,
+        change: ((UnsafeMutablePointer<GExiv2Metadata>, [String]) throws(LocationRemovalError) -> Void)? = nil
+    ) throws(LocationRemovalError) -> [String] {
         guard let metadata = gexiv2_metadata_new() else { throw .unreadable("no memory") }
         defer { g_object_unref(UnsafeMutableRawPointer(metadata)) }
         var error: UnsafeMutablePointer<GError>?
-        guard gexiv2_metadata_open_path(metadata, path, &error) != 0 else { throw .unreadable(take(error)) }
+        guard open(metadata, &error) != 0 else { throw .unreadable(take(error)) }
         let lists = [
             gexiv2_metadata_get_exif_tags(metadata), gexiv2_metadata_get_xmp_tags(metadata),
             gexiv2_metadata_get_iptc_tags(metadata),
