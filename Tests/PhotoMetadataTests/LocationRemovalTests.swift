@@ -179,6 +179,14 @@ import Testing
         let path = folder.appendingPathComponent("d.jpg").path
         try Data(text.utf8).write(to: URL(fileURLWithPath: path))
         #expect(throws: LocationRemovalError.self) { try LocationRemoval.clean(path) }
-        #expect(throws: LocationRemovalError.self) { try LocationRemoval.clean("/nowhere.jpg") }
+    }
+
+    @Test func `a file that cannot be opened is a fault of the system`() throws {
+        let missing = try #require(throws: LocationRemovalError.self) { try LocationRemoval.clean("/nowhere.jpg") }
+        #expect(missing.isFault)
+        let path = folder.appendingPathComponent("d.jpg").path
+        try Data("hello".utf8).write(to: URL(fileURLWithPath: path))
+        let text = try #require(throws: LocationRemovalError.self) { try LocationRemoval.clean(path) }
+        #expect(!text.isFault)
     }
 }

@@ -36,6 +36,17 @@ import Testing
         }
     }
 
+    /// The program gets a folder beside the spool, which cannot be made here.
+    @Test func `a photo is not judged if its cleaner cannot be started`() throws {
+        let copy = URL(fileURLWithPath: "/nowhere/spool/copy")
+        let error = try #require(throws: PhotoUploadError.self) { try PhotoCleaner(program: "/bin/true").clean(copy) }
+        guard case .cannotRead(copy.path, let reason) = error else {
+            Issue.record("\(error)")
+            return
+        }
+        #expect(!reason.contains("--keep-location"))
+    }
+
     @Test func anythingElseIsSaidToBeThat() {
         guard case .send([], let note?) = ends(nil, .clean([]), false) else {
             Issue.record("sent in silence")

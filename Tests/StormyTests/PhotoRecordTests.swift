@@ -89,6 +89,26 @@ import Testing
         #expect(sent.photo.state == .queued)
     }
 
+    @Test func `a photo that is known closes the record of its file that was held`() throws {
+        let known = try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: nil, destination: "home", as: .queued, message: nil)
+        _ = try store.endPhoto(try #require(known.photo.id), transfer: 1, as: .completed, message: nil)
+        let held = try store.beginPhoto(
+            path: "/a.jpg", digest: "located", storm: nil, destination: "home", as: .held, message: "x")
+        let other = try store.beginPhoto(path: "/b.jpg", digest: "bb", storm: nil, destination: "home", as: .held, message: "x")
+        let again = try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: nil, destination: "home", as: .queued, message: nil)
+        #expect(again.photo.id == known.photo.id)
+        #expect(try photo(held.photo.id).state == .cancelled)
+        #expect(try photo(other.photo.id).state == .held)
+    }
+
+    @Test func `a photo that is known is not held as well`() throws {
+        let known = try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: nil, destination: "home", as: .queued, message: nil)
+        _ = try store.endPhoto(try #require(known.photo.id), transfer: 1, as: .completed, message: nil)
+        let held = try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: nil, destination: "home", as: .held, message: "x")
+        #expect(held.photo.id == known.photo.id && held.photo.isKnown(held.before))
+        #expect(try store.photos().count == 1)
+    }
+
     @Test func whatCouldNotBeQueuedIsWhatItWas() throws {
         let mine = try job(1)
         let filled = try begin()

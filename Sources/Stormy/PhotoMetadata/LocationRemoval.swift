@@ -9,6 +9,14 @@ package enum LocationRemovalError: Error, Equatable, CustomStringConvertible {
     /// Something was left that should be gone.
     case leftBehind([String])
 
+    /// The system failed, for example the disk. The picture may be cleaned later. exiv2 adds the error number to its message.
+    package var isFault: Bool {
+        switch self {
+        case .unreadable(let why), .unwritable(let why): why.contains("(errno = ")
+        case .leftBehind: false
+        }
+    }
+
     package var description: String {
         switch self {
         case .unreadable(let why): "its metadata cannot be read (\(why))"

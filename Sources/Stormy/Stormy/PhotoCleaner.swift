@@ -15,8 +15,6 @@ final class PhotoCleaner: Sendable {
         case notCleaned(String)
         /// The program ended, or was ended, before it had an answer. The file may be cleaned in part.
         case interrupted
-        /// There is no room on the disk for what cleaning writes.
-        case noRoom(String)
     }
 
     /// Milliseconds for one photo.
@@ -24,17 +22,25 @@ final class PhotoCleaner: Sendable {
 
     /// Those that have nothing to do.
     private let idle = Mutex<[Helper]>([])
+    private let program: String?
+
+    /// - Parameter program: `nil` if it is not installed.
+    init(program: String? = PhotoCleaner.installed) { self.program = program }
 
     /// Cleans the file in place. Blocks for as long as it takes; each thread that calls has a program of its own.
-    func clean(_ file: URL) -> Verdict {
-        guard let program = Self.program else { return .notCleaned("the program photo-cleaner is not installed") }
+    ///
+    /// - Throws: ``PhotoUploadError/cannotRead(path:reason:)`` if the system failed, for example the disk. The file can be cleaned later.
+    func clean(_ file: URL) throws(PhotoUploadError) -> Verdict {
+        guard let program else { return .notCleaned("the program photo-cleaner is not installed") }
         guard let helper = idle.withLock({ $0.popLast() }) ?? Helper(program, beside: file) else {
-            return Self.hasRoom(for: file) ? .notCleaned("photo-cleaner cannot be started") : Self.noRoom(for: file)
+            throw Self.hasRoom(for: file)
+                ? .cannotRead(path: file.path, reason: "photo-cleaner cannot be started") : Self.noRoom(for: file)
         }
-        guard let verdict = helper.clean(file) else {
+        guard let verdict = try helper.clean(file) else {
             // Whatever it was about this file: the next one gets a fresh program.
             helper.kill()
-            return Self.hasRoom(for: file) ? .interrupted : Self.noRoom(for: file)
+            if Self.hasRoom(for: file) { return .interrupted }
+            throw Self.noRoom(for: file)
         }
         idle.withLock { $0.append(helper) }
         return verdict
@@ -44,9 +50,11 @@ final class PhotoCleaner: Sendable {
         !DiskSpace.takesNoMoreFiles(at: file.path) && DiskSpace.left(at: file.path) != 0
     }
 
-    private static func noRoom(for file: URL) -> Verdict { .noRoom("no space left in \(file.deletingLastPathComponent().path)") }
+    private static func noRoom(for file: URL) -> PhotoUploadError {
+        .cannotRead(path: file.path, reason: "no space left in \(file.deletingLastPathComponent().path)")
+    }
 
-    private static let program = try? CompanionProgram.find("photo-cleaner").get()
+    static let installed = try? CompanionProgram.find("photo-cleaner").get()
 
     /// The running program.
     private final class Helper: @unchecked Sendable {  // because who takes it from the idle ones has it alone
@@ -93,21 +101,22 @@ final class PhotoCleaner: Sendable {
         }
 
         /// Cleans the file in place. `nil`: the program did not answer, and the file is as it was or cleaned in part.
-        func clean(_ file: URL) -> Verdict? {
+        func clean(_ file: URL) throws(PhotoUploadError) -> Verdict? {
             let name = folder.url.appendingPathComponent("photo")
             defer { unlink(name.path) }
             // Not every file system has second names.
             if link(file.path, name.path) != 0, (try? FileManager.default.copyItem(at: file, to: name)) == nil {
-                return PhotoCleaner.hasRoom(for: file)
-                    ? .notCleaned("it cannot be put into \(folder.url.path)") : PhotoCleaner.noRoom(for: file)
+                throw PhotoCleaner.hasRoom(for: file)
+                    ? .cannotRead(path: file.path, reason: "it cannot be put into \(folder.url.path)")
+                    : PhotoCleaner.noRoom(for: file)
             }
-            guard let verdict = ask(about: name) else { return nil }
+            guard let verdict = try ask(about: name) else { return nil }
             // Whoever took the program over may have put something else there, another person's file by a link, say.
             var information = stat()
             guard lstat(name.path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
             // Written anew it is another file, which takes the place of the copy; or else it still is the same.
             guard rename(name.path, file.path) == 0 else {
-                return .notCleaned("\(file.path): \(String(cString: strerror(errno)))")
+                throw .cannotRead(path: file.path, reason: String(cString: strerror(errno)))
             }
             return verdict
         }
@@ -115,7 +124,7 @@ final class PhotoCleaner: Sendable {
         func kill() { Glibc.kill(pid, SIGKILL) }
 
         /// `nil`: it did not answer.
-        private func ask(about file: URL) -> Verdict? {
+        private func ask(about file: URL) throws(PhotoUploadError) -> Verdict? {
             let path = file.path.utf8CString
             guard path.withUnsafeBytes({ send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }) == path.count
             else { return nil }
@@ -134,6 +143,7 @@ final class PhotoCleaner: Sendable {
             case "clean": return .clean(Array(fields.dropFirst()))
             case "unreadable" where fields.count == 2: return .unreadable(fields[1])
             case "failed" where fields.count == 2: return .notCleaned(fields[1])
+            case "fault" where fields.count == 2: throw .cannotRead(path: file.path, reason: fields[1])
             default: return nil
             }
         }

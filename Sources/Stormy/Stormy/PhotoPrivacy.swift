@@ -23,7 +23,6 @@ enum PhotoPrivacy: Equatable {
         case (.unreadable(let why), _, true): self = .hold("it says where it was taken, and \(why); \(advice)")
         case (.unreadable(let why), .some, false):
             self = .send(removed: [], note: "\(why); nothing was found in it that says where it was taken")
-        case (.noRoom(let why), _, _): self = .hold(why)
         // Something was found and is still there, or nobody could look.
         case (.notCleaned(let why), .some, _), (.notCleaned(let why), nil, true): self = .hold("\(why); \(advice)")
         case (.interrupted, .some, _), (.interrupted, nil, true):

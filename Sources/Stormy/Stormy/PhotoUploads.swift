@@ -192,10 +192,13 @@ package struct PhotoUploads: Sendable {
                 continue
             }
             photo.task.discardSnapshot()
-            let held = try store.beginPhoto(
+            let (record, before) = try store.beginPhoto(
                 path: photo.path, digest: photo.digest, storm: order.storm, destination: order.destination.identity, as: .held,
                 message: reason, isPhoto: photo.isPhoto)
-            results[index] = .success(.held(photo: held.photo.id!, reason: reason))
+            results[index] = .success(
+                record.isKnown(before) && !order.isAgain
+                    ? .known(photo: record.id!, transfer: record.transfer, url: record.remoteURL)
+                    : .held(photo: record.id!, reason: reason))
         }
         if order.isAgain { try store.forgetArrivals(of: sendable.map { photos[$0].digest }, at: order.destination.identity) }
         // The records first: an upload may have ended before this process gets to write anything.
@@ -278,7 +281,7 @@ package struct PhotoUploads: Sendable {
 
     private func clean(_ copy: URL, _ format: PhotoFormat?, mayTryAgain: Bool) throws -> PhotoPrivacy {
         let before = try Self.structure(of: copy)
-        let verdict = cleaner.clean(copy)
+        let verdict = try cleaner.clean(copy)
         if mayTryAgain, verdict == .interrupted { throw CleanerInterrupted() }
         if case .clean(let removed) = verdict, !removed.isEmpty, let damage = try Self.structure(of: copy).damage(since: before) {
             return .hold("its location cannot be removed without damage: \(damage); --keep-location sends it as it is")

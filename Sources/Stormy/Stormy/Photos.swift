@@ -101,7 +101,10 @@ extension StormyStore {
                 AND destination IS ?3 AND (?3 IS NOT NULL OR storm IS ?2 AND ?2 IS NOT NULL)
                 ORDER BY state, id LIMIT 1
                 """, arguments: [digest, storm, destination])
+        // A photo that was sent with its location is not held as well.
+        if let again, state != .queued, again.isKnown(again) { return (again, again) }
         if var again, state == .queued {
+            try closeHeld(path, destination, in: database)
             // Wanted at once by now, or by somebody with a desktop.
             if again.isForLater && !new.isForLater || !again.tells && new.tells {
                 again.isForLater = again.isForLater && new.isForLater
@@ -137,6 +140,16 @@ extension StormyStore {
         photo.changedAt = now
         try photo.save(database)
         return (photo, before)
+    }
+
+    /// The file was held before, and is known now: nothing of it is left to do.
+    private static func closeHeld(_ path: String, _ destination: String?, in database: Database) throws {
+        try database.execute(
+            sql: """
+                UPDATE photo SET state = CASE WHEN storm IS NULL THEN 'cancelled' ELSE 'completed' END,
+                    message = 'the photo is there already'
+                WHERE state = 'held' AND path = ? AND destination IS ?
+                """, arguments: [path, destination])
     }
 
     /// The photo that a storm waited for is there already.

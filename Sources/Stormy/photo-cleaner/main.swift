@@ -2,7 +2,7 @@
 // It ends with its input. Whoever asks has to expect that a damaged file ends it earlier.
 //
 // An answer is fields, each ended by a zero byte: "clean" and the names of what was removed; "unreadable", where nothing in the file
-// could be looked at, and why; "failed" and why. An empty field ends it.
+// could be looked at, and why; "failed" and why; "fault" and why if the system failed. An empty field ends it.
 //
 // Its one argument is the folder in which the photos lie: whoever takes the parser over has no network and no other files of the person.
 // Without Foundation, which is ten times its size.
@@ -35,6 +35,7 @@ func answer(about path: String) -> [String] {
     do {
         return ["clean"] + (try LocationRemoval.clean(path))
     } catch {
+        if error.isFault { return ["fault", "\(error)"] }
         if case .unreadable = error { return ["unreadable", "\(error)"] }
         return ["failed", "\(error)"]
     }
