@@ -57,6 +57,10 @@ extension EndToEnd {
             #expect(page.contains("No place yet") && page.contains("Nothing has run yet.") && page.contains("✗ not kept"))
             #expect(page.contains("What helps: ") && !page.contains("stormy report"), "the lines are those of doctor")
             #expect(try home.stormy("report", "-o", "/nowhere/page.html").status == 73)
+            let link = home.folder.path + "/link.html"
+            #expect(symlink("page.html", link) == 0)
+            #expect(try home.stormy("report", "-o", link).status == 73)
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "page.html")
         }
 
         @Test func aBrowserIsAsked() throws {

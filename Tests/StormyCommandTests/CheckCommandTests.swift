@@ -52,6 +52,20 @@ import Testing
         }
     }
 
+    @Test func `a picture does not replace a link, a pipe or a folder`() async throws {
+        try await play { home in
+            try await home.stormy("place", "add", "Here", "1,1")
+            let (pipe, link) = (home.folder.path + "/pipe", home.folder.path + "/link")
+            #expect(mkfifo(pipe, 0o600) == 0 && symlink("target", link) == 0)
+            for (path, kind) in [(pipe, S_IFIFO), (link, S_IFLNK), (home.folder.path, S_IFDIR)] {
+                let result = try await home.stormy("forecast", "Here", "--svg", path)
+                #expect(result.status == 73 && result.errors.contains(path), "\(result)")
+                var found = stat()
+                #expect(lstat(path, &found) == 0 && found.st_mode & S_IFMT == kind)
+            }
+        }
+    }
+
     @Test func `the forecast is drawn as text and as a picture`() async throws {
         try await play { home in
             #expect(try await home.stormy("forecast").status == 66, "no place yet")

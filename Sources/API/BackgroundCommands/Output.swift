@@ -35,6 +35,24 @@ package enum Output {
     /// A whole document, as it stands.
     package static func document(_ text: String) { write(Data(text.utf8), to: STDOUT_FILENO) }
 
+    /// Writes a file. If a file of that name exists, it is replaced. A folder, a link, a device or a pipe is not replaced.
+    ///
+    /// - Parameter isPrivate: Other users cannot read the file.
+    package static func file(_ data: Data, to path: String, isPrivate: Bool = false) throws {
+        let file = URL(fileURLWithPath: path)
+        var found = stat()
+        if lstat(file.path, &found) == 0, found.st_mode & S_IFMT != S_IFREG {
+            let kind = [S_IFLNK: "a link", S_IFDIR: "a folder"][found.st_mode & S_IFMT] ?? "not a file"
+            throw CommandFailure(.cannotCreate, "\(path): is \(kind)")
+        }
+        do {
+            try data.write(to: file, options: .atomic)
+        } catch {
+            throw CommandFailure(.cannotCreate, "\(path): \((error as NSError).localizedDescription)")
+        }
+        if isPrivate { chmod(file.path, 0o600) }
+    }
+
     package static func line(_ text: String = "") { _ = lineIsTaken(text) }
 
     /// - Returns: `false`: nobody can have read it, as standard output is closed or full.

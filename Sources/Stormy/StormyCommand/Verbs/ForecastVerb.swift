@@ -116,11 +116,7 @@ struct ForecastVerb: AsyncParsableCommand {
     }
 
     private func write(_ picture: Data, to path: String) throws {
-        do {
-            try picture.write(to: URL(fileURLWithPath: path), options: .atomic)
-        } catch {
-            throw CommandFailure(.cannotCreate, "\(path): \((error as NSError).localizedDescription)")
-        }
+        try Output.file(picture, to: path)
         Output.line(path)
     }
 }

@@ -29,13 +29,8 @@ struct ReportVerb: AsyncParsableCommand {
         let page = try await page(store, trouble).html
         if output == "-" { return Output.document(page) }
         let path = output ?? AppRuntime.shared.directories.data.appendingPathComponent("report.html").path
-        do {
-            try Data(page.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
-            // Places and photos are the person's own business.
-            chmod(path, 0o600)
-        } catch {
-            throw CommandFailure(.cannotCreate, "\(path): \((error as NSError).localizedDescription)")
-        }
+        // Places and photos are the person's own business.
+        try Output.file(Data(page.utf8), to: path, isPrivate: true)
         Output.line(path)
         guard open else { return }
         do { try Browser.open(path) } catch { throw CommandFailure(.unavailable, "\(error); the page is \(path)") }
