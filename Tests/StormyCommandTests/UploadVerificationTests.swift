@@ -21,6 +21,18 @@ import Testing
         }
     }
 
+    @Test func `the first file in the order given decides the exit code, and the JSON document is printed`() async throws {
+        try await PhotoHome.play { home, store in
+            let (photo, other) = (try home.picture("one.jpg").path, home.camera.path + "/other.jpg")
+            #expect(try await home.stormy("upload", "--wait", photo).status == 0)
+            let none = try await home.stormy("upload", "--verify", "--json", other)
+            #expect(none.status == 66 && none.output.filter { !$0.isWhitespace } == "[]", "\(none)")
+            try FileManager.default.removeItem(at: store.directory.appendingPathComponent("one.jpg"))
+            #expect(try await home.stormy("upload", "--verify", other, photo).status == 66)
+            #expect(try await home.stormy("upload", "--verify", photo, other).status == 69)
+        }
+    }
+
     @Test func `lost and changed photos are reported and sent again`() async throws {
         try await PhotoHome.play { home, store in
             let photos = [try home.picture("one.jpg"), try home.picture("two.jpg")].map(\.path)

@@ -78,6 +78,33 @@ import Testing
         }
     }
 
+    @Test func `an action that does nothing for a transfer that was named fails`() async throws {
+        try await play { home, _ in
+            try await home.stormy("upload", "--wait", try photo(home).path)
+            let id = try #require(try await home.rows("transfers").first?["id"] as? String)
+            for action in ["cancel", "pause", "resume", "retry"] {
+                let named = try await home.stormy("transfers", action, id)
+                #expect(named.status == 69 && named.errors.contains("\(id) has ended"), "\(named)")
+                #expect(try await home.stormy("transfers", action, "all").status == 0)
+                let unknown = try await home.stormy("transfers", action, "all", "99")
+                #expect(unknown.status == 66 && unknown.errors.contains("no transfer has the id 99"), "\(unknown)")
+                #expect(try await home.stormy("transfers", action, "99", id).status == 66)
+            }
+            // Photos of the store have numbers of their own.
+            let sent = try await home.stormy("transfers", "cancel", "photo-1")
+            #expect(sent.status == 69 && !sent.errors.contains("only cancel"), "\(sent)")
+        }
+    }
+
+    @Test func `cancelling a transfer twice is not an error`() async throws {
+        try await play { home, store in
+            store.stallUploads(afterBytes: 100_000)
+            try await home.stormy("upload", try photo(home).path)
+            let id = try #require(try await home.rows("transfers").first?["id"] as? String)
+            for _ in 0..<2 { #expect(try await home.stormy("transfers", "cancel", id).status == 0) }
+        }
+    }
+
     @Test func `an upload is retried after a reset and while the server is full`() async throws {
         try await play { home, _ in
             home.server.route("PUT", "/photos/*", ResponseScript([.reset]).begins(.afterBodyBytes(300_000)))

@@ -36,9 +36,10 @@ public struct TransfersCommand: BackgroundCommand {
     private func apply(_ action: BackgroundTransfers.Action) throws -> FirstProblem {
         let numbers = ids.compactMap(BackgroundTransfers.number(of:))
         let changes = try BackgroundTransfers.perform(action, on: ids.contains("all") ? .all : .ids(Set(numbers)))
+        let known = try BackgroundTransfers.known(numbers)
         var problem = FirstProblem()
         for (position, id) in ids.enumerated() where id != "all" {
-            if let number = BackgroundTransfers.number(of: id), !changes.unknown.contains(number) { continue }
+            if let number = BackgroundTransfers.number(of: id), known.contains(number) { continue }
             problem.note(CommandFailure(.notFound, "no transfer has the id \(id)"), at: position)
         }
         changes.say(after: action, counts: !json, ids, &problem)
@@ -51,6 +52,9 @@ extension BackgroundTransfers {
     package static func number(of identifier: String) -> Int64? {
         Int64(identifier).flatMap { String($0) == identifier ? $0 : nil }
     }
+
+    /// Returns the numbers that a transfer has. With "all", no number is unknown to ``perform(_:on:renewal:)``.
+    package static func known(_ numbers: [Int64]) throws -> Set<Int64> { Set(try statuses(of: numbers).map(\.id)) }
 }
 
 extension BackgroundTransfers.Changes {
@@ -59,13 +63,17 @@ extension BackgroundTransfers.Changes {
     /// - Parameters:
     ///   - ids: The arguments of the command.
     ///   - photos: The number of photos without a transfer that the action changed.
-    ///   - problem: Notes the transfers that were named and could not be paused.
+    ///   - problem: Notes the transfers that were named and for which the action did nothing.
     package func say(
         after action: BackgroundTransfers.Action, counts: Bool, photos: Int = 0, _ ids: [String], _ problem: inout FirstProblem
     ) {
         for id in letFinish {
             Output.note("\(id): not paused, because the server may have carried it out already; it is let finish")
             problem.note(.tryAgain, at: ids.firstIndex(of: String(id)) ?? ids.firstIndex(of: "all") ?? 0)
+        }
+        for id in ended {
+            guard let position = ids.firstIndex(of: String(id)) else { continue }
+            problem.note(CommandFailure(.unavailable, "\(id) has ended: \(action.rawValue) does not apply to it"), at: position)
         }
         guard counts else { return }
         var parts = ["\(changed.count) transfer\(changed.count == 1 ? "" : "s")"]

@@ -1,4 +1,3 @@
-import ArgumentParser
 import BackgroundCommands
 import BackgroundTransfer
 import Foundation
@@ -20,37 +19,39 @@ struct UploadVerification {
 
     /// - Parameter files: those to look at; none: all.
     func run(_ files: [String], json: Bool) async throws {
-        let wanted = Set(files.map { URL(fileURLWithPath: $0).standardizedFileURL.path })
+        let paths = files.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
+        let wanted = Set(paths)
+        var problem = FirstProblem()
         let uploads = try BackgroundTransfers.all().filter { transfer in
             transfer.receipt != nil && (wanted.isEmpty || wanted.contains(transfer.file ?? ""))
         }
         let photos = try store.photos()
-        let missing = wanted.subtracting(uploads.compactMap(\.file))
+        var missing = wanted.subtracting(uploads.compactMap(\.file))
         // Receipts are with the transfers: kept for a month at least, and lost with the ledger.
         let unproven = Set(photos.filter { $0.state == .completed }.compactMap(\.path)).subtracting(uploads.compactMap(\.file))
-        for path in missing.sorted() {
-            let what =
+        for (position, path) in paths.enumerated() where missing.remove(path) != nil {
+            let failure =
                 unproven.contains(path)
-                ? "was uploaded, and its receipt is not kept any more; stormy upload --again sends it once more"
-                : "was not uploaded, as far as is known here"
-            Output.note("stormy: \(path): \(what)")
+                ? CommandFailure(
+                    .unavailable,
+                    "\(path): was uploaded, and its receipt is not kept any more; stormy upload --again sends it once more")
+                : CommandFailure(.notFound, "\(path): was not uploaded, as far as is known here")
+            problem.note(failure, at: position)
         }
         if wanted.isEmpty, !unproven.isEmpty {
             let count = unproven.count == 1 ? "1 photo" : "\(unproven.count) photos"
             Output.note("stormy: \(count) cannot be checked: the receipts are not kept any more")
+            if uploads.isEmpty { problem.note(.unavailable, at: 0) }
+        } else if wanted.isEmpty, uploads.isEmpty {
+            problem.note(CommandFailure(.notFound, "nothing was uploaded yet"), at: 0)
         }
-        if uploads.isEmpty, !unproven.isEmpty, missing.isSubset(of: unproven) { throw ExitCode(ExitStatus.unavailable.rawValue) }
-        guard !uploads.isEmpty else {
-            throw CommandFailure(.notFound, wanted.isEmpty ? "nothing was uploaded yet" : "none of these was uploaded")
-        }
-        let destinations = try Destinations()
+        let destinations = uploads.isEmpty ? nil : try Destinations()
         var reports: [Report] = []
-        var isWhole = true
         for upload in uploads {
             guard let receipt = upload.receipt else { continue }
             let finding: UploadFinding
             do {
-                let credential = try destinations.of(upload, photos)?.asCredential
+                let credential = try destinations?.of(upload, photos)?.asCredential
                 finding = try await BackgroundTransfers.verifyUpload(upload.id, credential: credential)
             } catch {
                 // The others are looked at all the same.
@@ -64,12 +65,12 @@ struct UploadVerification {
                 Report(
                     id: "\(upload.id)", file: OrNull(upload.file), url: receipt.url, finding: finding.name,
                     detail: finding.words))
-            if ![.same, .sameLength].contains(finding) { isWhole = false }
+            if ![.same, .sameLength].contains(finding) {
+                problem.note(.unavailable, at: paths.firstIndex(of: upload.file ?? "") ?? 0)
+            }
         }
         if json { try Output.json(reports) }
-        if !isWhole || !missing.isEmpty {
-            throw ExitCode(ExitStatus.unavailable.rawValue)
-        }
+        try problem.throwIfAny()
     }
 
     /// A photo that is gone can be uploaded again.

@@ -41,6 +41,8 @@ public enum BackgroundTransfers {
         public internal(set) var changed: [Int64] = []
         /// Pausing: those that are let finish, as nobody could know whether the server carried them out.
         public internal(set) var letFinish: [Int64] = []
+        /// Transfers that had ended, and for which the action does nothing. A cancelled one is cancelled already.
+        public internal(set) var ended: [Int64] = []
         /// Of the changed ones that go on: uploads for which no credential was given.
         public internal(set) var unrenewed: [Int64] = []
         /// Ids that no transfer has.
@@ -186,6 +188,8 @@ public enum BackgroundTransfers {
                 let event = action.event(now: now)
                 guard transfer.isChanged(by: event) else {
                     if action == .pause, transfer.state == .running { changes.letFinish.append(id) }
+                    let isDone = action == .cancel && transfer.state == .cancelled
+                    if transfer.state.isTerminal, !isDone { changes.ended.append(id) }
                     continue
                 }
                 try transaction.handle(event, &transfer, now: now)

@@ -64,20 +64,29 @@ struct TransfersVerb: AsyncParsableCommand {
             try destinations?.of($0, photos)?.asCredential
         }
         let cancelledPhotos = try photosEnded.get()
-        unknown.subtract(numbers.filter { !changes.unknown.contains($0) }.map(String.init))
-        let waiting = Set(photos.map { TransferReport.identifier(of: $0) })
+        unknown.subtract(try BackgroundTransfers.known(numbers).map(String.init))
         for (position, id) in ids.enumerated() where unknown.remove(id) != nil {
-            let failure =
-                waiting.contains(id)
-                ? CommandFailure(.usage, "\(id) is not being sent: only cancel applies to it")
-                : CommandFailure(.notFound, "no transfer has the id \(id)")
-            problem.note(failure, at: position)
+            let photo = photos.first { TransferReport.identifier(of: $0) == id }
+            if let failure = Self.failure(action, id, photo) { problem.note(failure, at: position) }
         }
         for id in changes.unrenewed {
             Output.note("\(id): its destination is not in the configuration any more; it goes there as it was queued")
         }
         changes.say(after: action, counts: !json, photos: cancelledPhotos, ids, &problem)
         return problem
+    }
+
+    /// Why an action does nothing for an id that is not of a transfer. `nil` if it has nothing to do.
+    private static func failure(_ action: BackgroundTransfers.Action, _ id: String, _ photo: PhotoRecord?) -> CommandFailure? {
+        switch photo?.state {
+        case nil: CommandFailure(.notFound, "no transfer has the id \(id)")
+        case .cancelled where action == .cancel: nil
+        case .awaitingPhoto, .held: CommandFailure(.usage, "\(id) is not being sent: only cancel applies to it")
+        case .queued:
+            CommandFailure(.usage, "\(id) is being sent: use the id of its transfer instead (\(photo?.transfer ?? 0))")
+        case .completed, .failed, .cancelled:
+            CommandFailure(.unavailable, "\(id) has ended: \(action.rawValue) does not apply to it")
+        }
     }
 
     /// Photos that are with no agent: jobs that wait, and those that are held back.
