@@ -237,6 +237,27 @@ extension EndToEnd {
             #expect(refused.errors.contains("check the permissions"), "\(refused)")
         }
 
+        /// A link to itself cannot be read by root either.
+        @Test func `a folder that cannot be read is not an empty one`() throws {
+            let home = try Home()
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let cases = [
+                (home.directories.state, ["history", "why", "status", "transfers"]),
+                (home.directories.data, ["status", "transfers"]),
+            ]
+            for (folder, commands) in cases {
+                try? FileManager.default.removeItem(at: folder)
+                try FileManager.default.createDirectory(
+                    at: folder.deletingLastPathComponent(), withIntermediateDirectories: true)
+                #expect(symlink(folder.lastPathComponent, folder.path) == 0)
+                for command in commands {
+                    let result = try home.stormy(command)
+                    #expect([73, 74].contains(result.status) && result.errors.contains(folder.path), "\(command): \(result)")
+                }
+                unlink(folder.path)
+            }
+        }
+
         @Test(arguments: [("/\\377", "is not valid UTF-8"), ("/a\\nb", "contains a line break")])
         func `a folder that is not UTF-8 or contains a line break is refused at start`(_ name: String, _ fault: String) throws {
             let state = home.folder.appendingPathComponent("refused")

@@ -4,9 +4,10 @@ import ProcessSupport
 
 /// For commands that only show the ledger.
 extension AppRuntime {
-    /// If there is no ledger yet, none is made, and an empty one in memory takes its place.
+    /// If there is no ledger yet, none is made, and an empty one in memory takes its place. A ledger in a folder that cannot be read is
+    /// not a missing one.
     package func makeNoLedger() {
-        guard testHost == nil, access(directories.ledger.path, F_OK) != 0,
+        guard testHost == nil, access(directories.ledger.path, F_OK) != 0, FileFault(errno) == .missing,
             let empty = try? Ledger(inMemory: directories, makesFolders: false)
         else { return }
         opened.withLock { $0 = $0 ?? Opened(ledger: empty, isIntroduced: true) }

@@ -85,7 +85,7 @@ package final class StormyStore: Sendable {
         AppRuntime.shared.copyUnwritableLedger()
         let path = folder.appendingPathComponent(fileName).path
         // One that knows of a daily check puts that into a ledger that does not.
-        if access(path, F_OK) == 0 {
+        if access(path, F_OK) == 0 || FileFault(errno) != .missing {
             do { return try StormyStore(folder: folder) } catch let error as StormyStoreError {
                 guard case .cannotOpen = error, let copy = try? file(path).copyInMemory() else { throw error }
                 AppRuntime.shared.reportCopy(because: error)

@@ -10,7 +10,7 @@ struct FoldersExamination: Examination {
         let folders = [directories.configuration, directories.state, directories.data, directories.spool, directories.launches]
         let files = [directories.ledger, directories.agentLock, directories.agentLog]
         let missing = [directories.configuration, directories.state, directories.data].filter { look($0.path) == nil }
-        let places = Set(missing.map { existing($0.path) }).sorted().compactMap(place)
+        let places = Set(missing.map { existing($0.path) }).sorted().compactMap { place($0, home: app.environment["HOME"]) }
         var rows = folders.compactMap { folder($0.path) } + files.compactMap { file($0.path) } + places
         if rows.isEmpty { rows = [DoctorFinding(check, .ok, "Folders and files are this user's alone.")] }
         return rows + [room(directories)]
@@ -43,12 +43,15 @@ struct FoldersExamination: Examination {
     }
 
     /// Checks a folder in which the app's folders are still to be created.
-    private func place(_ path: String) -> DoctorFinding? {
+    ///
+    /// - Parameter home: If it is this user's, a folder in it can be given to this user. `sudo -E` leaves folders of root.
+    private func place(_ path: String, home: String?) -> DoctorFinding? {
         guard let information = look(path), information.st_mode & S_IFMT == S_IFDIR else {
             return inTheWay(path, "is not a folder")
         }
         guard access(path, W_OK | X_OK) != 0 else { return nil }
         if information.st_uid == geteuid() { return cannotBeWritten(path, "u+rwx") }
+        if let home, path.hasPrefix(home + "/"), look(home)?.st_uid == geteuid() { return owner(path, information) }
         return DoctorFinding(
             check, .failed, "this user cannot create folders in \(path): set HOME to a folder that you can write to")
     }
