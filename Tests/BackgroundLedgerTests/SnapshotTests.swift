@@ -36,6 +36,22 @@ import Testing
         #expect(try FileDigest.sha256(of: copy) == (snapshot.sha256, 1_000_003))
     }
 
+    /// The reason is read before the path of the copy is made, which may change the error number.
+    @Test func `a copy that cannot be opened is reported with the reason of the system`() throws {
+        try Data("a".utf8).write(to: source)
+        let error = try #require(throws: Snapshot.Failure.self) {
+            try Snapshot.take(of: source, in: test.directories) { copy in
+                #expect(unlink(copy.path) == 0 && symlink("elsewhere", copy.path) == 0)
+                return true
+            }
+        }
+        guard case .unreadable(_, String(cString: strerror(ELOOP))) = error else {
+            Issue.record("\(error)")
+            return
+        }
+        #expect(spooled == [])
+    }
+
     /// As long as one of its copies waits for a row, this process has a claim on the spool; never for one that could not be made.
     @Test func claimsTheSpoolUntilTheLastIsSettled() throws {
         #expect(throws: Snapshot.Failure.self) { try take() }

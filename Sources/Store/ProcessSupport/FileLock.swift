@@ -70,8 +70,9 @@ package struct FileLock: ~Copyable {
     }
 
     private static func open(_ url: URL) throws(StoreError) -> Int32 {
-        let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw .notOpened(url.path, errno) }
+        let path = url.path
+        let descriptor = clinux_open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .notOpened(path, errno) }
         return descriptor
     }
 

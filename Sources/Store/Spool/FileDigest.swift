@@ -7,10 +7,11 @@ import TransferMachines
 package enum FileDigest {
     /// SHA-256, hex, and size of a file, read in pieces: memory stays flat.
     package static func sha256(of url: URL) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64) {
-        let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC, 0)
-        guard descriptor >= 0 else { throw .unreadable(url.path, reason: String(cString: strerror(errno))) }
+        let path = url.path
+        let descriptor = clinux_open(path, O_RDONLY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { throw .unreadable(path, reason: String(cString: strerror(errno))) }
         defer { close(descriptor) }
-        return try sha256(ofOpenFile: descriptor, path: url.path)
+        return try sha256(ofOpenFile: descriptor, path: path)
     }
 
     static func sha256(ofOpenFile descriptor: Int32, path: String) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64)

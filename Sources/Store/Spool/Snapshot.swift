@@ -68,13 +68,16 @@ package struct Snapshot: Sendable {
         // Mostly there is nothing to change: then nothing is read again.
         guard try preparing(URL(fileURLWithPath: copy.path)) else { return original }
         let descriptor = clinux_open(copy.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0)
-        guard descriptor >= 0 else { throw Failure.unreadable(copy.path, reason: String(cString: strerror(errno))) }
+        guard descriptor >= 0 else {
+            let number = errno
+            throw Failure.unreadable(copy.path, reason: String(cString: strerror(number)))
+        }
         defer { close(descriptor) }
         let (digest, count) = try FileDigest.sha256(ofOpenFile: descriptor, path: copy.path)
         guard digest != original.sha256 else { return original }
         // A file that was put in its place may be wider than the copy was.
         guard fchmod(descriptor, 0o600) == 0, fsync(descriptor) == 0 else {
-            throw Failure.cannotWrite(copy.path, reason: String(cString: strerror(errno)))
+            throw cannotWrite(errno, copy.path, in: directories)
         }
         var changed = Snapshot(copy, byteCount: count, sha256: digest)
         changed.originalSHA256 = original.sha256
@@ -114,7 +117,7 @@ package struct Snapshot: Sendable {
 
         return try make(prefix, in: directories) { (copy, output) throws(Failure) in
             if clinux_clone_file(output, input) != 0 {
-                try copyBytes(of: before, from: input, path, to: output, directories.spool.path)
+                try copyBytes(of: before, from: input, path, to: output, copy.path, in: directories)
             }
             let after = try information(of: input, path)
             let isSame =
@@ -132,11 +135,7 @@ package struct Snapshot: Sendable {
             var written = 0
             while written < data.count {
                 let step = data.withUnsafeBytes { write(output, $0.baseAddress! + written, data.count - written) }
-                guard step > 0 else {
-                    let reason = errno
-                    throw FileFault(reason) == .noRoom
-                        ? .noSpace(directories.spool.path) : .cannotWrite(copy.path, reason: String(cString: strerror(reason)))
-                }
+                guard step > 0 else { throw cannotWrite(errno, copy.path, in: directories) }
                 written += step
             }
             return Snapshot(copy, byteCount: Int64(data.count), sha256: FileDigest.sha256(of: data))
@@ -158,15 +157,13 @@ package struct Snapshot: Sendable {
         let isUnnamed = descriptor >= 0
         if !isUnnamed { descriptor = clinux_open(copy.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600) }
         guard descriptor >= 0 else {
-            let number = errno
-            if FileFault(number) == .noRoom { throw .noSpace(directories.spool.path) }
-            throw .cannotWrite(copy.path, reason: String(cString: strerror(number)))
+            throw cannotWrite(errno, copy.path, in: directories)
         }
         defer { close(descriptor) }
         let snapshot = try body(copy, descriptor)
         // Synced afterwards, so that the name is durable as well.
         guard !isUnnamed || clinux_name_file(descriptor, copy.path) == 0, fsync(descriptor) == 0 else {
-            throw .cannotWrite(copy.path, reason: String(cString: strerror(errno)))
+            throw cannotWrite(errno, copy.path, in: directories)
         }
         return snapshot
     }
@@ -180,12 +177,13 @@ package struct Snapshot: Sendable {
     }
 
     private static func copyBytes(
-        of information: stat, from input: Int32, _ inputPath: String, to output: Int32, _ outputPath: String
+        of information: stat, from input: Int32, _ inputPath: String, to output: Int32, _ outputPath: String,
+        in directories: AppDirectories
     ) throws(Failure) {
         let size = information.st_size
         // Holes take no room.
         let needed = min(Int64(size), Int64(clamping: information.st_blocks) * 512)
-        guard needed <= DiskSpace.free(on: output) ?? .max else { throw .noSpace(outputPath) }
+        guard needed <= DiskSpace.free(on: output) ?? .max else { throw .noSpace(directories.spool.path) }
         var buffer = [UInt8](repeating: 0, count: 1 << 18)
         var offset = clinux_next_data(input, 0, size)
         while offset < size {
@@ -200,19 +198,25 @@ package struct Snapshot: Sendable {
                     let step = buffer.withUnsafeBytes { bytes in
                         pwrite(output, bytes.baseAddress! + written, count - written, offset + off_t(written))
                     }
-                    guard step > 0 else { throw cannotWrite(outputPath) }
+                    guard step > 0 else { throw cannotWrite(errno, outputPath, in: directories) }
                     written += step
                 }
                 offset += off_t(count)
             }
             offset = clinux_next_data(input, offset, size)
         }
-        guard ftruncate(output, size) == 0 else { throw cannotWrite(outputPath) }
+        guard ftruncate(output, size) == 0 else { throw cannotWrite(errno, outputPath, in: directories) }
     }
 
-    /// What `errno` means for a write.
-    private static func cannotWrite(_ path: String) -> Failure {
-        let number = errno
-        return FileFault(number) == .noRoom ? .noSpace(path) : .cannotWrite(path, reason: String(cString: strerror(number)))
+    /// What an error number means for a write.
+    ///
+    /// - Parameters:
+    ///   - number: The value of `errno`, which is read before the path is made: that may change it.
+    ///   - path: The copy.
+    private static func cannotWrite(
+        _ number: Int32, _ path: @autoclosure () -> String, in directories: AppDirectories
+    ) -> Failure {
+        FileFault(number) == .noRoom
+            ? .noSpace(directories.spool.path) : .cannotWrite(path(), reason: String(cString: strerror(number)))
     }
 }

@@ -138,7 +138,8 @@ package struct UserUnits: Sendable {
         try StartingFile.makeFolder(link.deletingLastPathComponent())
         unlink(link.path)
         guard symlink(url(kind).path, link.path) == 0 else {
-            throw .cannotCreate(path: link.path, reason: String(cString: strerror(errno)))
+            let number = errno
+            throw .cannotCreate(path: link.path, reason: String(cString: strerror(number)))
         }
     }
 

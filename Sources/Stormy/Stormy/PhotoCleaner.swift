@@ -116,7 +116,8 @@ final class PhotoCleaner: Sendable {
             guard lstat(name.path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
             // Written anew it is another file, which takes the place of the copy; or else it still is the same.
             guard rename(name.path, file.path) == 0 else {
-                throw .cannotRead(path: file.path, reason: String(cString: strerror(errno)))
+                let number = errno
+                throw .cannotRead(path: file.path, reason: String(cString: strerror(number)))
             }
             return verdict
         }

@@ -96,7 +96,8 @@ struct FoldersExamination: Examination {
         while place.path != "/", access(place.path, F_OK) != 0 { place.deleteLastPathComponent() }
         var disk = statvfs()
         guard statvfs(place.path, &disk) == 0 else {
-            return DoctorFinding("disk", .failed, "\(place.path): \(String(cString: strerror(errno)))")
+            let reason = String(cString: strerror(errno))
+            return DoctorFinding("disk", .failed, "\(place.path): \(reason)")
         }
         if DiskSpace.takesNoMoreFiles(at: place.path) {
             return DoctorFinding("disk", .failed, "no file can be made on the disk of \(place.path) any more: too many are there")

@@ -97,8 +97,9 @@ struct Installation {
     }
 
     private func remove(_ path: String) throws {
-        guard unlink(url(path).path) == 0 || errno == ENOENT else {
-            throw CommandFailure(.cannotCreate, "\(url(path).path): \(String(cString: strerror(errno)))")
+        let file = url(path).path
+        guard unlink(file) == 0 || errno == ENOENT else {
+            throw CommandFailure(.cannotCreate, "\(file): \(String(cString: strerror(errno)))")
         }
         // Folders that are empty now: nobody else's, or they would not be.
         var folder = url(path).deletingLastPathComponent()

@@ -37,9 +37,11 @@ struct FileWatch: ~Copyable {
             repeat {
                 last = folder == wanted ? nil : folder
                 folder = wanted
-                while inotify_add_watch(descriptor, folder.path, mask) < 0, folder.path != "/" {
-                    if [ENOSPC, ENOMEM].contains(errno) {
-                        throw .troubled(path: folder.path, reason: "inotify: " + String(cString: strerror(errno)))
+                while inotify_add_watch(descriptor, folder.path, mask) < 0 {
+                    let number = errno
+                    if folder.path == "/" { break }
+                    if [ENOSPC, ENOMEM].contains(number) {
+                        throw .troubled(path: folder.path, reason: "inotify: " + String(cString: strerror(number)))
                     }
                     folder = folder.deletingLastPathComponent()
                 }
