@@ -26,6 +26,18 @@ import Testing
         }
     }
 
+    @Test func `an invalid port and an empty file name are refused`() async throws {
+        try await VirtualHome.play { home in
+            for port in ["0", "65536", "99999"] {
+                let refused = try await home.stormy("download", "http://127.0.0.1:\(port)/x")
+                #expect(refused.status == 65 && refused.errors.contains("the port"), "\(refused)")
+            }
+            let unnamed = try await home.stormy("download", VirtualHome.origin + "/x", "-o", "")
+            #expect(unnamed.status == 64 && unnamed.errors.contains("--output"), "\(unnamed)")
+            #expect(try await home.rows("transfers").isEmpty)
+        }
+    }
+
     @Test func `a name that is too long for the file system is refused before anything is fetched`() async throws {
         try await VirtualHome.play { home in
             home.server.route("GET", "/disk.img", .file(Self.file, etag: "\"v1\""))

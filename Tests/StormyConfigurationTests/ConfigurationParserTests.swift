@@ -127,6 +127,15 @@ private func message(_ text: String) -> String? {
                 && bucket.passwordFile == "p")
     }
 
+    @Test func `a port that is not a port is refused`() {
+        for (key, text) in [
+            ("weather.base_url", "[weather]\nbase_url = \"http://a.example:99999\""),
+            ("alerts.cap_feeds", "[alerts]\ncap_feeds = [\"http://a.example:0/feed\"]"),
+        ] {
+            #expect(message(text)?.contains("\"\(key)\" cannot be the port") == true)
+        }
+    }
+
     @Test func feedsAreAListEachOnce() throws {
         func feeds(_ list: String) throws -> [String] {
             try Configuration.parse(text: "[alerts]\ncap_feeds = \(list)\n[storm]\ngusts_kmh = 80", path: "c").alerts.capFeeds

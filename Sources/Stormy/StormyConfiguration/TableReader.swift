@@ -107,6 +107,7 @@ struct TableReader {
         guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
             ["http", "https"].contains(scheme), let host = parts.host, !host.isEmpty
         else { throw invalid(key, "this address", "write http:// or https:// and a host") }
+        try refuseInvalidPort(of: parts, key)
         return text
     }
 
@@ -124,10 +125,16 @@ struct TableReader {
             guard isPlain, let parts = URLComponents(string: text), ["http", "https"].contains(parts.scheme?.lowercased() ?? ""),
                 parts.host?.isEmpty == false
             else { throw invalid(key, "one of these addresses", "write http:// or https:// and a host for each") }
+            try refuseInvalidPort(of: parts, key)
             urls.append(text)
         }
         guard urls.count <= limit else { throw invalid(key, "\(urls.count) addresses", "write at most \(limit)") }
         return urls
+    }
+
+    private func refuseInvalidPort(of parts: URLComponents, _ key: String) throws(ConfigurationError) {
+        guard let port = parts.port, !(1...65_535).contains(port) else { return }
+        throw invalid(key, "the port \(port)", "write a number from 1 to 65535")
     }
 
     func invalid(_ key: String, _ value: String, _ advice: String) -> ConfigurationError {

@@ -29,6 +29,7 @@ struct DownloadVerb: AsyncParsableCommand {
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
+        if output?.isEmpty == true { throw ValidationError("--output takes the name of a file") }
         if let sha256, !URLSessionDownloadTask.isSHA256(sha256) {
             throw ValidationError("--sha256 takes 64 hex digits")
         }
@@ -56,6 +57,9 @@ struct DownloadVerb: AsyncParsableCommand {
         guard let address = URL(string: url), let scheme = address.scheme?.lowercased(), ["http", "https"].contains(scheme),
             address.host?.isEmpty == false
         else { throw CommandFailure(.badData, "\(url): not an http or https address") }
+        if let port = address.port, !(1...65_535).contains(port) {
+            throw CommandFailure(.badData, "\(url): the port is not a number from 1 to 65535")
+        }
         let (file, replaces) = try place(for: address)
         let configuration = Downloads.configuration()
         configuration.maximumBytesPerSecond = limitRate.flatMap(Self.bytes)
