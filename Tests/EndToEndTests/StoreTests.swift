@@ -211,7 +211,7 @@ extension EndToEnd {
 
         /// Root may always write, so the commands run as another user, who may read but not write.
         @Test(.enabled(if: getuid() == 0, "only root can give files to another user"))
-        func `status, history and why show a ledger that cannot be written`() throws {
+        func `commands that only show show a ledger that cannot be written`() throws {
             try #require((try? Child.find("setpriv")) != nil, "setpriv (util-linux) is not installed")
             // The folder that the commands see belongs to their user, who may only read it.
             for (tool, change) in [("chown", "65534:65534"), ("chmod", "a-w,a+rX")] {
@@ -220,10 +220,14 @@ extension EndToEnd {
             defer { _ = try? Child.run("chmod", ["-R", "u+w", home.folder.path], environment: home.environment) }
             func run(_ command: String) throws -> Child.Result {
                 try Child.run(
-                    "setpriv", ["--reuid=65534", "--regid=65534", "--clear-groups", Home.product("stormy"), command],
-                    environment: home.environment)
+                    "setpriv",
+                    ["--reuid=65534", "--regid=65534", "--clear-groups", Home.product("stormy")]
+                        + command.split(separator: " ").map(String.init), environment: home.environment)
             }
-            let expected = [("status", "daily at 12:00"), ("history", "Nothing has run yet."), ("why", "StormyNoon")]
+            let expected = [
+                ("status", "daily at 12:00"), ("history", "Nothing has run yet."), ("why", "StormyNoon"),
+                ("report -o -", "Nothing has run yet."),
+            ]
             for (command, words) in expected {
                 let result = try run(command)
                 // A build folder that this user may not enter says nothing about ledgers.

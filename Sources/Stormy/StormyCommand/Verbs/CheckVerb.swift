@@ -92,7 +92,8 @@ struct CheckVerb: AsyncParsableCommand {
 
     private func check() async throws {
         try StormyTool.configure()
-        let store = try StormyStore.open()
+        let looksOnly = offline && !notify && !tell
+        let store = try looksOnly ? StormyStore.toRead() : StormyStore.open()
         let places = try PlaceVerb.places(named: name, in: store)
         let weather = try await open(store, places.map(\.name))
         let outcomes = weather.outcomes

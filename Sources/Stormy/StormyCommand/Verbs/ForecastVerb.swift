@@ -44,7 +44,7 @@ struct ForecastVerb: AsyncParsableCommand {
 
     func run() async throws {
         try StormyTool.configure()
-        let store = try StormyStore.open()
+        let store = try offline ? StormyStore.toRead() : StormyStore.open()
         let places = try PlaceVerb.places(named: name, in: store)
         guard svg == nil && png == nil || places.count == 1 else {
             throw CommandFailure(.usage, "a picture shows one place: stormy forecast \(places[0].name) --svg FILE")

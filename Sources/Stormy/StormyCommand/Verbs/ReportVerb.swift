@@ -3,6 +3,7 @@ import BackgroundCommands
 import BackgroundRuntime
 import BackgroundTransfer
 import Foundation
+import ProcessSupport
 import Stormy
 import StormyWeather
 
@@ -25,9 +26,10 @@ struct ReportVerb: AsyncParsableCommand {
         let trouble = try StormyTool.configureIfPossible().map {
             "The configuration cannot be read, so what follows is judged by the defaults, and feeds of warnings do not count: \($0)"
         }
-        let store = try StormyStore.open()
+        let store = try StormyStore.toRead()
         let page = try await page(store, trouble).html
         if output == "-" { return Output.document(page) }
+        if output == nil { try AppDirectories.createPrivateFolder(AppRuntime.shared.directories.data) }
         let path = output ?? AppRuntime.shared.directories.data.appendingPathComponent("report.html").path
         // Places and photos are the person's own business.
         try Output.file(Data(page.utf8), to: path, isPrivate: true)
