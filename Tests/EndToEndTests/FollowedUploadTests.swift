@@ -173,6 +173,21 @@ extension EndToEnd {
             #expect(cancelled.status == 0 && cancelled.errors.contains("cancel: 1 transfer"), "\(cancelled)")
         }
 
+        @Test func `a command that waits for a paused upload prints how to resume it`() throws {
+            server.route("PUT", "/held/*", .status(503))
+            let pipe = home.folder.appendingPathComponent("said").path
+            #expect(mkfifo(pipe, 0o600) == 0)
+            let words = "exec '\(Home.product("stormy"))' upload --wait '\(try photo("a.jpg"))' 2> '\(pipe)'"
+            let follower = try Child("sh", ["-c", words], environment: home.environment)
+            let reader = LineReader(open(pipe, O_RDONLY))
+            var lines: [String] = []
+            while lines.last?.hasPrefix("waiting:") != true, let line = reader.next(within: 60) { lines.append(line) }
+            #expect(try home.stormy("transfers", "pause", "1").status == 0)
+            while let line = reader.next(within: 60) { lines.append(line) }
+            #expect(lines.last?.hasSuffix("paused: stormy transfers resume 1 continues it") == true, "\(lines)")
+            #expect(follower.waitForEnd() == 75)
+        }
+
         /// One photo under two names, and two terminals that wait for it: both come to their end.
         @Test func twoTerminalsMayWaitForOnePhoto() throws {
             let one = try photo("a.jpg")

@@ -78,7 +78,7 @@ struct UploadVerb: AsyncParsableCommand {
             Output.line("Queued \(batch.queued) photo\(batch.queued == 1 ? "" : "s") for \(destination.name)\(rest).")
         }
         if let follower = batch.order.follower, !batch.toFollow.isEmpty {
-            for transfer in try await follow(batch.toFollow, follower, said) { batch.noteNotUploaded(transfer) }
+            for (transfer, status) in try await follow(batch.toFollow, follower, said) { batch.noteNotUploaded(transfer, status) }
         }
         if json { try Output.json(try reports(batch)) }
         if choose { try await batch.tellOnTheDesktop() }
@@ -170,7 +170,9 @@ struct UploadVerb: AsyncParsableCommand {
         }
 
         /// The transfer was followed to its end, and the server does not have the photo. The reason was printed.
-        mutating func noteNotUploaded(_ transfer: Int64) { problem.note(.unavailable, at: positions[transfer] ?? .max) }
+        mutating func noteNotUploaded(_ transfer: Int64, _ status: ExitStatus) {
+            problem.note(status, at: positions[transfer] ?? .max)
+        }
 
         /// A name that is not UTF-8 arrives with replacement characters, and names another file.
         private mutating func isReadable(_ file: String, _ position: Int) -> Bool {
@@ -228,8 +230,10 @@ struct UploadVerb: AsyncParsableCommand {
         return try BackgroundTransfers.statuses(of: batch.transfers).map(TransferReport.init) + photos.map(TransferReport.init)
     }
 
-    /// - Returns: The transfers that did not complete.
-    private func follow(_ transfers: [Int64], _ follower: FollowedPhotos, _ said: SaidEnds) async throws -> Set<Int64> {
+    /// - Returns: The transfers that did not complete, and their exit codes. A paused one can continue.
+    private func follow(
+        _ transfers: [Int64], _ follower: FollowedPhotos, _ said: SaidEnds
+    ) async throws -> [Int64: ExitStatus] {
         let interruption = InterruptionNotice(of: transfers)
         defer { interruption.end() }
         let bar = ProgressBar()
@@ -237,20 +241,25 @@ struct UploadVerb: AsyncParsableCommand {
             bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)
         }
         bar.end()
+        let paused = Set(ended.filter { $0.state == .paused }.map(\.id))
         for transfer in ended where transfer.state != .completed {
+            let hint = "stormy transfers resume \(transfer.id) continues it"
             said.say(
-                transfer.id, transfer.file ?? "transfer \(transfer.id)", transfer.state.rawValue, transfer.trouble?.message ?? "")
+                transfer.id, transfer.file ?? "transfer \(transfer.id)", transfer.state.rawValue,
+                paused.contains(transfer.id) ? hint : transfer.trouble?.message ?? "")
         }
         try await follower.finish()
         // A row that is gone says nothing of how it ended.
         let missing = Set(transfers).subtracting(ended.filter { $0.state == .completed }.map(\.id))
-        guard missing.isEmpty else { return missing }
+        guard missing.isEmpty else {
+            return missing.reduce(into: [:]) { $0[$1] = paused.contains($1) ? .tryAgain : .unavailable }
+        }
         let bytes = ended.reduce(0) { $0 + ($1.bytesTotal ?? 0) }
         // With --json the document says it.
         if !json, !Output.lineIsTaken("Uploaded \(ended.count), \(Output.bytes(bytes)).") {
             try await follower.tell(completed: transfers)
         }
-        return []
+        return [:]
     }
 }
 
