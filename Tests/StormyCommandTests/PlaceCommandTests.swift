@@ -32,7 +32,9 @@ import Testing
             for bad in ["91,0", "north", "1", "1,2,3", "nan,0"] {
                 #expect(try await home.stormy("place", "add", "Nowhere", bad, "--no-sync").status == 65, "\(bad)")
             }
-            #expect(try await home.stormy("place", "add", "", "1,1", "--no-sync").status == 65)
+            for bad in ["", "\u{202E}abc", "a\nb", "a\u{1B}[31m", String(repeating: "a", count: 101)] {
+                #expect(try await home.stormy("place", "add", bad, "1,1", "--no-sync").status == 65, "\(bad.debugDescription)")
+            }
             #expect(try await home.stormy("check", "Atlantis").status == 66)
             #expect(try await home.stormy("place", "remove", "Atlantis").status == 66)
             #expect(try await home.rows("place", "list").map { $0["name"] as? String } == ["Sydney"])

@@ -136,6 +136,11 @@ private func message(_ text: String) -> String? {
         }
     }
 
+    @Test func `a user name with a colon is refused`() {
+        let text = "[upload.destinations.a]\nkind = \"webdav\"\nurl = \"https://a.example/\"\nuser = \"a:b\""
+        #expect(message(text)?.contains("config.toml:4:1: \"upload.destinations.a.user\" cannot be") == true)
+    }
+
     @Test func feedsAreAListEachOnce() throws {
         func feeds(_ list: String) throws -> [String] {
             try Configuration.parse(text: "[alerts]\ncap_feeds = \(list)\n[storm]\ngusts_kmh = 80", path: "c").alerts.capFeeds

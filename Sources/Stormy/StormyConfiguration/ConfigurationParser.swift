@@ -159,6 +159,10 @@ struct ConfigurationParser {
         }
         var destination = Configuration.Destination(kind: kind, url: url)
         destination.user = try table.string("user")
+        // RFC 7617, §2: the server would read the rest as the beginning of the password.
+        if destination.user?.contains(":") == true {
+            throw table.invalid("user", "a name with a colon", "leave out the colon: HTTP cannot transfer it")
+        }
         destination.password = try secret(table, "password", orFile: "password_file")
         destination.passwordFile = try table.string("password_file")
         destination.token = try secret(table, "token", orFile: "token_file")

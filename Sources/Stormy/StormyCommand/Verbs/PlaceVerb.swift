@@ -152,8 +152,8 @@ struct PlaceVerb: AsyncParsableCommand {
     /// One form of each letter: "Å" can be written in two ways that look alike.
     private static func checked(_ name: String) throws -> String {
         let trimmed = name.trimmingCharacters(in: .whitespacesAndNewlines).precomposedStringWithCanonicalMapping
-        guard (1...100).contains(trimmed.count), !trimmed.unicodeScalars.contains(where: { $0.value < 32 }) else {
-            throw CommandFailure(.badData, "a place's name has 1 to 100 characters on one line")
+        guard (1...100).contains(trimmed.count), !trimmed.contains("\n"), Output.withoutControls(trimmed) == trimmed else {
+            throw CommandFailure(.badData, "a place's name has 1 to 100 characters on one line, without control characters")
         }
         return trimmed
     }
