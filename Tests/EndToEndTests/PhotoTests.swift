@@ -164,6 +164,9 @@ extension EndToEnd {
             #expect(all.errors.contains("other files skipped, no photo of a kind that is known: "), "\(all.errors)")
             #expect(try Set(arrived).subtracting(before) == ["one.jpg"])
             #expect(try home.rows("transfers").count == 2)
+            let folders = try Child.run(
+                "/bin/sh", ["-c", "echo '\(camera.path)' | '\(Home.product("stormy"))' upload -"], environment: home.environment)
+            #expect(folders.status == 65 && folders.errors.contains("the list has only folders"), "\(folders)")
             let none = try home.stormy("upload", "--recursive", home.folder.appendingPathComponent("config").path)
             #expect(none.status == 0 && none.errors.contains("nothing to upload: no photo was found"), "\(none.errors)")
         }

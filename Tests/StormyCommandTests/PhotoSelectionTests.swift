@@ -56,6 +56,13 @@ import Testing
         }
     }
 
+    @Test func `an empty argument is not the working directory`() async throws {
+        try await PhotoHome.play { home, _ in
+            let result = try await home.stormy("upload", "")
+            #expect(result.status == 65 && result.errors.contains("an empty argument"), "\(result)")
+        }
+    }
+
     @Test func `file names that are not UTF-8 are reported`() async throws {
         try await PhotoHome.play { home, _ in
             let folder = try home.picture("one.jpg").deletingLastPathComponent().path

@@ -50,6 +50,7 @@ struct PhotoFinder {
     // MARK: Named
 
     private mutating func named(_ word: String) -> [Found] {
+        if word.isEmpty { return [.problem(CommandFailure(.badData, "an empty argument is not the name of a file"))] }
         // Not somebody's home: the shell has said already whose it is.
         let path = word.hasPrefix("~") && FileManager.default.fileExists(atPath: "./" + word) ? "./" + word : word
         guard FileManager.default.fileExists(atPath: path) else {
@@ -93,7 +94,12 @@ struct PhotoFinder {
             if isOfLines, path.last == "\r", !FileManager.default.fileExists(atPath: path) { path.removeLast() }
             return listed(path)
         }
-        return found + (problem.map { [.problem($0)] } ?? [])
+        if let problem { return found + [.problem(problem)] }
+        // A list of photos with a folder among them is one that a program made. This list is of folders that a user wants sent.
+        if found.isEmpty, skipped.isEmpty, skippedFolders > 0 {
+            return [.problem(CommandFailure(.badData, "the list has only folders: --recursive sends the photos in them"))]
+        }
+        return found
     }
 
     /// Returns what could be read, and the error that ended it. Waits for data if the descriptor is non-blocking.
