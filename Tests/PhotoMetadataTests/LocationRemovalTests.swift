@@ -142,7 +142,9 @@ import Testing
 
     @Test(arguments: ["tEXt", "zTXt", "iTXt"])
     func `a PNG file with a profile without a location is not changed`(_ type: String) throws {
-        for (name, profile) in [("exif", tiff(isLocated: false)), ("icc", Data("colours".utf8)), ("iptc", Data())] {
+        for (name, profile) in [
+            ("exif", tiff(isLocated: false)), ("icc", Data("colours".utf8)), ("iptc", Data()), ("app12", Data("Ducky".utf8)),
+        ] {
             let path = try picture("raw.png", withChunk: type, named: "Raw profile type \(name)", profile)
             let before = try Data(contentsOf: URL(fileURLWithPath: path))
             #expect(try LocationRemoval.clean(path).isEmpty)

@@ -9,8 +9,10 @@ enum RawProfiles {
     /// The maximum number of bytes of one chunk, and of its decompressed text.
     private static let maximumBytes = 64 << 20
     private static let prefix = "raw profile type "
+    /// Kinds that programs read. One that cannot be read here may have a location.
+    private static let known: Set<String> = ["exif", "app1", "iptc", "xmp", "8bim"]
 
-    /// Returns the names of the profiles with a location, and of the profiles that cannot be read.
+    /// Returns the names of the profiles with a location, and of profiles of known kinds that cannot be read.
     static func located(in path: String) -> [String] {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return [] }
@@ -22,7 +24,7 @@ enum RawProfiles {
             let length = head[..<4].reduce(0) { $0 << 8 | Int($1) }
             let type = String(decoding: head[4...], as: UTF8.self)
             if ["tEXt", "zTXt", "iTXt"].contains(type), let name = name(of: file, at: position + 8, length),
-                isLocated(read(length, of: file, at: position + 8), type)
+                isLocated(read(length, of: file, at: position + 8), type, name)
             {
                 found.append(name)
             }
@@ -35,16 +37,17 @@ enum RawProfiles {
     private static func name(of file: Int32, at position: Int, _ length: Int) -> String? {
         guard let start = read(min(length, 80), of: file, at: position), let end = start.firstIndex(of: 0) else { return nil }
         let name = String(decoding: start[..<end], as: UTF8.self)
-        let lowercased = name.lowercased()
-        guard lowercased.hasPrefix(prefix), !["icc", "icm"].contains(lowercased.dropFirst(prefix.count)) else { return nil }
-        return name
+        return name.lowercased().hasPrefix(prefix) && kind(of: name) != "icc" && kind(of: name) != "icm" ? name : nil
     }
 
-    private static func isLocated(_ chunk: [UInt8]?, _ type: String) -> Bool {
-        guard let chunk, let text = text(of: chunk, type), let profile = profile(in: text) else { return true }
+    private static func kind(of name: String) -> String { String(name.lowercased().dropFirst(prefix.count)) }
+
+    private static func isLocated(_ chunk: [UInt8]?, _ type: String, _ name: String) -> Bool {
+        let isKnown = known.contains(kind(of: name))
+        guard let chunk, let text = text(of: chunk, type), let profile = profile(in: text) else { return isKnown }
         if profile.isEmpty { return false }
-        guard let picture = picture(with: profile) else { return true }
-        do { return try !LocationRemoval.locationTags(in: picture).isEmpty } catch { return true }
+        guard let picture = picture(with: profile) else { return isKnown }
+        do { return try !LocationRemoval.locationTags(in: picture).isEmpty } catch { return isKnown }
     }
 
     /// Returns `nil` if the file is shorter, or if these are more than ``maximumBytes``.
@@ -127,14 +130,22 @@ enum RawProfiles {
         }
         let isIPTC = profile.first == 0x1C
         guard isIPTC || profile.starts(with: Array("8BIM".utf8)) else { return Array(profile) }
-        var block = Array(profile)
+        var segment = Array("Photoshop 3.0\0".utf8)
         if isIPTC {
-            let length = (0..<4).reversed().map { UInt8(truncatingIfNeeded: profile.count >> (8 * $0)) }
-            block = Array("8BIM".utf8) + [4, 4, 0, 0] + length + profile + (profile.count % 2 == 0 ? [] : [0])
+            segment += Array("8BIM".utf8)
+            segment += [4, 4, 0, 0]
+            segment += bigEndian(profile.count, bytes: 4)
         }
-        let segment = Array("Photoshop 3.0\0".utf8) + block
+        segment += profile
+        if isIPTC, profile.count % 2 == 1 { segment.append(0) }
         let count = segment.count + 2
         guard count <= 0xFFFF else { return nil }
-        return [0xFF, 0xD8, 0xFF, 0xED, UInt8(count >> 8), UInt8(count & 0xFF)] + segment + [0xFF, 0xD9]
+        let head: [UInt8] = [0xFF, 0xD8, 0xFF, 0xED]
+        let end: [UInt8] = [0xFF, 0xD9]
+        return head + bigEndian(count, bytes: 2) + segment + end
+    }
+
+    private static func bigEndian(_ number: Int, bytes: Int) -> [UInt8] {
+        (0..<bytes).reversed().map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
     }
 }
