@@ -50,7 +50,7 @@ private func folded(_ text: String) -> String {
 
     @Test func `every town is in the expected region or its difference is explained`() {
         for town in towns {
-            let regions = WarningCoverage(of: town.place).regions
+            let regions = RegionCoverage(of: town.place).regions
             let codes = regions.isEmpty ? "none" : regions.map(\.code).joined(separator: "+")
             let isExpected =
                 town.expected == "none"
@@ -68,7 +68,7 @@ private func folded(_ text: String) -> String {
 
     @Test func `every town of the list has a feed or a reason`() {
         for town in towns {
-            let coverage = WarningCoverage(of: town.place)
+            let coverage = RegionCoverage(of: town.place)
             #expect(coverage.regions.isEmpty == (coverage.gap != nil), "\(town.name)")
             #expect(!coverage.countries.isEmpty || coverage.gap == .nothingNear, "\(town.name)")
         }

@@ -245,7 +245,7 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
         let clock = ContinuousClock()
         let reading = (0..<3).map { _ in clock.measure { _ = try? RegionTable(bytes) } }.min() ?? .zero
         for place in places {
-            let looking = (0..<5).map { _ in clock.measure { _ = WarningCoverage(of: place, in: table) } }.min() ?? .zero
+            let looking = (0..<5).map { _ in clock.measure { _ = RegionCoverage(of: place, in: table) } }.min() ?? .zero
             #expect(looking * 4 < reading, "\(place.text): \(looking) of \(reading)")
         }
     }

@@ -32,7 +32,7 @@ private func look(at table: RegionTable) {
     }
     for (latitude, longitude) in [(50.0, 10.0), (0.5, 0.5), (-90, 180), (89.99, -180), (47.4, 8.5)] {
         guard let place = try? Coordinates(latitude: latitude, longitude: longitude) else { continue }
-        let found = WarningCoverage(of: place, in: table)
+        let found = RegionCoverage(of: place, in: table)
         precondition(found.regions.isEmpty == (found.gap != nil), "neither a region nor a reason")
         precondition(found.regions.allSatisfy { !$0.isSea && table.regions.contains($0) }, "a region that does not count")
     }

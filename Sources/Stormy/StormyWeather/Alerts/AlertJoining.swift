@@ -15,7 +15,7 @@ extension AlertEvent {
     ///   - place: where the events hold.
     ///   - language: of the reader, "en".
     package static func joined(_ events: [AlertEvent], at place: Coordinates, language: String?) -> [AlertEvent] {
-        let regions = Set(WarningCoverage(of: place).regions)
+        let regions = Set(RegionCoverage(of: place).regions)
         var joined: [AlertEvent] = []
         for event in events {
             guard event.state == .standing, !event.infos.isEmpty else {

@@ -41,7 +41,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         case .metNorway: (56...82).contains(place.latitude) && (-10...36).contains(place.longitude)
         case .nws: NationalWeatherService().covers(place)
         case .brightSky: BrightSky().covers(place)
-        case .meteoAlarm: !WarningCoverage(of: place).countries.isEmpty
+        case .meteoAlarm: !RegionCoverage(of: place).countries.isEmpty
         }
     }
 
@@ -51,7 +51,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     package func requests(for place: Coordinates, baseURL: String? = nil) throws(WeatherRequestError) -> [WeatherRequest] {
         guard self == .meteoAlarm else { return [try request(for: place, baseURL: baseURL)] }
         var requests: [WeatherRequest] = []
-        for country in WarningCoverage(of: place).countries {
+        for country in RegionCoverage(of: place).countries {
             requests.append(try MeteoAlarmFeed.request(for: country, baseURL: baseURL))
         }
         return requests

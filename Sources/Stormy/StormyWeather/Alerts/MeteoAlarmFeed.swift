@@ -103,7 +103,7 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
 
     /// Compares every warning with a place. The documents decide in the end, because a drawn area counts before codes.
     package func content(at place: Coordinates) -> Content {
-        let regions = Set(WarningCoverage(of: place).regions)
+        let regions = Set(RegionCoverage(of: place).regions)
         var (content, unknown): (Content, Set<RegionCode>) = (Content(), [])
         for document in documents {
             unknown.formUnion(document.areas.flatMap(\.codes).filter { RegionTable.europe.region($0) == nil })

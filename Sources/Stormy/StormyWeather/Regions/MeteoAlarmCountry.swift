@@ -111,7 +111,7 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
 /// 5 km. A sea region never counts. A place in a country without outlines (Switzerland with Liechtenstein, Ukraine, the United Kingdom) also
 /// has the feed of that country. Near its border, such a place has the regions of the neighbour. Reason: coarse outlines leave towns such
 /// as Konstanz outside of their region.
-package struct WarningCoverage: Sendable, Equatable {
+package struct RegionCoverage: Sendable, Equatable {
     /// The reason for which a place has no region.
     package enum Gap: Sendable, Equatable {
         /// The table has no outlines of the country. Drawn warnings of its feed are found.

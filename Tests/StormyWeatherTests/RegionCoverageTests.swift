@@ -1,9 +1,9 @@
 import StormyWeather
 import Testing
 
-@Suite struct WarningCoverageTests {
-    private func coverage(_ latitude: Double, _ longitude: Double) throws -> WarningCoverage {
-        WarningCoverage(of: try Coordinates(latitude: latitude, longitude: longitude))
+@Suite struct RegionCoverageTests {
+    private func coverage(_ latitude: Double, _ longitude: Double) throws -> RegionCoverage {
+        RegionCoverage(of: try Coordinates(latitude: latitude, longitude: longitude))
     }
 
     @Test func `a place at a border belongs to the regions of both sides`() throws {
