@@ -216,7 +216,7 @@ private func message(_ text: String) -> String? {
         "[background]\ngrace_seconds = -0.1",
         "[notifications]\nquiet_hours = '22-07'", "[notifications]\nquiet_hours = '07:00-07:00'",
         "[notifications]\nquiet_hours = '24:00-07:00'",
-        "[weather]\nprovider = 'open-meteoo'", "[weather]\nprovider = 'nws'", "[weather]\nbase_url = 'ftp://a'",
+        "[weather]\nprovider = 'open-meteoo'", "[weather]\nprovider = 'met-norway'", "[weather]\nbase_url = 'ftp://a'",
         "[weather]\ngeocoding_url = 'a.example'", "[weather]\ncontact = \"a\\r\\nX: y\"", "[upload]\ndefault = 'home'",
     ])
     func aValueThatCannotBeIsRefusedAtItsLine(_ text: String) throws {

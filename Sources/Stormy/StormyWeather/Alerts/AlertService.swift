@@ -11,7 +11,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     /// EUMETNET's MeteoAlarm: 39 European countries. ``MeteoAlarmFeed`` reads its feeds, and ``read(_:status:now:)`` a warning's document.
     case meteoAlarm = "meteoalarm"
 
-    package var needsContact: Bool { self != .brightSky && self != .meteoAlarm }
+    /// Source of the rule: the terms of MET Norway. The US service accepts a User-Agent that names the program.
+    package var needsContact: Bool { self == .metNorway }
 
     /// The name in messages.
     package var name: String {
@@ -38,7 +39,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
 
     package func covers(_ place: Coordinates) -> Bool {
         switch self {
-        case .metNorway: (56...82).contains(place.latitude) && (-10...36).contains(place.longitude)
+        case .metNorway: ServiceOutline.norwayContains(place)
         case .nws: NationalWeatherService().covers(place)
         case .brightSky: BrightSky().covers(place)
         case .meteoAlarm: !RegionCoverage(of: place).countries.isEmpty
@@ -80,12 +81,37 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         }
     }
 
+    /// The request for the time of the service's data. `nil` if the service gives that time with its warnings, or nowhere.
+    ///
+    /// Source of the rule: brightsky.dev. `/alerts` has no time, `/current_weather` has the time of the newest record of each station.
+    ///
+    /// - Throws: ``WeatherRequestError/invalidBaseURL(_:)``
+    package func dataTimeRequest(
+        for place: Coordinates, baseURL: String? = nil
+    ) throws(WeatherRequestError) -> WeatherRequest? {
+        guard self == .brightSky else { return nil }
+        let (latitude, longitude) = (Coordinates.decimal(place.latitude), Coordinates.decimal(place.longitude))
+        let address = ServiceAddress("https://api.brightsky.dev", replacement: baseURL)
+        return WeatherRequest(url: try address.url("/current_weather") + "?lat=\(latitude)&lon=\(longitude)&tz=Etc/UTC")
+    }
+
+    /// Reads the answer to ``dataTimeRequest(for:baseURL:)``.
+    ///
+    /// - Returns: `nil` if there is no such time. The last record of a forecast lies ahead and does not count.
+    package func dataTime(_ data: Data, status: Int) -> Date? {
+        let sources = (try? ServiceAnswer.json(data, status: status))?["sources"]?.elements ?? []
+        return sources.filter { $0["observation_type"]?.text != "forecast" }.compactMap { AnswerTime.date($0["last_record"]) }
+            .max()
+    }
+
     /// What a service warns of.
     package struct Answer: Sendable, Equatable {
         /// Without tests, exercises and drafts.
         package var messages: [AlertMessage]
         /// How many more there are that cannot be understood: what is missing may be among them.
         package var unreadable: Int
+        /// The service's own time of its data, ``DataTime``; `nil` if the answer has no such time.
+        package var dataTime: Date?
     }
 
     /// What is warned of there.
@@ -96,7 +122,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         let answer = try ServiceAnswer.jsonOfAPlace(data, status: status)
         let list = answer[self == .brightSky ? "alerts" : "features"] ?? answer["@graph"]
         guard let elements = list?.elements else { throw .notCAP }
-        var result = Answer(messages: [], unreadable: 0)
+        var result = Answer(messages: [], unreadable: 0, dataTime: AnswerTime.date(answer["updated"]))
         for element in elements where Self.isActual(element) {
             let message: AlertMessage? =
                 switch self {

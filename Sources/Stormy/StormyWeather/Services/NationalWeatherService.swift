@@ -2,7 +2,7 @@ import Foundation
 
 /// The US National Weather Service: where the forecast of a point is, then that forecast, hour by hour. Public domain.
 ///
-/// Source of the rules: api.weather.gov and its documentation: a User-Agent that names a contact, at most four decimals. Its newest
+/// Source of the rules: api.weather.gov and its documentation: a User-Agent that names the program, at most four decimals. Its newest
 /// answer may be hours old, bound to what the question says of itself: then it is asked once more with another `Accept`.
 package struct NationalWeatherService: WeatherService {
     package var source: String { "US National Weather Service" }
@@ -11,13 +11,15 @@ package struct NationalWeatherService: WeatherService {
 
     package init(baseURL: String? = nil) { address = ServiceAddress("https://api.weather.gov", replacement: baseURL) }
 
-    /// The states and territories, roughly: where it has none the service says so.
+    /// The states and territories, roughly.
     package func covers(_ place: Coordinates) -> Bool {
-        Self.areas.contains { $0.latitudes.contains(place.latitude) && $0.longitudes.contains(place.longitude) }
+        ServiceOutline.continentalStatesContain(place)
+            || Self.areas.contains { $0.latitudes.contains(place.latitude) && $0.longitudes.contains(place.longitude) }
     }
 
     private static let areas: [(latitudes: ClosedRange<Double>, longitudes: ClosedRange<Double>)] = [
-        (24...50, -125 ... -66), (51...72, -180 ... -129), (51...54, 172...180), (18...23, -161 ... -154), (17...19, -68 ... -64),
+        (51...72, -180 ... -141), (54.5...60.4, -141 ... -129.9), (51...54, 172...180), (18...23, -161 ... -154),
+        (17...19, -68 ... -64),
         (13...21, 144...147), (-15 ... -10, -172 ... -168),
     ]
 

@@ -4,7 +4,7 @@ package enum WeatherProvider: String, Sendable, Hashable, Codable, CaseIterable 
     case openMeteo = "open-meteo"
     /// MET Norway locationforecast: whole world, needs a contact in the User-Agent.
     case metNorway = "met-norway"
-    /// US National Weather Service: needs a contact in the User-Agent.
+    /// US National Weather Service: the United States, no key.
     case nws
     /// Bright Sky: Germany, from open data of the DWD.
     case brightSky = "bright-sky"
@@ -24,8 +24,8 @@ package enum WeatherProvider: String, Sendable, Hashable, Codable, CaseIterable 
     /// It refuses who does not say how to be reached.
     package var needsContact: Bool {
         switch self {
-        case .openMeteo, .brightSky: false
-        case .metNorway, .nws: true
+        case .openMeteo, .nws, .brightSky: false
+        case .metNorway: true
         }
     }
 

@@ -1,0 +1,77 @@
+import Foundation
+
+/// Which sources of official warnings Stormy requests for one place, which it cannot request, and why.
+package struct WarningCoverage: Sendable, Equatable {
+    /// Why a service that covers the place cannot be requested.
+    package enum Refusal: String, Sendable, Equatable {
+        /// The service answers only requests with a contact, and the configuration has no contact.
+        case noContact
+    }
+
+    /// A service of the place's country, or a feed that the user configured.
+    package struct Source: Sendable, Equatable {
+        /// The name in the store: the raw value of an ``AlertService``, or the address of a feed.
+        package var key: String
+        /// The name for users, "US National Weather Service". A feed's address may hold a key, which the name leaves out.
+        package var name: String
+        /// The region of the place for services that warn by region, "Haute Savoie (FR035)".
+        package var region: String?
+        /// `nil` if the source is requested.
+        package var refusal: Refusal?
+
+        package init(_ service: AlertService, region: String? = nil, refusal: Refusal? = nil) {
+            (key, name, self.region, self.refusal) = (service.rawValue, service.name, region, refusal)
+        }
+
+        package init(feed: String) { (key, name) = (feed, WarningCoverage.name(ofFeed: feed)) }
+
+        /// `nil` if the source is a feed.
+        package var service: AlertService? { AlertService(rawValue: key) }
+    }
+
+    /// Why no source is requested, apart from refusals.
+    package enum Gap: String, Sendable, Equatable {
+        /// `alert_severity` is "off".
+        case off
+        /// No service that Stormy knows covers the place, and no feed is configured.
+        case noService
+    }
+
+    /// Services first, then feeds.
+    private(set) package var sources: [Source] = []
+    /// `nil` if there are sources.
+    private(set) package var gap: Gap?
+
+    /// - Parameters:
+    ///   - least: the severity from which on warnings count.
+    ///   - hasContact: whether the User-Agent contains a contact.
+    ///   - feeds: the addresses of `cap_feeds`.
+    package init(at place: Coordinates, least: CAPSeverity, hasContact: Bool, feeds: [String] = []) {
+        guard least != .off else {
+            gap = .off
+            return
+        }
+        sources = AlertService.allCases.filter { $0.covers(place) }.map { service in
+            Source(service, refusal: service.needsContact && !hasContact ? .noContact : nil)
+        }
+        sources += feeds.map(Source.init(feed:))
+        if sources.isEmpty { gap = .noService }
+    }
+
+    /// Host and path of a feed's address.
+    package static func name(ofFeed address: String) -> String {
+        guard let url = URLComponents(string: address), let host = url.host else { return address }
+        return host + url.path
+    }
+}
+
+extension AlertService {
+    /// The name for users.
+    package var name: String {
+        switch self {
+        case .metNorway: MetNorway().source
+        case .nws: NationalWeatherService().source
+        case .brightSky: BrightSky().source
+        }
+    }
+}
