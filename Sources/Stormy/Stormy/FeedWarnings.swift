@@ -53,10 +53,10 @@ struct FeedWarnings: Sendable {
             let placed = found.messages.filter { !$0.isCodedOnly || $0.kind != .alert || $0.link != nil }
             var reasons: [String] = []
             for place in places {
-                let unused = try store.takeWarnings(
+                let taken = try store.takeWarnings(
                     placed, isFeed: true, isComplete: found.missing == 0 && found.leftOut == 0, emptyLinks: found.emptyLinks,
-                    by: feed, of: place, rule: settings.rule, now: BGTaskScheduler.now)
-                reasons += unused.filter { !reasons.contains($0) }
+                    dataTime: found.dataTime, by: feed, of: place, rule: settings.rule, now: BGTaskScheduler.now)
+                reasons += taken.unused.filter { !reasons.contains($0) }
             }
             if coded > 0 {
                 reasons.append(
@@ -90,6 +90,8 @@ struct FeedWarnings: Sendable {
         var leftOut: Int
         /// Documents that contain no warning: tests, exercises and drafts.
         var emptyLinks: Set<String>
+        /// The feed's own time of its data.
+        var dataTime: Date?
     }
 
     private func messages(of feed: String) async throws -> Found {
@@ -128,7 +130,9 @@ struct FeedWarnings: Sendable {
                 if isWithinLimit(message) { messages.append(message) }
             }
         }
-        return Found(messages: messages, missing: unknown.count - fetched.count, leftOut: leftOut, emptyLinks: emptyLinks)
+        return Found(
+            messages: messages, missing: unknown.count - fetched.count, leftOut: leftOut, emptyLinks: emptyLinks,
+            dataTime: content.dataTime)
     }
 
     /// One that cannot be had is asked for again next time.

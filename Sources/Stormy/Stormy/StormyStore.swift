@@ -283,6 +283,12 @@ package final class StormyStore: Sendable {
             try database.execute(sql: "DELETE FROM warning")
             try database.execute(sql: "DELETE FROM warningDocument")
         }
+        migrator.registerMigration("9: times of warning data") { database in
+            try database.alter(table: "warning") { table in
+                table.add(column: "dataTime", .double)
+                table.add(column: "isOutside", .boolean).notNull().defaults(to: false)
+            }
+        }
         return migrator
     }
 

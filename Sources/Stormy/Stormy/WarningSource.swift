@@ -28,16 +28,42 @@ struct WarningSource: Sendable {
     /// Reads an answer, and takes what it warns of.
     ///
     /// - Throws: ``WeatherError``, what the store says.
-    func take(_ data: Data, _ response: URLResponse?, into store: StormyStore, now: Date) throws {
+    ///
+    /// - Parameter separateTime: the answer to ``separateDataTime(_:_:in:now:_:)``.
+    func take(
+        _ data: Data, _ response: URLResponse?, into store: StormyStore, separateTime: Date? = nil, now: Date
+    ) throws {
         let status = (response as? HTTPURLResponse)?.statusCode ?? 200
         let answer = Result { () throws(WeatherError) in try service.read(data, status: status, now: now) }
-        // Nobody warns there, or a mirror has forecasts alone: nothing to say, and nothing taken back.
-        if case .failure(.notCovered) = answer, service == .brightSky || settings.weatherBaseURL != nil { return }
+        // Bright Sky answers 404 outside Germany, and a mirror may have forecasts alone. No warning ends by that.
+        if case .failure(.notCovered) = answer, service == .brightSky || settings.weatherBaseURL != nil {
+            return try store.noteOutside(by: service.rawValue, of: place, now: now)
+        }
         let warned = try answer.get()
-        let unused = try store.takeWarnings(
-            warned.messages, isComplete: warned.unreadable == 0, by: service.rawValue, of: place, rule: settings.rule, now: now)
+        let dataTime = warned.dataTime ?? separateTime
+        let taken = try store.takeWarnings(
+            warned.messages, isComplete: warned.unreadable == 0, dataTime: dataTime, hasOwnTime: warned.dataTime != nil,
+            by: service.rawValue, of: place, rule: settings.rule, now: now)
         if warned.unreadable > 0 { throw WeatherError.unreadableWarnings(warned.unreadable) }
-        if !unused.isEmpty { throw WeatherError.unusedReferences(unused) }
+        if taken.keptCount > 0, let dataTime { throw WeatherError.oldWarnings(kept: taken.keptCount, dataTime: dataTime) }
+        if !taken.unused.isEmpty { throw WeatherError.unusedReferences(taken.unused) }
+    }
+
+    /// Requests the time of the service's data, if an answer without that time no longer lists a warning that is not over.
+    ///
+    /// - Parameter ask: sends one request.
+    /// - Returns: `nil` if the time is not needed, or cannot be received.
+    func separateDataTime(
+        _ data: Data, _ response: URLResponse?, in store: StormyStore, now: Date,
+        _ ask: (URLRequest) async throws -> (Data, URLResponse)
+    ) async throws -> Date? {
+        guard let asked = try service.dataTimeRequest(for: coordinates, baseURL: settings.weatherBaseURL),
+            let answer = try? service.read(data, status: (response as? HTTPURLResponse)?.statusCode ?? 200, now: now),
+            answer.unreadable == 0, answer.dataTime == nil,
+            try store.hasUnlisted(answer.messages, by: service.rawValue, of: place, now: now),
+            let (body, head) = try? await ask(URLRequest(asked, userAgent: settings.userAgent))
+        else { return nil }
+        return service.dataTime(body, status: (head as? HTTPURLResponse)?.statusCode ?? 200)
     }
 }
 
@@ -46,12 +72,12 @@ extension StormySettings {
     ///
     /// - Parameter askedAt: when each answered last: none is asked more often than it wants.
     func warningSources(for place: Place, askedAt: [String: Date] = [:]) -> [WarningSource] {
-        guard let coordinates = place.coordinates, rule.alertSeverity != .off else { return [] }
         let now = BGTaskScheduler.now
-        return AlertService.allCases.filter { service in
+        return (warningCoverage(of: place)?.sources ?? []).compactMap { source in
+            guard source.refusal == nil, let service = source.service else { return nil }
             let isTooSoon =
                 askedAt[service.rawValue].map { (0..<service.leastInterval).contains(now.timeIntervalSince($0)) } ?? false
-            return service.covers(coordinates) && (hasContact || !service.needsContact) && !isTooSoon
-        }.compactMap { WarningSource($0, place, self) }
+            return isTooSoon ? nil : WarningSource(service, place, self)
+        }
     }
 }

@@ -15,12 +15,24 @@ struct WarningRecord: StoreRecord {
     var askedAt: Date
     /// Why it could not be asked since; `nil`: it could.
     var trouble: String?
+    /// The latest time that the service gave its data, ``DataTime``.
+    var dataTime: Date?
+    /// Whether the service answered that the place is outside its area.
+    var isOutside = false
 
     /// What a feed warned of that was taken out of the configuration counts no more.
     var isAsked: Bool {
         guard StormySettings.areSet, AlertService(rawValue: service) == nil else { return true }
         return StormySettings.current.warningFeeds.contains(service)
     }
+}
+
+/// What the store did with the messages of one answer.
+struct TakenWarnings {
+    /// What of the messages is not used, one sentence each.
+    var unused: [String] = []
+    /// The number of warnings that are not listed any more, and are kept because the data is not newer than before.
+    var keptCount = 0
 }
 
 extension StormyStore {
@@ -57,10 +69,7 @@ extension StormyStore {
     }
 
     /// A feed's address may hold a key.
-    static func shown(_ service: String) -> String {
-        guard let url = URLComponents(string: service), let host = url.host else { return service }
-        return host + url.path
-    }
+    static func shown(_ service: String) -> String { WarningCoverage.name(ofFeed: service) }
 
     /// Takes what a service warns of now, in one transaction: the messages, and the storms that they make or end.
     ///
@@ -69,46 +78,65 @@ extension StormyStore {
     ///     not meant by itself.
     ///   - isComplete: what is not listed is not warned of any more.
     ///   - emptyLinks: documents of a feed that contain no warning.
-    /// - Returns: what of the messages is not used, one sentence each.
+    ///   - dataTime: the service's own time of its data.
+    ///   - hasOwnTime: whether that time was in each answer. If not, it is compared with the time of the last request.
     @discardableResult
     func takeWarnings(
         _ current: [AlertMessage], isFeed: Bool = false, isComplete: Bool = true, emptyLinks: Set<String> = [],
-        by service: String, of place: Place, rule: StormRule, now: Date
-    ) throws -> [String] {
+        dataTime: Date? = nil, hasOwnTime: Bool = true, by service: String, of place: Place, rule: StormRule, now: Date
+    ) throws -> TakenWarnings {
         try queue.write { database in
-            guard try Place.fetchOne(database, key: place.id) != nil else { return [] }
-            let before = try Self.record(service, place, database)?.messages ?? []
-            var book = AlertBook(before)
+            guard try Place.fetchOne(database, key: place.id) != nil else { return TakenWarnings() }
+            let known = try Self.record(service, place, database)
+            let before = known?.messages ?? []
+            var (book, taken) = (AlertBook(before), TakenWarnings())
             for message in current { book.note(message) }
+            let last = hasOwnTime ? known?.dataTime ?? known?.askedAt : known?.askedAt
+            let isNewer = DataTime.isNewer(dataTime, than: last, now: now)
             if isFeed {
                 book.noteEmpty(emptyLinks, current, now: now)
-                if isComplete { book.noteUnlisted(by: current) }
+                if isComplete, isNewer { book.noteUnlisted(by: current) }
             } else if isComplete {
-                book.noteMissing(from: current, before, now: now)
+                taken.keptCount = book.noteMissing(from: current, before, isNewer: isNewer, now: now)
             }
             book.prune(before: now - Self.retention)
             if let coordinates = place.coordinates { book.keep(at: coordinates, isAsked: !isFeed) }
             var record = WarningRecord(place: place.id!, service: service, messages: book.messages, askedAt: now)
+            // An incomplete answer does not keep a complete one of the same time from ending warnings.
+            record.dataTime = isComplete ? DataTime.latest(dataTime, known?.dataTime, now: now) : known?.dataTime
             try record.save(database)
             let forecast = Self.forecast(of: place, database)
             let isUseful = forecast.map { (0...Self.usefulAge).contains(now.timeIntervalSince($0.fetchedAt)) } ?? false
-            let known = isUseful ? forecast?.content : nil
+            let useful = isUseful ? forecast?.content : nil
             let assessment = rule.assess(
-                known ?? Forecast(hours: []), beside: known == nil ? nil : forecast?.second,
+                useful ?? Forecast(hours: []), beside: useful == nil ? nil : forecast?.second,
                 alerts: try Self.warnings(of: place, database, now: now), now: now)
             try Self.follow(assessment, place: place.id!, now: now, database)
-            return book.unusedReferences(of: current, now: now)
+            taken.unused = book.unusedReferences(of: current, now: now)
+            return taken
         }
+    }
+
+    /// Whether an answer no longer lists a warning that is not over.
+    func hasUnlisted(_ current: [AlertMessage], by service: String, of place: Place, now: Date) throws -> Bool {
+        let before = try queue.read { try Self.record(service, place, $0) }?.messages ?? []
+        var book = AlertBook(before)
+        for message in current { book.note(message) }
+        return book.noteMissing(from: current, before, isNewer: false, now: now) > 0
     }
 
     /// A service that could not be asked. What it warned of before stands.
     func noteWarningTrouble(_ trouble: String, by service: String, of place: Place) throws {
+        try updateWarnings(by: service, of: place) { $0.trouble = trouble }
+    }
+
+    func updateWarnings(by service: String, of place: Place, _ change: (inout WarningRecord) -> Void) throws {
         try queue.write { database in
             guard try Place.fetchOne(database, key: place.id) != nil else { return }
             var record =
                 try Self.record(service, place, database)
                 ?? WarningRecord(place: place.id!, service: service, messages: [], askedAt: .distantPast)
-            record.trouble = trouble
+            change(&record)
             try record.save(database)
         }
     }

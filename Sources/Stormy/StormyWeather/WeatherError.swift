@@ -1,3 +1,5 @@
+import Foundation
+
 /// Why no request can be written.
 package enum WeatherRequestError: Error, Equatable, Sendable {
     /// The replacement address is not `http(s)://HOST[:PORT][/PATH]`.
@@ -39,6 +41,8 @@ package enum WeatherError: Error, Equatable, Sendable {
     case unreadableWarnings(Int)
     /// References and cancellations among its warnings that are not used, one sentence each.
     case unusedReferences([String])
+    /// Its data is from this time, and not newer than before: so many warnings that it no longer lists are kept.
+    case oldWarnings(kept: Int, dataTime: Date)
     /// Made so long ago that it says little of today.
     case old(hours: Int)
     /// More bytes than an answer may have.
@@ -65,6 +69,9 @@ package enum WeatherError: Error, Equatable, Sendable {
         case .unreadableWarnings(let count):
             "\(count) of its warnings cannot be read; what it warned of before stands"
         case .unusedReferences(let sentences): sentences.joined(separator: "; ")
+        case .oldWarnings(let kept, let dataTime):
+            "its data of \(dataTime.formatted(.iso8601)) is not newer than before; it no longer lists "
+                + (kept == 1 ? "1 warning, which is kept" : "\(kept) warnings, which are kept")
         case .old(let hours): "the weather service's newest forecast is \(hours) h old"
         case .tooLarge(let bytes, let most):
             "the answer of the weather service is too large (\(bytes) bytes, at most \(most))"
@@ -75,7 +82,8 @@ package enum WeatherError: Error, Equatable, Sendable {
     /// Whether the same request may succeed later without a change.
     package var isTransient: Bool {
         switch self {
-        case .notJSON, .notCAP, .unreadableWarnings, .unusedReferences, .truncated, .rateLimited, .noData, .notModified, .old:
+        case .notJSON, .notCAP, .unreadableWarnings, .oldWarnings, .unusedReferences, .truncated, .rateLimited, .noData,
+            .notModified, .old:
             true
         case .service(let status, _): status >= 500 || status == 408
         case .tooLarge, .notCovered: false

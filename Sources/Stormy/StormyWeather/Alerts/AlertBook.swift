@@ -72,18 +72,29 @@ package struct AlertBook: Sendable, Equatable {
     /// - Parameters:
     ///   - current: all that it lists now.
     ///   - before: what it listed before.
-    package mutating func noteMissing(from current: [AlertMessage], _ before: [AlertMessage], now: Date) {
+    ///   - isNewer: whether its data is newer than before. If not, what it no longer lists is kept, and what it lists again stays ended.
+    /// - Returns: the number of events that were kept because the data is not newer.
+    @discardableResult
+    package mutating func noteMissing(
+        from current: [AlertMessage], _ before: [AlertMessage], isNewer: Bool = true, now: Date
+    ) -> Int {
         let listed = Set(current.map(\.identifier))
-        messages.removeAll { message in message.identifier.hasSuffix(Self.gone) && !listed.isDisjoint(with: message.references) }
-        for event in events(at: nil, language: nil, now: now)
-        where event.state == .standing && listed.isDisjoint(with: event.messages) {
-            for message in before
-            where event.messages.contains(message.identifier)
-                && message.infos.contains(where: { $0.until > now || $0.hasOpenEnd == true })
-            {
-                takeBack(message, now)
+        var keptCount = 0
+        if isNewer {
+            messages.removeAll { message in
+                message.identifier.hasSuffix(Self.gone) && !listed.isDisjoint(with: message.references)
             }
         }
+        for event in events(at: nil, language: nil, now: now)
+        where event.state == .standing && listed.isDisjoint(with: event.messages) {
+            let missing = before.filter { message in
+                event.messages.contains(message.identifier)
+                    && message.infos.contains { $0.until > now || $0.hasOpenEnd == true }
+            }
+            if !isNewer, !missing.isEmpty { keptCount += 1 }
+            for message in missing where isNewer { takeBack(message, now) }
+        }
+        return keptCount
     }
 
     private mutating func takeBack(_ message: AlertMessage, _ now: Date) {

@@ -17,6 +17,8 @@ package enum AlertFeed {
     package struct Content: Sendable, Equatable {
         package var entries: [Entry]
         package var leftOut = 0
+        /// `updated` of the feed itself, ``DataTime``; `nil` if the feed does not have it.
+        package var dataTime: Date?
     }
 
     /// - Parameter base: the feed's own address, for links that are relative to it.
@@ -27,7 +29,10 @@ package enum AlertFeed {
         switch root.name {
         // One document in the feed's place.
         case "alert": return Content(entries: try CAPDocument.message(root).map { [.message($0)] } ?? [])
-        case "feed": return newest(entries(root.all("entry"), base))
+        case "feed":
+            var content = newest(entries(root.all("entry"), base))
+            content.dataTime = root["updated"].flatMap { date($0.text.trimmingCharacters(in: .whitespacesAndNewlines)) }
+            return content
         case "rss", "RDF": return newest(entries((root["channel"]?.all("item") ?? []) + root.all("item"), base))
         default: throw .notCAP
         }

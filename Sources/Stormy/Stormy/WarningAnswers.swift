@@ -1,0 +1,68 @@
+import Foundation
+import GRDB
+import StormyWeather
+
+/// What one source of official warnings answered last for one place.
+package struct WarningAnswer: Sendable {
+    package enum Outcome: Sendable, Equatable {
+        /// The source cannot be requested.
+        case refused(WarningCoverage.Refusal)
+        /// The source was not requested yet.
+        case notRequested
+        /// The answer was read.
+        case answered
+        /// According to the service, the place is outside its area.
+        case notCovered
+        /// There is no usable answer since the last one; why, in one sentence.
+        case failed(String)
+    }
+
+    package var source: WarningCoverage.Source
+    package var outcome: Outcome
+    /// Warnings at the place that are not over.
+    package var standingCount: Int
+    /// The time of the last answer; `nil` if there is none.
+    package var answeredAt: Date?
+    /// The service's own time of its data; `nil` if its answers have no such time.
+    package var dataTime: Date?
+}
+
+extension StormySettings {
+    /// Which sources of official warnings are requested for a place. `nil` if the coordinates in the store are damaged.
+    package func warningCoverage(of place: Place) -> WarningCoverage? {
+        place.coordinates.map {
+            WarningCoverage(at: $0, least: rule.alertSeverity, hasContact: hasContact, feeds: warningFeeds)
+        }
+    }
+}
+
+extension StormyStore {
+    /// What each source of a coverage answered last for a place, in the order of the coverage.
+    package func warningAnswers(_ coverage: WarningCoverage, at place: Place, now: Date) throws -> [WarningAnswer] {
+        let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
+        return coverage.sources.map { source in
+            let record = records.first { $0.service == source.key }
+            let standing = AlertBook(record?.messages ?? []).events(at: place.coordinates, language: nil).filter { event in
+                event.state == .standing && event.infos.contains { $0.until > now }
+            }
+            let answeredAt = record.flatMap { $0.askedAt > .distantPast ? $0.askedAt : nil }
+            return WarningAnswer(
+                source: source, outcome: Self.outcome(of: source, record), standingCount: standing.count,
+                answeredAt: answeredAt, dataTime: record?.dataTime)
+        }
+    }
+
+    private static func outcome(of source: WarningCoverage.Source, _ record: WarningRecord?) -> WarningAnswer.Outcome {
+        if let refusal = source.refusal { return .refused(refusal) }
+        guard let record else { return .notRequested }
+        if let trouble = record.trouble { return .failed(trouble) }
+        return record.isOutside ? .notCovered : .answered
+    }
+
+    /// Records the answer of a service that the place is outside its area. Warnings from before stay until their end.
+    func noteOutside(by service: String, of place: Place, now: Date) throws {
+        try updateWarnings(by: service, of: place) { record in
+            (record.askedAt, record.trouble, record.isOutside) = (now, nil, true)
+        }
+    }
+}

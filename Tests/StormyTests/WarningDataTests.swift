@@ -1,0 +1,124 @@
+import Foundation
+import GRDB
+import StormyWeather
+import Testing
+
+@testable import Stormy
+
+/// What the store keeps of warnings whose service answers with old data, and what it shows of each service.
+@Suite final class WarningDataTests {
+    private let folder: URL
+    private let store: StormyStore
+    private let place: Place
+    private let noon = Date(timeIntervalSince1970: 1_800_000_000)
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("stormy-" + UUID().uuidString)
+        store = try StormyStore(folder: folder)
+        place = try store.addPlace("Miami", Coordinates(latitude: 25.76, longitude: -80.19))
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    private func warning(_ identifier: String = "a") -> AlertMessage {
+        let info = AlertInfo(
+            event: "Tornado Warning", hazard: .wind, severity: .severe, from: noon, until: noon + 10 * 3600, issuer: "NWS",
+            areas: [])
+        return AlertMessage(identifier: identifier, sent: noon, infos: [info])
+    }
+
+    /// - Parameters:
+    ///   - hours: hours after noon of the request, and of the service's data.
+    /// - Returns: the number of warnings that were kept.
+    private func take(_ messages: [AlertMessage], at hours: Double, data: Double?, hasOwnTime: Bool = true) throws -> Int {
+        try store.takeWarnings(
+            messages, dataTime: data.map { noon + $0 * 3600 }, hasOwnTime: hasOwnTime, by: "nws", of: place, rule: StormRule(),
+            now: noon + hours * 3600)
+    }
+
+    private var standing: Int {
+        get throws { try store.warnings(of: place).count { $0.state == .standing } }
+    }
+
+    @Test func `a warning that disappears is kept while the service's data is not newer`() throws {
+        #expect(try take([warning()], at: 1, data: 1) == 0)
+        // The service is back, with data from before its outage.
+        #expect(try take([], at: 2, data: 0.5) == 1 && standing == 1)
+        #expect(try take([], at: 3, data: 1) == 1 && standing == 1)
+        #expect(try take([warning("b")], at: 3.5, data: 1) == 1 && standing == 2, "a new warning counts at once")
+        #expect(try take([], at: 4, data: 3.9) == 0 && standing == 0)
+        #expect(try take([warning()], at: 5, data: 3) == 0 && standing == 0, "old data brings nothing back")
+    }
+
+    @Test func `without a time an answer counts as before`() throws {
+        #expect(try take([warning()], at: 1, data: 1) == 0)
+        #expect(try take([], at: 2, data: nil) == 0 && standing == 0)
+    }
+
+    @Test func `a time in the future is not stored and does not hold warnings`() throws {
+        #expect(try take([warning()], at: 1, data: 900) == 0)
+        #expect(try take([], at: 2, data: 1.5) == 0 && standing == 0)
+    }
+
+    @Test func `a clock of this machine that was wrong holds no warning`() throws {
+        // It was a month ahead, and the service's data looked right.
+        #expect(try take([warning()], at: 720, data: 720) == 0)
+        #expect(try take([warning()], at: 1, data: 0.9) == 0)
+        #expect(try take([], at: 2, data: 1.9) == 0 && standing == 0)
+    }
+
+    /// Bright Sky: the time is requested only when a warning disappears.
+    @Test func `a separate time is compared with the last request`() throws {
+        #expect(try take([warning()], at: 5, data: nil, hasOwnTime: false) == 0)
+        #expect(try store.hasUnlisted([], by: "nws", of: place, now: noon + 6 * 3600))
+        #expect(try !store.hasUnlisted([warning()], by: "nws", of: place, now: noon + 6 * 3600))
+        #expect(try !store.hasUnlisted([], by: "nws", of: place, now: noon + 11 * 3600), "it is over")
+        #expect(try take([], at: 6, data: 4.5, hasOwnTime: false) == 1 && standing == 1)
+        #expect(try take([], at: 7, data: 6.5, hasOwnTime: false) == 0 && standing == 0)
+    }
+
+    @Test func `an incomplete answer does not set the time`() throws {
+        #expect(try take([warning()], at: 1, data: 1) == 0)
+        try store.takeWarnings(
+            [], isComplete: false, dataTime: noon + 2 * 3600, by: "nws", of: place, rule: StormRule(), now: noon + 2 * 3600)
+        #expect(try standing == 1)
+        #expect(try take([], at: 3, data: 2) == 0 && standing == 0)
+    }
+
+    @Test func `each service of a place has its last answer`() throws {
+        var settings = StormySettings(dataFolder: folder)
+        settings.warningFeeds = ["https://cap.example/feed"]
+        let coverage = try #require(settings.warningCoverage(of: place))
+        func answers(at hours: Double) throws -> [WarningAnswer] {
+            try store.warningAnswers(coverage, at: place, now: noon + hours * 3600)
+        }
+        #expect(try answers(at: 1).map(\.outcome) == [.notRequested, .notRequested])
+        _ = try take([warning()], at: 1, data: 1)
+        try store.noteWarningTrouble("no route", by: "https://cap.example/feed", of: place)
+        let first = try answers(at: 2)
+        #expect(first.map(\.outcome) == [.answered, .failed("no route")] && first.map(\.standingCount) == [1, 0])
+        #expect(first.map(\.answeredAt) == [noon + 3600, nil] && first[0].dataTime == noon + 3600)
+        #expect(try answers(at: 11).map(\.standingCount) == [0, 0], "it is over")
+        try store.noteOutside(by: "nws", of: place, now: noon + 3 * 3600)
+        let outside = try answers(at: 3)
+        #expect(outside[0].outcome == .notCovered && outside[0].standingCount == 1, "a 404 ends no warning")
+        _ = try take([warning()], at: 4, data: 4)
+        #expect(try answers(at: 4)[0].outcome == .answered)
+    }
+
+    @Test func `a store of the version before is migrated and keeps its warnings`() throws {
+        _ = try take([warning()], at: 1, data: nil)
+        try store.queue.write { database in
+            try database.execute(
+                sql: """
+                    ALTER TABLE warning DROP COLUMN dataTime; ALTER TABLE warning DROP COLUMN isOutside;
+                    DELETE FROM grdb_migrations WHERE identifier LIKE '8:%'
+                    """)
+        }
+        let migrated = try StormyStore(folder: folder)
+        #expect(try migrated.warnings(of: place).count == 1)
+        try migrated.takeWarnings(
+            [], dataTime: noon + 2 * 3600, by: "nws", of: place, rule: StormRule(), now: noon + 2 * 3600)
+        #expect(try migrated.warnings(of: place).map(\.state) == [.cancelled])
+    }
+}
