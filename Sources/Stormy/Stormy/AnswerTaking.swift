@@ -9,18 +9,32 @@ struct AnswerTaking {
         let why: String
     }
 
+    /// An answer that was judged, and the forecast that was judged: hours that the service does not know are filled.
+    struct Taken {
+        var assessment: Assessment
+        var forecast: Forecast
+    }
+
     let store: StormyStore
     let settings: StormySettings
 
-    /// - Parameter secondWord: asks another service, where this one has thunder that nothing confirms.
+    /// - Parameter next: requests the next service that covers the place. It is called while thunder is unconfirmed, or hours just ahead are
+    ///   unknown. It returns `nil` if no service is left.
     /// - Throws: ``Unusable``; what the store says.
     func take(
-        _ fetched: FetchedForecast, of place: Place, secondWord: () async throws -> Forecast?
-    ) async throws -> Assessment {
-        let alerts = try store.warnings(of: place)
-        let first = settings.rule.assess(fetched.content, alerts: alerts, now: BGTaskScheduler.now)
-        let isDoubtful = first.isStormy != true && first.hasDoubtfulThunder
-        return try take(fetched, beside: isDoubtful ? await secondWord() : nil, of: place)
+        _ fetched: FetchedForecast, of place: Place, next: () async throws -> Forecast?
+    ) async throws -> Taken {
+        let (alerts, rule) = (try store.warnings(of: place), settings.rule)
+        var (fetched, second): (FetchedForecast, Forecast?) = (fetched, nil)
+        while true {
+            let now = BGTaskScheduler.now
+            let known = rule.assess(fetched.content, beside: second, alerts: alerts, now: now)
+            let isDoubtful = second == nil && known.isStormy != true && known.hasDoubtfulThunder
+            guard isDoubtful || known.unknownHours != nil, let other = try await next() else { break }
+            if isDoubtful { second = other }
+            fetched.content = fetched.content.filled(known.unknownHours ?? [], from: other)
+        }
+        return Taken(assessment: try take(fetched, beside: second, of: place), forecast: fetched.content)
     }
 
     /// - Throws: ``Unusable``; what the store says.

@@ -50,10 +50,11 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         for source in sources {
             do {
                 try source.take(data, task.response, into: question.store, now: BGTaskScheduler.now)
-                try StormTeller(store: question.store).tell(source.place, .warnedOf)
             } catch let error as WeatherError {
                 try question.store.noteWarningTrouble(error.message, by: source.service.rawValue, of: source.place)
             }
+            // An answer that is readable in part has new warnings, too.
+            try StormTeller(store: question.store).tell(source.place, .warnedOf)
         }
         return !sources.isEmpty
     }
@@ -84,14 +85,22 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         }
     }
 
-    /// It may be the second word on thunder that another service forecasts: then both count.
+    /// Judges a response. The last response of another service to the same question counts beside it: for unconfirmed thunder, and for hours
+    /// that one of the two does not know.
     private func take(_ fetched: FetchedForecast, of place: Place, now: Date) throws -> Assessment {
-        if let last = try question.store.lastForecast(of: place), last.provider != fetched.provider,
-            (0..<Self.sameQuestion).contains(now.timeIntervalSince(last.fetchedAt)),
-            question.settings.rule.assess(last.content, now: now).hasDoubtfulThunder
-        {
-            return try question.take(last.fetched, beside: fetched.content, of: place)
+        let rule = question.settings.rule
+        guard let last = try question.store.lastForecast(of: place), last.provider != fetched.provider,
+            (0..<Self.sameQuestion).contains(now.timeIntervalSince(last.fetchedAt))
+        else { return try question.take(fetched, of: place) }
+        let lastGaps = rule.unknownHours(in: last.content, now: now)
+        let isDoubtful = rule.assess(last.content, now: now).hasDoubtfulThunder
+        if isDoubtful || !lastGaps.isEmpty {
+            var filled = last.fetched
+            filled.content = last.content.filled(lastGaps, from: fetched.content)
+            return try question.take(filled, beside: isDoubtful ? fetched.content : last.second, of: place)
         }
+        var fetched = fetched
+        fetched.content = fetched.content.filled(rule.unknownHours(in: fetched.content, now: now), from: last.content)
         return try question.take(fetched, of: place)
     }
 

@@ -49,8 +49,13 @@ package struct WeatherCheck: Sendable {
         var troubles: [String] = []
         for source in try settings.warningSources(for: place, askedAt: store.warningsAskedAt(at: place)) {
             do {
-                let (data, response) = try await Self.session.data(for: source.request())
-                try source.take(data, response, into: store, now: BGTaskScheduler.now)
+                let session = Self.session
+                let (data, response) = try await session.data(for: source.request())
+                let now = BGTaskScheduler.now
+                let time = try await source.separateDataTime(data, response, in: store, now: now) {
+                    try await session.data(for: $0)
+                }
+                try source.take(data, response, into: store, separateTime: time, now: now)
             } catch let error where error is WeatherError || error is URLError {
                 let reason = (error as? WeatherError)?.message ?? error.localizedDescription
                 try store.noteWarningTrouble(reason, by: source.service.rawValue, of: place)
@@ -63,16 +68,17 @@ package struct WeatherCheck: Sendable {
     private func take(
         _ fetched: FetchedForecast, of place: Place, others: ArraySlice<WeatherSource>, _ reasons: [String]
     ) async throws -> CheckOutcome {
-        var reasons = reasons
-        let assessment: Assessment
+        var (others, reasons) = (others, reasons)
+        let taken: AnswerTaking.Taken
         do {
-            assessment = try await AnswerTaking(store: store, settings: settings).take(fetched, of: place) {
-                guard let other = others.first else { return nil }
-                do { return try await fetch(other).content } catch {
-                    let why = (error as? WeatherUnavailable)?.description ?? "\(error)"
-                    reasons.append("\(other.name), for a second word on thunder: \(why)")
-                    return nil
+            taken = try await AnswerTaking(store: store, settings: settings).take(fetched, of: place) {
+                while let other = others.popFirst() {
+                    do { return try await fetch(other).content } catch {
+                        let why = (error as? WeatherUnavailable)?.description ?? "\(error)"
+                        reasons.append("\(other.name), for what \(fetched.content.source) does not know: \(why)")
+                    }
                 }
+                return nil
             }
         } catch let error as AnswerTaking.Unusable {
             throw WeatherUnavailable(description: "the weather service answered with a forecast that says nothing: \(error.why)")
@@ -80,8 +86,8 @@ package struct WeatherCheck: Sendable {
         // The answer told the place's time zone.
         let known = try store.places().first { $0.id == place.id } ?? place
         return CheckOutcome(
-            place: known, assessment: assessment, fetchedAt: fetched.fetchedAt ?? BGTaskScheduler.now, trouble: nil,
-            isStale: false, source: fetched.content.source, notAnswered: reasons, forecast: fetched.content)
+            place: known, assessment: taken.assessment, fetchedAt: fetched.fetchedAt ?? BGTaskScheduler.now, trouble: nil,
+            isStale: false, source: fetched.content.source, notAnswered: reasons, forecast: taken.forecast)
     }
 
     fileprivate static var session: URLSession {

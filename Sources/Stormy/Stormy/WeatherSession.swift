@@ -67,7 +67,11 @@ package struct StormQuestion {
             let (data, response) = try await within(Self.patience) {
                 try await session.data(for: request, promotedAs: source.label)
             }
-            try source.take(data, response, into: store, now: BGTaskScheduler.now)
+            let now = BGTaskScheduler.now
+            // Not handed over: this answer is useless without the other one.
+            let question = URLSession(configuration: .question(patience: Self.timePatience, longest: Self.timePatience))
+            let time = try await source.separateDataTime(data, response, in: store, now: now) { try await question.data(for: $0) }
+            try source.take(data, response, into: store, separateTime: time, now: now)
         } catch let error as WeatherError {
             try store.noteWarningTrouble(error.message, by: source.service.rawValue, of: source.place)
         } catch let error as URLError {
@@ -111,6 +115,8 @@ package struct StormQuestion {
 
     /// For a service that says nothing, where another can be asked: it is waited for in the background from then on.
     private static let patience: Duration = .seconds(10)
+    /// Seconds for the time of a service's data.
+    private static let timePatience = 5.0
 
     private func ask(_ source: WeatherSource, isLast: Bool) async throws -> Word {
         let session = URLSession(configuration: WeatherSession.configuration())
@@ -164,17 +170,26 @@ package struct StormQuestion {
 
     /// Judges an answer and writes it down.
     ///
-    /// - Parameter others: may be asked for a second word on thunder that nothing confirms.
+    /// - Parameter others: services that are requested for thunder that nothing confirms, and for hours that this service does not know.
     /// - Throws: ``WeatherUnknown``; what the store says.
     func take(
         _ fetched: FetchedForecast, of place: Place, others: ArraySlice<WeatherSource> = []
     ) async throws -> Assessment {
+        var others = others
         do {
-            return try await AnswerTaking(store: store, settings: settings).take(fetched, of: place) {
-                guard !Task.isCancelled, let other = others.first else { return nil }
-                guard case .answer(let answer) = try await ask(other, isLast: false) else { return nil }
-                return answer.content
+            let taken = try await AnswerTaking(store: store, settings: settings).take(fetched, of: place) {
+                while !Task.isCancelled, let other = others.popFirst() {
+                    if case .answer(let answer) = try await ask(other, isLast: false) { return answer.content }
+                }
+                return nil
             }
+            let count = taken.assessment.unknownHours?.hourCount ?? 0
+            if count > 0 {
+                logError(
+                    "\(place.name): no service has values for \(count) of the next \(StormRule.reportedHours) hours: a storm then is not seen"
+                )
+            }
+            return taken.assessment
         } catch let error as AnswerTaking.Unusable {
             throw try unknown(error.why, at: place)
         }

@@ -54,7 +54,8 @@ struct WeatherSource: Sendable {
             guard let stored, stored.provider == provider else { throw .notModified }
             // What is confirmed is no younger by that.
             if stored.content.isOld(for: service, now: now) { throw .old(hours: stored.content.age(at: now)) }
-            return .forecast(FetchedForecast(stored.content, by: provider, http, lastModified: stored.lastModified))
+            // Nothing confirms the hours that other services filled.
+            return .forecast(FetchedForecast(stored.content.unfilled, by: provider, http, lastModified: stored.lastModified))
         }
         switch answer {
         case .forecast(let forecast):

@@ -25,6 +25,8 @@ package struct ForecastHour: Sendable, Equatable, Codable {
     package var convectiveInhibition: Double?
     /// Lifted index in K: below zero the air is unstable.
     package var liftedIndex: Double?
+    /// The service that filled this hour; `nil` if the values are the forecast's.
+    package var source: String?
 
     /// When the hour ends.
     package var end: Date { start.addingTimeInterval(ForecastHour.seconds) }

@@ -216,6 +216,8 @@ package struct Assessment: Sendable, Equatable, Codable {
     package var second: String?
     /// Messages of warnings that are none any more: what was told of them alone is taken back.
     package var cancelled: [String]?
+    /// Hours just ahead for which no service has values; see ``StormRule/unknownHours(in:now:)``. `nil` if there are none.
+    package var unknownHours: [StormWindow]?
 
     /// An assessment from its parts.
     package init(verdict: StormVerdict, reasons: [StormReason] = [], unconfirmed: [StormReason] = []) {

@@ -67,6 +67,11 @@ package struct StormRule: Sendable, Equatable, Codable {
     ) -> Assessment {
         let alerts = alertSeverity == .off ? [] : alerts
         var assessment = assess(forecast, second, alerts, now)
+        if !forecast.hours.isEmpty, assessment.isStormy != nil {
+            let gaps = unknownHours(in: forecast, now: now)
+            let unknown = second.map { unknownHours(in: forecast.filled(gaps, from: $0), now: now) } ?? gaps
+            if !unknown.isEmpty { assessment.unknownHours = unknown }
+        }
         let warnings = reasons(of: alerts, now: now)
         if !warnings.over.isEmpty { assessment.cancelled = warnings.over }
         assessment.unconfirmed = (assessment.unconfirmed ?? []) + warnings.others
@@ -132,12 +137,14 @@ package struct StormRule: Sendable, Equatable, Codable {
         var (found, unconfirmed): ([StormReason], [StormReason]) = ([], [])
         for hour in hours {
             func reason(_ kind: StormReasonKind, _ peak: Double, _ key: StormKey?) -> StormReason {
-                StormReason(kind: kind, peak: peak, from: hour.start, until: hour.end, key: key, source: forecast.source)
+                StormReason(
+                    kind: kind, peak: peak, from: hour.start, until: hour.end, key: key, source: source(of: hour, in: forecast))
             }
             if thunderstorm, let code = hour.weatherCode, WeatherCode.isThunderstorm(code) {
                 let alert = confirmation(of: hour, by: alerts)
                 let key =
-                    confirmation(in: hour) ?? alert.map { .alert($0.issuer) } ?? second.flatMap { confirmation(of: hour, by: $0) }
+                    confirmation(in: hour) ?? alert.map { .alert($0.issuer) }
+                    ?? second.flatMap { confirmation(of: hour, in: forecast, by: $0) }
                 var thunder = reason(.thunderstorm, Double(code), key)
                 if case .alert = key { thunder.messages = alert?.messages }
                 if key == nil { unconfirmed.append(thunder) } else { found.append(thunder) }
@@ -173,17 +180,25 @@ package struct StormRule: Sendable, Equatable, Codable {
     }
 
     /// Another service forecasts thunder for that hour, or for one beside it.
-    private func confirmation(of hour: ForecastHour, by second: Forecast) -> StormKey? {
+    private func confirmation(of hour: ForecastHour, in forecast: Forecast, by second: Forecast) -> StormKey? {
+        let own = source(of: hour, in: forecast)
         let isThere = second.hours.contains { other in
-            abs(other.start.timeIntervalSince(hour.start)) <= ForecastHour.seconds
+            // An hour that one of them has from the other confirms nothing.
+            !own.contains(other.source ?? second.source) && other.source.map { !own.contains($0) } ?? true
+                && abs(other.start.timeIntervalSince(hour.start)) <= ForecastHour.seconds
                 && other.weatherCode.map(WeatherCode.isThunderstorm) == true
         }
         return isThere ? .service(second.source) : nil
     }
 
+    /// The services that an hour's values come from.
+    private func source(of hour: ForecastHour, in forecast: Forecast) -> String {
+        hour.source.map { "\(forecast.source) and \($0)" } ?? forecast.source
+    }
+
     /// Whether this hour could have shown a storm. Without a weather code nobody knows about thunder, whatever the
     /// wind does; without gusts (not every model has them) the code and the rain still speak.
-    private func isKnown(_ hour: ForecastHour) -> Bool {
+    func isKnown(_ hour: ForecastHour) -> Bool {
         thunderstorm ? hour.weatherCode != nil : hour.precipitationMM != nil || hour.gustsKMH != nil
     }
 

@@ -1,0 +1,122 @@
+import Foundation
+
+extension StormRule {
+    /// Hours ahead in which unknown values are reported.
+    package static let reportedHours = 12
+
+    /// Returns the hours just ahead that the forecast says too little about, as ascending windows. Contiguous hours are one window.
+    ///
+    /// An hour is unknown if the forecast lacks the hour, or a value that decides. Gusts and rain decide if the forecast has them for most
+    /// hours, because some services never give them.
+    package func unknownHours(in forecast: Forecast, now: Date) -> [StormWindow] {
+        let ahead = Double(min(Self.reportedHours, horizonHours)) * ForecastHour.seconds
+        let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
+        let hours = forecast.hours.filter { $0.end > now && $0.start < horizonEnd }
+        let hasGusts = hours.count { $0.gustsKMH != nil } * 2 > hours.count
+        let hasRain = hours.count { $0.rainMM != nil } * 2 > hours.count
+        var windows: [StormWindow] = []
+        // Hours of some time zones begin at the half hour.
+        let current = hours.first { $0.start <= now }?.start
+        var start = current ?? Date(timeIntervalSince1970: (now.timeIntervalSince1970 / 3600).rounded(.down) * 3600)
+        while start < now.addingTimeInterval(ahead) {
+            let hour = hours.first { $0.start <= start && start < $0.end }
+            let isComplete = hour.map { hour in
+                isKnown(hour) && (!hasGusts || hour.gustsKMH != nil) && (!hasRain || hour.rainMM != nil)
+            }
+            let end = start.addingTimeInterval(ForecastHour.seconds)
+            if isComplete != true {
+                if windows.last?.until == start {
+                    windows[windows.count - 1].until = end
+                } else {
+                    windows.append(StormWindow(from: start, until: end))
+                }
+            }
+            start = end
+        }
+        return windows
+    }
+}
+
+extension [StormWindow] {
+    /// The number of hours in the windows, rounded up.
+    package var hourCount: Int {
+        Int((reduce(0) { $0 + $1.until.timeIntervalSince($1.from) } / ForecastHour.seconds).rounded(.up))
+    }
+}
+
+extension Forecast {
+    /// Returns this forecast with the hours of another service in some windows. A value that this forecast has stays, if it is the worse.
+    ///
+    /// - Parameter windows: made of complete hours, ``StormRule/unknownHours(in:now:)``.
+    package func filled(_ windows: [StormWindow], from other: Forecast) -> Forecast {
+        var byStart = Dictionary(hours.map { ($0.start, $0) }) { first, _ in first }
+        for window in windows {
+            var start = window.from
+            while start < window.until {
+                if let filling = other.hour(at: start) { byStart[start] = filling.filling(byStart[start], from: other.source) }
+                start += ForecastHour.seconds
+            }
+        }
+        var filled = self
+        filled.hours = byStart.values.sorted { $0.start < $1.start }
+        return filled
+    }
+
+    /// Returns this forecast without the hours that other services filled: these have no values.
+    package var unfilled: Forecast {
+        var own = self
+        own.hours = hours.map { $0.source == nil ? $0 : ForecastHour(start: $0.start) }
+        return own
+    }
+
+    /// The hours with values of other services.
+    package var filledHours: [(window: StormWindow, source: String)] {
+        var found: [(window: StormWindow, source: String)] = []
+        for hour in hours {
+            guard let source = hour.source else { continue }
+            if let last = found.last, last.source == source, last.window.until == hour.start {
+                found[found.count - 1].window.until = hour.end
+            } else {
+                found.append((StormWindow(from: hour.start, until: hour.end), source))
+            }
+        }
+        return found
+    }
+
+    /// The hour that begins at a moment. If the service's hours begin at other minutes, the worse of the two hours around it.
+    private func hour(at start: Date) -> ForecastHour? {
+        let end = start.addingTimeInterval(ForecastHour.seconds)
+        let found = hours.filter { $0.start < end && start < $0.end }
+        guard let first = found.first, let last = found.last, first.start <= start, last.end >= end else { return nil }
+        var hour = found.dropFirst().reduce(first) { $1.worse($0) }
+        hour.start = start
+        return hour
+    }
+}
+
+extension ForecastHour {
+    /// This hour of another service, with what is known already.
+    fileprivate func filling(_ own: ForecastHour?, from source: String) -> ForecastHour? {
+        guard weatherCode != nil || rainMM != nil || gustsKMH != nil else { return own }
+        var hour = own.map(worse) ?? self
+        hour.source = own?.source.map { "\($0) and \(source)" } ?? source
+        return hour
+    }
+
+    /// This hour, with those values of another that are worse or missing here. Thunder keeps the values that decide about it.
+    fileprivate func worse(_ other: ForecastHour) -> ForecastHour {
+        func isThunder(_ code: Int?) -> Bool { code.map(WeatherCode.isThunderstorm) ?? false }
+        let decides = weatherCode == nil || isThunder(other.weatherCode) && !isThunder(weatherCode) ? other : self
+        var hour = self
+        hour.weatherCode = [weatherCode, other.weatherCode].compactMap { $0 }.max()
+        hour.precipitationMM = [precipitationMM, other.precipitationMM].compactMap { $0 }.max()
+        hour.showersMM = [showersMM, other.showersMM].compactMap { $0 }.max()
+        hour.precipitationProbability = [precipitationProbability, other.precipitationProbability].compactMap { $0 }.max()
+        hour.gustsKMH = [gustsKMH, other.gustsKMH].compactMap { $0 }.max()
+        hour.temperatureC = temperatureC ?? other.temperatureC
+        (hour.cape, hour.convectiveInhibition, hour.liftedIndex) = (
+            decides.cape, decides.convectiveInhibition, decides.liftedIndex
+        )
+        return hour
+    }
+}
