@@ -3,6 +3,7 @@ import BackgroundRuntime
 import BackgroundTransfer
 import Foundation
 import Stormy
+import StormyWeather
 
 /// What `status` tells, as the contract names it.
 struct StatusReport: Encodable {
@@ -37,6 +38,8 @@ struct StatusReport: Encodable {
         let fetchedAt: OrNull<Date>
         let trouble: OrNull<String>
         let notAnswered: [String]
+        /// Hours just ahead for which no service had values.
+        let unknownHours: [StormWindow]
     }
 
     struct Storm: Encodable {
@@ -81,7 +84,7 @@ struct StatusReport: Encodable {
                 place: name, at: check.at, stormy: OrNull(check.isStormy),
                 reasons: (check.assessment?.reasons ?? []).map(CheckVerb.Reason.init), source: check.source,
                 fetchedAt: OrNull(check.fetchedAt), trouble: OrNull(check.trouble),
-                notAnswered: try store.warningTroubles(of: check.place))
+                notAnswered: try store.warningTroubles(of: check.place), unknownHours: check.assessment?.unknownHours ?? [])
         }
     }
 

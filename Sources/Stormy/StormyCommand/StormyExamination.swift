@@ -136,7 +136,7 @@ private struct StoreExamination {
                     + schedule(store)
             }
             return [DoctorFinding("places", .ok, places.map(\.name).joined(separator: ", "))] + schedule(store)
-                + weather(store, places)
+                + weather(store, places) + warnings(store, places)
         } catch {
             let path = folder.appendingPathComponent(StormyStore.fileName).path
             let (from, to) = (ShellWord.quoted(path), ShellWord.quoted(path + ".damaged"))
@@ -177,6 +177,17 @@ private struct StoreExamination {
             }
         } catch {
             return [DoctorFinding("daily-check", .failed, CommandFailure(ofStormy: error).message)]
+        }
+    }
+
+    /// One row for each place.
+    private func warnings(_ store: StormyStore, _ places: [Place]) -> [DoctorFinding] {
+        places.map { place in
+            do {
+                return try WarningLines(of: place, in: store).finding
+            } catch {
+                return DoctorFinding("warnings", .failed, CommandFailure(ofStormy: error).message)
+            }
         }
     }
 

@@ -437,6 +437,10 @@ enum PlantedFaults {
             try patient.home.stormy("check")
             Weather.serve(.json(Weather.calm), on: patient.server)
         },
+        PlantedFault(
+            "no contact for MET Norway", "warnings", says: "add contact = ",
+            .byHand { try $0.home.stormy("place", "remove", "Oslo") }
+        ) { try $0.home.stormy("place", "add", "Oslo", "59.91,10.75", "--no-sync") },
         PlantedFault("no check for days", "weather", says: "last checked") { patient in
             try patient.sql("UPDATE checkResult SET at = at - 3 * 86400", on: patient.path("data/stormy/stormy.sqlite"))
         },

@@ -84,6 +84,17 @@ struct CheckVerb: AsyncParsableCommand {
         let notAnswered: [String]
         /// Values that the service gave in a form that cannot be read.
         let unreadable: [StormValue]
+        /// Hours just ahead for which no service has values.
+        let unknownHours: [StormWindow]
+        /// Hours that another service filled.
+        let filledHours: [FilledHours]
+        let officialWarnings: [WarningLines.Row]
+    }
+
+    private struct FilledHours: Encodable {
+        let from: Date
+        let until: Date
+        let source: String
     }
 
     func run() async throws {
@@ -108,9 +119,9 @@ struct CheckVerb: AsyncParsableCommand {
         }
         if tell { try await PersonAnswer.show(Self.title(outcomes), outcomes.map(Self.line).joined(separator: "\n")) }
         if json {
-            try Output.json(outcomes.map { Self.row($0, weather.troubles) })
+            try Output.json(outcomes.map { try Self.row($0, weather.troubles, store) })
         } else {
-            for outcome in outcomes { Self.printForPeople(outcome, verbose: verbose) }
+            for outcome in outcomes { try Self.printForPeople(outcome, store, verbose: verbose) }
             Output.line(try StatusReport.schedule(store).sentence)
         }
         if exitCode, outcomes.contains(where: { $0.assessment?.isStormy == true }) { throw ExitCode(10) }
@@ -127,7 +138,7 @@ struct CheckVerb: AsyncParsableCommand {
         return try await AutoOpen(store, places: places, offline ? .never : .always, timeout: Self.patience).opened()
     }
 
-    private static func row(_ outcome: CheckOutcome, _ troubles: [String]) -> Row {
+    private static func row(_ outcome: CheckOutcome, _ troubles: [String], _ store: StormyStore) throws -> Row {
         Row(
             place: outcome.place.name, stormy: OrNull(outcome.assessment?.isStormy),
             reasons: (outcome.assessment?.reasons ?? []).map(Reason.init),
@@ -136,12 +147,18 @@ struct CheckVerb: AsyncParsableCommand {
             ageSeconds: OrNull(outcome.fetchedAt.map { Int(AppRuntime.shared.now.timeIntervalSince($0)) }),
             stale: outcome.isStale, trouble: OrNull(outcome.trouble),
             notAnswered: outcome.notAnswered + troubles.filter { !outcome.notAnswered.contains($0) },
-            unreadable: outcome.forecast?.unreadable ?? [])
+            unreadable: outcome.forecast?.unreadable ?? [], unknownHours: outcome.assessment?.unknownHours ?? [],
+            filledHours: (outcome.forecast?.filledHours ?? []).map {
+                FilledHours(from: $0.window.from, until: $0.window.until, source: $0.source)
+            },
+            officialWarnings: try WarningLines(of: outcome.place, in: store).rows)
     }
 
     private static func title(_ outcomes: [CheckOutcome]) -> String {
         if outcomes.contains(where: { $0.assessment?.isStormy == true }) { return "Storm expected" }
-        return outcomes.allSatisfy { $0.assessment?.isStormy == false } ? "No storm expected" : "The weather is not known"
+        guard outcomes.allSatisfy({ $0.assessment?.isStormy == false }) else { return "The weather is not known" }
+        let isPartial = outcomes.contains { $0.assessment?.unknownHours != nil }
+        return isPartial ? "No storm expected in the hours that are known" : "No storm expected"
     }
 
     static func line(_ outcome: CheckOutcome) -> String { "\(outcome.place.name): \(words(outcome))" }
@@ -152,10 +169,14 @@ struct CheckVerb: AsyncParsableCommand {
         case .stormy?:
             let reasons = outcome.assessment?.reasons ?? []
             return StormText.body(reasons, timeZone: outcome.place.zone, locale: PersonLocale.current, units: .ofPerson)
-        case .calm?: return "calm"
+        case .calm?: return calm(outcome)
         case .unknown(let why)?: return "unknown, \(why)"
         case nil: return "unknown" + (outcome.trouble.map { ", \($0)" } ?? "")
         }
+    }
+
+    private static func calm(_ outcome: CheckOutcome) -> String {
+        outcome.assessment?.unknownHours == nil ? "calm" : "calm in the hours that are known"
     }
 
     /// The reasons that do not count, with one sentence each. Ignored kinds of warnings come last, one kind after the other.
@@ -183,7 +204,7 @@ struct CheckVerb: AsyncParsableCommand {
 
     /// The values that the forecast lacks, one sentence each.
     static func missing(_ outcome: CheckOutcome) -> [String] {
-        var sentences: [String] = []
+        var sentences = hourSentences(outcome)
         let unreadable = outcome.forecast?.unreadable ?? []
         for value in unreadable {
             sentences.append(
@@ -197,7 +218,21 @@ struct CheckVerb: AsyncParsableCommand {
         return sentences
     }
 
-    static func printForPeople(_ outcome: CheckOutcome, verbose: Bool = false) {
+    /// The hours just ahead that the forecast's service does not know.
+    private static func hourSentences(_ outcome: CheckOutcome) -> [String] {
+        func span(_ window: StormWindow) -> String {
+            StormText.span(window, timeZone: outcome.place.zone, locale: PersonLocale.current)
+        }
+        let filled = (outcome.forecast?.filledHours ?? []).map {
+            "Values of \($0.source) count \(span($0.window)), because \(outcome.source) has none for these hours."
+        }
+        return filled
+            + (outcome.assessment?.unknownHours ?? []).map {
+                "Not known: no service has all values \(span($0)). A storm in these hours is not seen."
+            }
+    }
+
+    static func printForPeople(_ outcome: CheckOutcome, _ store: StormyStore, verbose: Bool = false) throws {
         func printTexts(_ reason: StormReason) {
             if verbose { for text in texts(reason) { Output.line("    " + text) } }
         }
@@ -215,7 +250,7 @@ struct CheckVerb: AsyncParsableCommand {
                 printTexts(reason)
             }
         case .calm?:
-            Output.line("\(name): calm.")
+            Output.line("\(name): \(calm(outcome)).")
         case .unknown(let why)?:
             Output.line("\(name): unknown: \(why).")
         case nil:
@@ -231,5 +266,6 @@ struct CheckVerb: AsyncParsableCommand {
         if let fetchedAt = outcome.fetchedAt {
             Output.line("  Forecast of \(outcome.source), \(Output.relative(fetchedAt, now: AppRuntime.shared.now)).")
         }
+        for sentence in try WarningLines(of: outcome.place, in: store).sentences { Output.line("  " + sentence) }
     }
 }

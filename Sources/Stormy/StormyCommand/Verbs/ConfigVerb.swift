@@ -2,6 +2,7 @@ import ArgumentParser
 import BackgroundCommands
 import BackgroundRuntime
 import Foundation
+import Stormy
 import StormyConfiguration
 
 struct ConfigVerb: AsyncParsableCommand {
@@ -34,5 +35,16 @@ struct ConfigVerb: AsyncParsableCommand {
         for name in configuration.upload.destinations.keys.sorted() { _ = try destinations.named(name) }
         let isThere = FileManager.default.fileExists(atPath: file)
         Output.line(isThere ? "\(file): all right" : "\(file): not there, so the defaults hold")
+        try Self.showMissingContact(configuration)
+    }
+
+    /// Shows the places for which no official warnings are received because the configuration has no contact.
+    private static func showMissingContact(_ configuration: Configuration) throws {
+        let folder = AppRuntime.shared.directories.data
+        StormySettings.current = try StormyTool.settings(configuration, dataFolder: folder)
+        guard let store = try StormyStore.look(in: folder) else { return }
+        for place in try store.places() {
+            if let missing = try WarningLines(of: place, in: store).missingContact { Output.note(missing) }
+        }
     }
 }

@@ -48,7 +48,7 @@ struct PlaceVerb: AsyncParsableCommand {
             try check(provider, for: coordinates)
             let place = try store.addPlace(trimmed, coordinates, provider: provider)
             Output.line("Added \(place.name) at \(coordinates.text).")
-            if syncs { await PlaceVerb.sync(place, store) }
+            try await PlaceVerb.show(place, store, syncs: syncs)
         }
 
         /// Before the name, or behind the coordinates, which nothing may be taken from.
@@ -134,7 +134,7 @@ struct PlaceVerb: AsyncParsableCommand {
             let store = try StormyStore.open()
             let place = try store.movePlace(name, to: coordinates)
             Output.line("\(place.name) is at \(coordinates.text) now.")
-            if !isNotFetched && !rest.contains("--no-sync") { await PlaceVerb.sync(place, store) }
+            try await PlaceVerb.show(place, store, syncs: !isNotFetched && !rest.contains("--no-sync"))
         }
     }
 
@@ -158,17 +158,28 @@ struct PlaceVerb: AsyncParsableCommand {
         return trimmed
     }
 
-    private static func sync(_ place: Place, _ store: StormyStore) async {
+    /// Shows the first forecast of a place, and the services that warn there.
+    private static func show(_ place: Place, _ store: StormyStore, syncs: Bool) async throws {
+        if syncs, try await sync(place, store) { return }
+        for sentence in try WarningLines(of: place, in: store).sentences { Output.line("  " + sentence) }
+    }
+
+    /// - Returns: whether there is a forecast.
+    private static func sync(_ place: Place, _ store: StormyStore) async throws -> Bool {
+        let outcomes: [CheckOutcome]
         do {
             let weather = try await AsyncOpen(store, places: [place.name], timeout: CheckVerb.patience).opened()
             for trouble in weather.troubles { Output.note("  Not used: \(trouble)") }
-            weather.outcomes.forEach { CheckVerb.printForPeople($0) }
+            outcomes = weather.outcomes
         } catch {
             let reason = CommandFailure(ofStormy: error).message
             Output.note(
                 "The first forecast could not be fetched: \(reason)\(reason.hasSuffix(".") ? "" : ".") The next check tries again."
             )
+            return false
         }
+        for outcome in outcomes { try CheckVerb.printForPeople(outcome, store) }
+        return true
     }
 
     struct List: AsyncParsableCommand {

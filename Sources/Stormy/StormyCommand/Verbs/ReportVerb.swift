@@ -55,8 +55,12 @@ struct ReportVerb: AsyncParsableCommand {
             storms: try store.storms().reversed().filter { $0.ends >= since }.map { storm($0, names[$0.place]) },
             days: Self.days(try WakeReport.all(since: since)), transfers: transfers.prefix(Self.mostTransfers).map(transfer),
             transferCount: transfers.count, findings: desktop.findings, guarantees: GuaranteesReport(desktop.guarantees),
-            credits: Set(outcomes.map(\.source) + outcomes.flatMap { ($0.assessment?.reasons ?? []).compactMap(\.source) })
-                .sorted())
+            credits: Set(outcomes.flatMap(Self.sources)).sorted())
+    }
+
+    private static func sources(_ outcome: CheckOutcome) -> [String] {
+        [outcome.source] + (outcome.forecast?.filledHours ?? []).map(\.source)
+            + (outcome.assessment?.reasons ?? []).compactMap(\.source)
     }
 
     private func place(_ outcome: CheckOutcome, _ number: Int?) -> ReportPage.Place {

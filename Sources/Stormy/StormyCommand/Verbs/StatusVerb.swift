@@ -71,6 +71,10 @@ struct StatusVerb: AsyncParsableCommand {
                 "\(check.place)  \(verdict), checked \(Output.relative(check.at))"
                     + (check.trouble.value.map { " (not refreshed: \($0))" } ?? ""))
             for reason in check.notAnswered { Output.line("  Not used: \(reason)") }
+            for hours in check.unknownHours {
+                Output.line(
+                    "  Not known: no service has all values from \(Output.moment(hours.from)), for \([hours].hourCount) h")
+            }
             for reason in check.reasons { Output.line("  \(reason.words), \(Output.moment(reason.from))") }
         }
         for storm in report.storms {

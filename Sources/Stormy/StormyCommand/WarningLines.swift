@@ -1,0 +1,124 @@
+import BackgroundCommands
+import BackgroundRuntime
+import Foundation
+import Stormy
+import StormyWeather
+
+/// The official warnings of one place in words: which services were requested, what they answered and when, or why there is none.
+struct WarningLines {
+    /// One source in JSON reports.
+    struct Row: Encodable {
+        let service: String
+        let name: String
+        let region: OrNull<String>
+        /// "answered", "notRequested", "noContact", "outside" or "failed".
+        let answer: String
+        let warnings: Int
+        let answeredAt: OrNull<Date>
+        let dataTime: OrNull<Date>
+        let trouble: OrNull<String>
+    }
+
+    private let place: Place
+    private let coverage: WarningCoverage?
+    private let answers: [WarningAnswer]
+    private let now = AppRuntime.shared.now
+
+    /// - Throws: the store's errors.
+    init(of place: Place, in store: StormyStore) throws {
+        self.place = place
+        coverage = StormySettings.current.warningCoverage(of: place)
+        answers = try coverage.map { try store.warningAnswers($0, at: place, now: AppRuntime.shared.now) } ?? []
+    }
+
+    /// One sentence for each source, or why there is no source.
+    var sentences: [String] { (facts.isEmpty ? [gap] : facts).map { "Official warnings: \($0)." } }
+
+    var rows: [Row] {
+        answers.map { answer in
+            Row(
+                service: WarningCoverage.name(ofFeed: answer.source.key), name: answer.source.name,
+                region: OrNull(answer.source.region), answer: answer.code, warnings: answer.standingCount,
+                answeredAt: OrNull(answer.answeredAt), dataTime: OrNull(answer.dataTime), trouble: OrNull(answer.trouble))
+        }
+    }
+
+    /// The row of `doctor`.
+    var finding: DoctorFinding {
+        let hasTrouble = answers.contains { answer in
+            switch answer.outcome {
+            case .refused, .failed: true
+            case .notRequested, .answered, .notCovered: false
+            }
+        }
+        let text = facts.isEmpty ? gap : facts.joined(separator: "; ")
+        return DoctorFinding("warnings", hasTrouble ? .warning : .ok, "\(place.name): \(text).")
+    }
+
+    /// What is missing because the configuration has no contact, with the line to add. `nil` if nothing is missing.
+    var missingContact: String? {
+        let refused = answers.filter { $0.outcome == .refused(.noContact) }
+        return refused.isEmpty ? nil : "\(place.name): " + refused.map(fact).joined(separator: "; ") + "."
+    }
+
+    private var facts: [String] { answers.map(fact) }
+
+    private var gap: String {
+        switch coverage?.gap {
+        case .off: "off, because alert_severity is \"off\""
+        case .noService: "no service that Stormy knows covers this place; you can add feeds of CAP 1.2 to cap_feeds in [alerts]"
+        case nil: "the coordinates of this place cannot be read"
+        }
+    }
+
+    private func fact(_ answer: WarningAnswer) -> String {
+        let name = [answer.source.name, answer.source.region].compactMap { $0 }.joined(separator: ", ")
+        switch answer.outcome {
+        case .refused(.noContact):
+            return "\(name), not requested, because it requires a contact. "
+                + "To receive its warnings, add contact = \"you@example.org\" to [weather] in \(Self.configurationFile)"
+        case .notRequested: return "\(name), not requested yet"
+        case .answered: return "\(name), \(warnings(answer))\(age(answer))"
+        case .notCovered:
+            return "\(name) does not cover this place" + (answer.standingCount > 0 ? "; \(warnings(answer)) from before" : "")
+        case .failed(let why):
+            let last = answer.answeredAt == nil ? "" : "; last answer: \(warnings(answer))\(age(answer))"
+            let data = answer.dataTime.map { "; data from \(Output.relative($0, now: now))" } ?? ""
+            return "\(name), no usable answer: \(why.hasSuffix(".") ? String(why.dropLast()) : why)\(last)\(data)"
+        }
+    }
+
+    private func warnings(_ answer: WarningAnswer) -> String {
+        switch answer.standingCount {
+        case 0: "no warning"
+        case 1: "1 warning"
+        default: "\(answer.standingCount) warnings"
+        }
+    }
+
+    /// An answer under a clock that was ahead has no age.
+    private func age(_ answer: WarningAnswer) -> String {
+        guard let date = answer.answeredAt, date <= now else { return "" }
+        return ", \(Output.relative(date, now: now))"
+    }
+
+    private static var configurationFile: String {
+        AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
+    }
+}
+
+extension WarningAnswer {
+    fileprivate var code: String {
+        switch outcome {
+        case .refused(let refusal): refusal.rawValue
+        case .notRequested: "notRequested"
+        case .answered: "answered"
+        case .notCovered: "outside"
+        case .failed: "failed"
+        }
+    }
+
+    fileprivate var trouble: String? {
+        if case .failed(let why) = outcome { why } else { nil }
+    }
+}
