@@ -7,7 +7,7 @@ import Testing
 
 @testable import StormyCommand
 
-/// What users see of official warnings: which services were requested, what they answered and when, or why none covers a place.
+/// Official warnings in the output of commands: the services of a place, their answers, or the reason why there is none.
 @Suite(.timeLimit(.minutes(30))) struct OfficialWarningTests {
     private static let warningsOfUS = "/alerts/active*"
 
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `what is missed of MET Norway without a contact is shown with the line to add`() async throws {
+    @Test func `the missing contact for MET Norway is shown with the line to add`() async throws {
         try await VirtualHome.play { home in
             home.server.route(nil, "*", .status(404))
             home.serveCalm()
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `a place without a service says so, and a service that does not cover it is named`() async throws {
+    @Test func `a place without a service, and a service that does not cover a place, are named`() async throws {
         try await play("-33.87,151.21") { home in
             let said = try await home.stormy("check").output
             #expect(

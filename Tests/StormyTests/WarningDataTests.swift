@@ -5,7 +5,7 @@ import Testing
 
 @testable import Stormy
 
-/// What the store keeps of warnings whose service answers with old data, and what it shows of each service.
+/// Warnings in the store if a service answers with old data, and the last answer of each service.
 @Suite final class WarningDataTests {
     private let folder: URL
     private let store: StormyStore

@@ -78,7 +78,7 @@ private let noon = Date(timeIntervalSince1970: 1_770_465_600)
             ])
     }
 
-    @Test func `the time of a feed is its own and not that of an entry`() throws {
+    @Test func `the time of a feed is not the time of an entry`() throws {
         func time(_ text: String) throws -> Date? {
             try AlertFeed.parse(Data("<feed>\(text)</feed>".utf8), base: "https://a.example/").dataTime
         }

@@ -53,7 +53,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
             } catch let error as WeatherError {
                 try question.store.noteWarningTrouble(error.message, by: source.service.rawValue, of: source.place)
             }
-            // An answer that is readable in part has new warnings, too.
+            // A response that is readable in part may have new warnings.
             try StormTeller(store: question.store).tell(source.place, .warnedOf)
         }
         return !sources.isEmpty

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import StormyWeather
 
-/// What one source of official warnings answered last for one place.
+/// The last answer of one source of official warnings for one place.
 package struct WarningAnswer: Sendable {
     package enum Outcome: Sendable, Equatable {
         /// The source cannot be requested.
@@ -13,7 +13,7 @@ package struct WarningAnswer: Sendable {
         case answered
         /// According to the service, the place is outside its area.
         case notCovered
-        /// There is no usable answer since the last one; why, in one sentence.
+        /// The service gave no usable answer since the last one. The text is the reason.
         case failed(String)
     }
 
@@ -28,7 +28,7 @@ package struct WarningAnswer: Sendable {
 }
 
 extension StormySettings {
-    /// Which sources of official warnings are requested for a place. `nil` if the coordinates in the store are damaged.
+    /// The sources of official warnings for a place. `nil` if the coordinates in the store are damaged.
     package func warningCoverage(of place: Place) -> WarningCoverage? {
         place.coordinates.map {
             WarningCoverage(at: $0, least: rule.alertSeverity, hasContact: hasContact, feeds: warningFeeds)
@@ -37,7 +37,7 @@ extension StormySettings {
 }
 
 extension StormyStore {
-    /// What each source of a coverage answered last for a place, in the order of the coverage.
+    /// Returns the last answer of each source of a coverage, in the order of the coverage.
     package func warningAnswers(_ coverage: WarningCoverage, at place: Place, now: Date) throws -> [WarningAnswer] {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
         return coverage.sources.map { source in

@@ -17,7 +17,7 @@ struct WarningRecord: StoreRecord {
     var trouble: String?
     /// The latest time that the service gave its data, ``DataTime``.
     var dataTime: Date?
-    /// Whether the service answered that the place is outside its area.
+    /// The service answered that the place is outside its area.
     var isOutside = false
 
     /// What a feed warned of that was taken out of the configuration counts no more.
@@ -117,7 +117,7 @@ extension StormyStore {
         }
     }
 
-    /// Whether an answer no longer lists a warning that is not over.
+    /// Returns whether an answer no longer lists a warning that is not over.
     func hasUnlisted(_ current: [AlertMessage], by service: String, of place: Place, now: Date) throws -> Bool {
         let before = try queue.read { try Self.record(service, place, $0) }?.messages ?? []
         var book = AlertBook(before)

@@ -54,7 +54,7 @@ struct WeatherSource: Sendable {
             guard let stored, stored.provider == provider else { throw .notModified }
             // What is confirmed is no younger by that.
             if stored.content.isOld(for: service, now: now) { throw .old(hours: stored.content.age(at: now)) }
-            // Nothing confirms the hours that other services filled.
+            // This response does not confirm the hours that other services filled.
             return .forecast(FetchedForecast(stored.content.unfilled, by: provider, http, lastModified: stored.lastModified))
         }
         switch answer {

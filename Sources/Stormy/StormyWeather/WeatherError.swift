@@ -41,7 +41,7 @@ package enum WeatherError: Error, Equatable, Sendable {
     case unreadableWarnings(Int)
     /// References and cancellations among its warnings that are not used, one sentence each.
     case unusedReferences([String])
-    /// Its data is from this time, and not newer than before: so many warnings that it no longer lists are kept.
+    /// The service's data is not newer than before. A number of warnings that the service no longer lists are kept.
     case oldWarnings(kept: Int, dataTime: Date)
     /// Made so long ago that it says little of today.
     case old(hours: Int)
