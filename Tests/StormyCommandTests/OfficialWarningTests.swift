@@ -92,7 +92,7 @@ import Testing
             let checked = try await home.stormy("config", "--check")
             #expect(checked.status == 0 && checked.errors.contains("Bergen: \(expected)\n"), "\(checked)")
             let template = try await home.stormy("config").output
-            #expect(template.contains("no forecasts and no official warnings of Norway") && template.contains(": contact = "))
+            #expect(template.contains("no forecasts and no official warnings of") && template.contains(": contact = "))
 
             try home.configure("[weather]\nbase_url = \"\(VirtualHome.origin)\"\ncontact = \"me@example.org\"\n")
             home.server.route("GET", "/weatherapi/metalerts/*", .json(#"{"features":[]}"#))
@@ -217,7 +217,8 @@ import Testing
             #expect(said.output.contains("Here: calm in the hours that are known.\n"), "\(said)")
             #expect(
                 said.output.contains(
-                    "  Not known: no service has all values from 10:00 to 16:00. A storm in these hours is not seen."))
+                    "  Not known: no service has all values from 10:00 to 16:00 (Europe/Berlin time). A storm in these hours is not seen."
+                ))
             let row = try #require(try await home.rows("check").first)
             #expect((row["unknownHours"] as? [Any])?.count == 1 && (row["filledHours"] as? [Any])?.isEmpty == true)
             #expect(try await home.stormy("status").output.contains("  Not known: no service has all values from 10:00"))
@@ -234,7 +235,8 @@ import Testing
             #expect(home.shown == (thunder ? ["Storm expected in Here"] : []))
             for arguments in [["check"], ["check", "--offline"]] {
                 let said = try await home.stormy(arguments).output
-                let filled = "  Values of MET Norway count from 10:00 to 16:00, because Open-Meteo has none for these hours.\n"
+                let filled =
+                    "  Values of MET Norway count from 10:00 to 16:00 (Europe/Berlin time), because Open-Meteo lacks values for these hours.\n"
                 #expect(said.contains(filled) && said.contains("Forecast of Open-Meteo"), "\(said)")
                 #expect(said.contains(thunder ? ": Open-Meteo and MET Norway." : "Here: calm.\n"), "\(said)")
                 #expect(!said.contains("Not known"))

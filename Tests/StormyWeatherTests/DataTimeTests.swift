@@ -43,7 +43,9 @@ private let noon = Date(timeIntervalSince1970: 1_770_465_600)
             for message in messages { book.note(message) }
             return book.noteMissing(from: messages, before, isNewer: isNewer, now: noon)
         }
-        func states() -> [AlertEvent.State] { book.events(at: nil, language: nil).map(\.state) }
+        func states() -> [AlertEvent.State] {
+            book.events(at: nil, language: nil).sorted { $0.messages[0] < $1.messages[0] }.map(\.state)
+        }
         #expect(list([], isNewer: false) == 2 && states() == [.standing, .standing])
         #expect(list([warning("b")], isNewer: true) == 0 && states() == [.cancelled, .standing])
         // The old data lists what was ended since.

@@ -10,9 +10,9 @@ extension Configuration {
         # States) or bright-sky (Germany). Where it has no answer, or one of thunder
         # that nothing confirms, the next that covers the place is asked.
         provider = "open-meteo"
-        # An e-mail address that services see in User-Agent. MET Norway requires it:
-        # without it Stormy receives no forecasts and no official warnings of Norway.
-        # To receive them, write for example: contact = "you@example.org"
+        # An e-mail address that services see in User-Agent. MET Norway requires
+        # it: without it Stormy receives no forecasts and no official warnings of
+        # MET Norway. To receive them, write: contact = "you@example.org"
         contact = ""
         # A mirror in place of all services, and of finding places by name:
         #: base_url = "https://weather.example.org"

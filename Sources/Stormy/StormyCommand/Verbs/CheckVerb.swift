@@ -224,7 +224,7 @@ struct CheckVerb: AsyncParsableCommand {
             StormText.span(window, timeZone: outcome.place.zone, locale: PersonLocale.current)
         }
         let filled = (outcome.forecast?.filledHours ?? []).map {
-            "Values of \($0.source) count \(span($0.window)), because \(outcome.source) has none for these hours."
+            "Values of \($0.source) count \(span($0.window)), because \(outcome.source) lacks values for these hours."
         }
         return filled
             + (outcome.assessment?.unknownHours ?? []).map {
