@@ -184,7 +184,7 @@ import Testing
             #expect(try await home.check().outcome == .completed)
             #expect(
                 home.shown == [
-                    "Severe storm expected in Here", "Storm in Here called off", "Severe storm expected in Here",
+                    "Severe storm expected in Here", "No longer expected: storm in Here", "Severe storm expected in Here",
                 ])
         }
     }
@@ -245,7 +245,7 @@ import Testing
             home.server.route("GET", BrightSkyAnswer.warningsPath, Self.none)
             #expect(try await home.stormy("check", "--exit-code").status == 0)
             try await home.driver.settle()
-            #expect(home.onScreen == ["Storm in Here called off"])
+            #expect(home.onScreen == ["No longer expected: storm in Here"])
             home.server.route("GET", BrightSkyAnswer.warningsPath, Self.warning(home))
             #expect(try await home.stormy("check", "--notify", "--exit-code").status == 10)
             try await home.driver.settle()
@@ -353,7 +353,7 @@ import Testing
             #expect(server.requests(matching: "/cap/there").count == 2)
             server.route("GET", "/feed.xml", cap.feed("here", "there", "end"))
             #expect(try await home.check().outcome == .completed)
-            #expect(home.shown.last == "Storm in Here called off")
+            #expect(home.shown.last == "No longer expected: storm in Here")
             // A feed that cannot be read takes nothing back.
             server.route("GET", "/feed.xml", .status(500))
             let unread = try await home.stormy("check")

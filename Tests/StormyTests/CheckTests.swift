@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import GRDB
 import StormyWeather
 import Testing
 
@@ -52,7 +53,7 @@ import Testing
         let (old, place) = (noon - 31 * 86_400, try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1)))
         try take(95, of: place, fetchedAt: old, now: old)
         let storm = try #require(try store.storms().first)
-        try store.markTold(storm, now: old)
+        try store.openPhotoRequest(of: storm, now: old)
         try store.queue.write { database in
             try database.execute(
                 sql: """
@@ -101,10 +102,10 @@ import Testing
         let place = try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1))
         try take(95, of: place, fetchedAt: noon, now: noon)
         let storm = try #require(try store.storms().first)
-        for _ in 0..<2 { try store.markTold(storm, now: noon) }
+        for _ in 0..<2 { try store.openPhotoRequest(of: storm, now: noon) }
         #expect(try store.photos().count == 1)
         _ = try store.cancelPhoto(1)
-        try store.markTold(storm, now: noon)
+        try store.openPhotoRequest(of: storm, now: noon)
         #expect(try store.photos().map(\.state) == [.cancelled, .awaitingPhoto])
     }
 
@@ -129,5 +130,40 @@ import Testing
         #expect(try await ask(at: noon) == [stored.lastModified])
         // Without the date by which it would say so.
         await #expect(throws: WeatherError.self) { _ = try await ask(at: noon + 30 * 3600) }
+    }
+}
+
+/// Storms that an earlier version stored.
+@Suite struct StormMigrationTests {
+    private static let earlier = [
+        "1: places, forecasts, storms, photos", "2: photos can be given again", "3: where photos went",
+        "4: no passwords in destinations", "5: photos that wait for a good moment", "6: more than one weather service",
+        "7: official warnings",
+    ]
+
+    @Test func `flags of an earlier version become lives`() throws {
+        let database = try DatabaseQueue()
+        let migrator = StormyStore.migrator
+        try migrator.migrate(database, upTo: Self.earlier[6])
+        try database.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO place (name, latitude, longitude) VALUES ('Here', 1, 1);
+                    INSERT INTO storm (place, begins, ends, isTold, isClosed, isCancelled, reasons) VALUES
+                        (1, 100, 200, 1, 0, 0, '[{"kind":"gusts","peak":110,"from":100000,"until":200000}]'),
+                        (1, 100, 200, 0, 0, 0, '[{"kind":"gusts","peak":90,"from":100000,"until":200000}]'),
+                        (1, 100, 200, 1, 1, 0, '[]'), (1, 100, 200, 0, 1, 1, '[]'), (1, 100, 200, 1, 0, 0, '?')
+                    """)
+        }
+        try migrator.migrate(database)
+        let lives = try database.read { try StormRecord.order(Column("id")).fetchReadable($0) }.map(\.life)
+        #expect(lives.map(\.isShown) == [true, false, false, false], "a damaged row is left out")
+        #expect(lives[0].shown?.alerted.level == .severe && lives[0].isOpen(now: Date(timeIntervalSince1970: 150)))
+        #expect(lives[2].isClosed && lives[2].shown != nil)
+        #expect(lives[3].outlook == .notExpected)
+        let moment = Date(timeIntervalSince1970: 150)
+        for var life in [lives[0], lives[3]] {
+            #expect(!life.handle(.checked(StormAnswer(.dismissed), now: moment)).contains(.alert))
+        }
     }
 }

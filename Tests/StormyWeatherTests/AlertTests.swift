@@ -523,12 +523,12 @@ private func document(
     }
 }
 
-/// What a person sees who looks at warnings again and again: the book, the rule and the tracker, with what is told.
+/// What a person sees who looks at warnings again and again: the book, the rule and the lives of the storms.
 private final class Desk {
     private let rule: StormRule
     private let place: Coordinates
     private var book = AlertBook()
-    private var storms: [KnownStorm] = []
+    private var storms: [Int64: StormLife] = [:]
     private(set) var notices = 0
     private var shown: Set<Int64> = []
 
@@ -543,46 +543,22 @@ private final class Desk {
                 ForecastHour(start: now + Double($0) * 3600, weatherCode: 3, precipitationMM: 0, gustsKMH: 10)
             })
         let seen = rule.assess(forecast ?? calm, alerts: book.events(at: place, language: "en"), now: now)
-        let decision = StormTracker.decide(existing: storms, seen: seen, now: now)
-        for id in decision.close {
-            if let index = storms.firstIndex(where: { $0.id == id }) { storms[index].isClosed = true }
+        let known = storms.filter { $0.value.outlook != .joined }.sorted { $0.key < $1.key }.map { (id: $0.key, life: $0.value) }
+        let look = StormLook(seen, rule: rule, forecast: forecast ?? calm, fetchedAt: now, now: now)
+        for change in StormLife.follow(known, look) {
+            switch change {
+            case .open(let life): storms[Int64(storms.count + 1)] = life
+            case .change(let id, let life): storms[id] = life
+            }
         }
-        for change in decision.changes {
-            let (id, window): (Int64, StormWindow) =
-                switch change {
-                case .open(let window): (Int64(storms.count + 1), window)
-                case .extend(let id, let window): (id, window)
-                }
-            let reasons = seen.reasons.filter { $0.until > window.from && $0.from < window.until }
-            let messages = Set(reasons.flatMap { $0.messages ?? [] })
-            if let index = storms.firstIndex(where: { $0.id == id }) {
-                storms[index].window = window
-                storms[index].isClosed = false
-                storms[index].messages.formUnion(messages)
-            } else {
-                storms.append(
-                    KnownStorm(
-                        id: id, window: window, told: true, messages: messages,
-                        isWarnedOfOnly: reasons.allSatisfy(\.hangsOnWarnings)))
+        for id in storms.keys.sorted() {
+            let commands = storms[id]?.handle(.checked(StormAnswer(shown.contains(id) ? .visible : .none), now: now)) ?? []
+            if commands.contains(.alert) {
                 notices += 1
                 shown.insert(id)
             }
+            if commands.contains(.callOff) || commands.contains(.withdraw) { shown.remove(id) }
         }
-        for id in decision.withdraw { shown.remove(id) }
-    }
-}
-
-private struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }
 

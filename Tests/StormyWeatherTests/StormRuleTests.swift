@@ -188,7 +188,7 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(StormText.body([], timeZone: zone, reader: zone, locale: british, units: .metric).isEmpty)
         #expect(StormText.title(place: "Syd\u{1B}ney\n") == "Storm expected in Syd ney")
         #expect(StormText.title(place: "Sydney", .extreme) == "Extreme storm expected in Sydney")
-        #expect(StormText.calledOff(place: "Sydney") == "Storm in Sydney called off")
+        #expect(StormText.calledOff(place: "Sydney") == "No longer expected: storm in Sydney")
     }
 
     /// Of what has begun only the end is news, and some desktops show one line.

@@ -102,7 +102,8 @@ extension StormyStore {
             }
             // An answer that was handed over may arrive after a fresher one. One from the future was taken by a clock that was ahead.
             let held = Self.forecast(of: place, database)?.fetchedAt ?? .distantPast
-            if held <= fetchedAt || held > now {
+            let isNewest = held <= fetchedAt || held > now
+            if isNewest {
                 var record = ForecastRecord(
                     place: place.id!, content: forecast, fetchedAt: fetchedAt, second: second, provider: fetched.provider,
                     lastModified: fetched.lastModified, expiresAt: fetched.expiresAt)
@@ -112,7 +113,8 @@ extension StormyStore {
                     fetchedAt: fetchedAt)
                 try check.save(database)
             }
-            try Self.follow(assessment, place: place.id!, now: now, database)
+            let look = StormLook(assessment, rule: rule, forecast: isNewest ? forecast : nil, fetchedAt: fetchedAt, now: now)
+            try Self.follow(look, place: place.id!, database)
             return assessment
         }
     }

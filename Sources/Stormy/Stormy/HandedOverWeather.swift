@@ -76,8 +76,8 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         }
         switch answer {
         case .forecast(let fetched):
-            let seen = try take(fetched, of: place, now: now)
-            try StormTeller(store: question.store).tell(place, .seen(seen))
+            _ = try take(fetched, of: place, now: now)
+            try StormTeller(store: question.store).tell(place)
         case .more(let next):
             let task = session.downloadTask(with: next)
             task.taskDescription = source.label

@@ -173,10 +173,10 @@ struct NoonCheck {
                     do {
                         let seen = try await question.assessment(at: place)
                         // Where the forecast is calm, or waited for: of a storm that is warned of, or is cancelled.
-                        try StormTeller(store: store).tell(place, seen.map { .seen($0) } ?? .warnedOf)
+                        try StormTeller(store: store).tell(place, seen == nil ? .warnedOf : .all)
                     } catch let error as WeatherUnknown {
                         unknown.note(error)
-                        // What an earlier look saw, and nobody was told of.
+                        // What an earlier look saw, and was not shown.
                         trouble.noting { try StormTeller(store: store).tell(place) }
                     } catch {
                         trouble.note(error)

@@ -86,9 +86,11 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         guard let content = request.content.mutableCopy() as? UNMutableNotificationContent else { return }
         // Rather without its picture than not at all.
         content.attachments = content.attachments.filter { FileManager.default.fileExists(atPath: $0.url.path) }
+        // Snoozed once more it is the same.
+        let suffix = request.identifier.hasSuffix(StormTeller.snoozed) ? "" : StormTeller.snoozed
         await show(
             UNNotificationRequest(
-                identifier: request.identifier + StormTeller.snoozed, content: content,
+                identifier: request.identifier + suffix, content: content,
                 trigger: UNTimeIntervalNotificationTrigger(timeInterval: seconds, repeats: false)))
     }
 

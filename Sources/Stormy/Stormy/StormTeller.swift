@@ -4,7 +4,7 @@ import Foundation
 import StormyWeather
 import UserNotifications
 
-/// Tells a person of storms: one notification each, however often and by whom it is asked.
+/// Carries out what ``StormLife`` decides: one notification for each storm.
 package struct StormTeller: Sendable {
     package static let category = "stormy.storm"
     package static let calledOffCategory = "stormy.called-off"
@@ -26,101 +26,108 @@ package struct StormTeller: Sendable {
         ])
     }
 
-    /// Of which storms it is still known that they come.
-    package enum Which {
-        /// Nobody could be asked just now.
+    /// Which storms may alert.
+    package enum Alerting {
         case all
-        /// Those that somebody warns of: what the forecast shows is not known.
+        /// The forecast is awaited: storms with an official warning.
         case warnedOf
-        /// Those that somebody warns of, and those that the newest forecast shows: of what an earlier one showed alone nobody is told.
-        case seen(Assessment)
+        /// Storms that are no longer expected are called off, and nothing else is shown.
+        case none
     }
 
-    /// Notifies of the storms of the place that were not told yet. Add first (the same identifier twice is one
-    /// notification), then mark: a death in between tells the same thing again, which changes nothing.
-    ///
-    package func tell(_ place: Place, _ which: Which = .all) throws {
-        // As it is now: the answer that showed the storm also told the place's time zone.
+    /// Shows the storms of a place as they are known now.
+    package func tell(_ place: Place, _ alerting: Alerting = .all) throws {
+        // As it is now: the answer that showed the storm also named the place's time zone.
         guard let place = try store.places().first(where: { $0.id == place.id }) else { return }
-        try takeBackCancelled(at: place)
-        let storms = try store.untoldStorms(of: place, now: BGTaskScheduler.now).filter { storm in
-            switch which {
-            case .all: true
-            case .warnedOf: storm.reasons.contains(where: \.hangsOnWarnings)
-            case .seen(let assessment):
-                storm.reasons.contains(where: \.hangsOnWarnings)
-                    || assessment.reasons.contains { $0.from < storm.ends && storm.begins < $0.until }
+        let now = BGTaskScheduler.now
+        for storm in try store.recentStorms(of: place.id, now: now) {
+            switch alerting {
+            case .all: try carryOut(storm, place, mayAlert: true, now)
+            case .warnedOf: try carryOut(storm, place, mayAlert: storm.reasons.contains(where: \.hangsOnWarnings), now)
+            case .none: if !storm.life.isOpen(now: now) { try carryOut(storm, place, mayAlert: false, now) }
             }
         }
-        // As the forecast has them now: on the screen they are changed in their place, and nobody is alerted.
-        let told = try store.toldStorms(of: place, now: BGTaskScheduler.now)
-        let letGo = UNUserNotificationCenter.current().untold(of: told.map(Self.identifier)).letGo
-        for storm in told where try !update(storm, place) && letGo.contains(Self.identifier(of: storm)) {
-            // It was switched off for a day, and may be on again.
-            try add(storm, place)
-        }
-        // A check by hand may be the first that tells anything: the buttons must be known by then.
-        if !storms.isEmpty { Self.registerCategory() }
-        for storm in storms {
-            // Added in a process that died before it could mark that: perhaps with other hours, and perhaps dismissed since.
-            if try !update(storm, place) {
-                Self.withdraw([Self.calledOff(storm)])
-                try add(storm, place)
-            }
-            try store.markTold(storm, now: BGTaskScheduler.now)
-        }
     }
 
-    /// Takes back what was told of storms that were cancelled, and says so; told again should the warning come back.
-    package func takeBackCancelled(at place: Place) throws {
-        let cancelled = try store.cancelledStorms(of: place)
-        if cancelled.isEmpty { return }
-        // Of what nobody has heard of nobody has to hear that it does not come.
-        let untold = UNUserNotificationCenter.current().untold(of: cancelled.map(Self.identifier))
-        let unheard = untold.waiting.union(untold.letGo)
-        for storm in cancelled where storm.ends > BGTaskScheduler.now && !unheard.contains(Self.identifier(of: storm)) {
-            try Self.sayCalledOff(storm, place)
-        }
-        // Not what says that it was called off: a death before the store knows repeats this.
-        Self.withdraw(cancelled.flatMap(Self.identifiersOfItself))
-        try store.markUntold(cancelled)
-    }
-
-    /// Where it stood, in silence: a person who saw the one is to see the other.
-    private static func sayCalledOff(_ storm: StormRecord, _ place: Place) throws {
-        let content = UNMutableNotificationContent()
-        content.title = StormText.calledOff(place: place.name)
-        content.body = "The warning was cancelled by its issuer."
-        // Without buttons: there is nothing to photograph.
-        content.categoryIdentifier = calledOffCategory
-        content.interruptionLevel = .passive
-        content.expirationDate = storm.ends
-        try add(
-            UNNotificationRequest(identifier: calledOff(storm), content: content, trigger: nil, alertsOncePerContent: true))
-    }
-
-    /// Takes back what waits to be shown of storms that are over: nobody could show it, or it was snoozed. That one was called off is still
-    /// to be said, until it would have been over.
+    /// Withdraws and closes the storms of all places that are over.
     func withdrawPast() throws {
-        Self.withdrawPending(try store.storms().suffix(50).filter(\.isClosed).flatMap(Self.identifiersOfItself))
+        let (now, places) = (BGTaskScheduler.now, try store.places())
+        for storm in try store.recentStorms(now: now) where storm.ends <= now {
+            guard let place = places.first(where: { $0.id == storm.place }) else { continue }
+            try carryOut(storm, place, mayAlert: false, now)
+        }
     }
 
-    /// Takes back everything that is, or is to be, on the screen.
-    package static func withdraw(_ storms: [StormRecord]) { withdraw(storms.flatMap(identifiers)) }
-
-    private static func withdraw(_ identifiers: [String]) {
-        withdrawPending(identifiers)
+    /// Removes everything of these storms that is, or will be, on the screen.
+    package static func withdraw(_ storms: [StormRecord]) {
+        let identifiers = storms.map(identifier).flatMap { [$0, $0 + snoozed, $0 + calledOff] }
+        UNUserNotificationCenter.current().removePendingNotificationRequests(withIdentifiers: identifiers)
         UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: identifiers)
     }
 
-    private static func withdrawPending(_ identifiers: [String]) {
-        UNUserNotificationCenter.current().removePendingNotificationRequests(withIdentifiers: identifiers)
+    /// First the screen, then the store: the notification carries the life, so a death in between shows nothing twice.
+    private func carryOut(_ storm: StormRecord, _ place: Place, mayAlert: Bool, _ now: Date) throws {
+        let answer = try self.answer(to: storm)
+        var new = storm
+        let commands = new.life.handle(.checked(answer, mayAlert: mayAlert, now: now))
+        for command in commands { try perform(command, new, place, answer) }
+        if new.life.memory != storm.life.memory { try store.save(new.life.memory, of: storm) }
     }
 
-    private static func identifiers(of storm: StormRecord) -> [String] { identifiersOfItself(storm) + [calledOff(storm)] }
+    private func perform(_ command: StormLife.Command, _ storm: StormRecord, _ place: Place, _ answer: StormAnswer) throws {
+        switch command {
+        case .alert:
+            // A check by hand may be the first that shows anything: the buttons must be known by then.
+            Self.registerCategory()
+            // Also if the user closed or snoozed the lesser one.
+            Self.remove([Self.identifier(of: storm) + Self.snoozed, Self.identifier(of: storm) + Self.calledOff])
+            try add(storm, place, isSilent: false)
+        case .showSilently:
+            if answer.state == .visible {
+                try change(storm, place)
+            } else {
+                Self.registerCategory()
+                try add(storm, place, isSilent: true)
+            }
+        case .update: try change(storm, place)
+        case .callOff:
+            for identifier in Self.bothIdentifiers(of: storm) {
+                try UNUserNotificationCenter.current().updateNotification(withIdentifier: identifier) { before in
+                    Self.isOf(storm, before) ? calledOffContent(storm, place) : nil
+                }
+            }
+        case .withdraw: Self.withdraw([storm])
+        case .openPhotoRequest: try store.openPhotoRequest(of: storm, now: BGTaskScheduler.now)
+        case .closePhotoRequest:
+            let isOver = storm.life.outlook != .notExpected
+            try store.closePhotoRequest(of: storm, isOver ? "the storm is over" : "the storm is no longer expected")
+        }
+    }
 
-    /// Of what tells that it comes.
-    private static func identifiersOfItself(_ storm: StormRecord) -> [String] {
+    // MARK: The notification
+
+    /// What the notification center knows of a storm.
+    private func answer(to storm: StormRecord) throws -> StormAnswer {
+        let center = UNUserNotificationCenter.current()
+        let found = Self.bothIdentifiers(of: storm).map { identifier in
+            center.progress(of: identifier).flatMap { Self.isOf(storm, $0.content) ? $0 : nil }
+        }
+        let (own, snoozed) = (found[0], found[1])
+        let steps = found.map { $0.map { Self.memory(in: $0.content)?.step ?? 0 } ?? -1 }
+        let isSnoozed = snoozed != nil && steps[1] >= steps[0] && own?.state != .waiting && own?.state != .visible
+        let state = (isSnoozed ? snoozed : own)?.state
+        return StormAnswer(
+            isSnoozed && state == .waiting ? .snoozed : state.map(StormAnswer.State.init) ?? .none,
+            memory: found.compactMap { $0.flatMap { Self.memory(in: $0.content) } }.max { $0.step < $1.step },
+            hasPhoto: try store.hasPhoto(of: storm))
+    }
+
+    private static func remove(_ identifiers: [String]) {
+        UNUserNotificationCenter.current().removePendingNotificationRequests(withIdentifiers: identifiers)
+        UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: identifiers)
+    }
+
+    private static func bothIdentifiers(of storm: StormRecord) -> [String] {
         [identifier(of: storm), identifier(of: storm) + snoozed]
     }
 
@@ -131,47 +138,35 @@ package struct StormTeller: Sendable {
 
     /// Ends the identifier of one that is shown again later.
     static let snoozed = "-snoozed"
+    /// Ended the identifier of "called off" in earlier versions.
+    private static let calledOff = "-called-off"
 
-    private static func calledOff(_ storm: StormRecord) -> String { identifier(of: storm) + "-called-off" }
-
-    private func add(_ storm: StormRecord, _ place: Place) throws {
+    private func add(_ storm: StormRecord, _ place: Place, isSilent: Bool) throws {
         let picture = StormPicture(storm, place, store)
+        let content = content(storm, place, picture)
+        if isSilent { (content.interruptionLevel, content.sound) = (.passive, nil) }
         let request = UNNotificationRequest(
-            identifier: Self.identifier(of: storm), content: content(storm, place, picture), trigger: nil,
-            alertsOncePerContent: true)
-        try withExtendedLifetime(picture) { try Self.add(request) }
-    }
-
-    private static func add(_ request: UNNotificationRequest) throws {
+            identifier: Self.identifier(of: storm), content: content, trigger: nil, alertsOncePerContent: true)
         let failure = Failure()
-        UNUserNotificationCenter.current().add(request) { failure.set($0) }
+        withExtendedLifetime(picture) { UNUserNotificationCenter.current().add(request) { failure.set($0) } }
         if let error = failure.error { throw error }
     }
 
-    /// - Returns: whether the person was told of this storm, or will be.
-    private func update(_ storm: StormRecord, _ place: Place) throws -> Bool {
-        var (picture, isKnown, isWorse): (StormPicture?, Bool, Bool) = (nil, false, false)
-        try UNUserNotificationCenter.current().updateNotification(withIdentifier: Self.identifier(of: storm)) { told in
-            guard Self.isOf(storm, told) else { return nil }
-            isKnown = true
-            let content = content(storm, place, nil)
-            // Of what goes up and down the person is told once.
-            let worst = max(Self.worst(told) ?? 0, told.interruptionLevel.rawValue)
-            isWorse = content.interruptionLevel.rawValue > worst
-            content.userInfo[Self.worstKey] = max(worst, content.interruptionLevel.rawValue)
-            let isSame = (told.title, told.body, told.expirationDate) == (content.title, content.body, content.expirationDate)
-            guard !isWorse, !isSame else { return nil }
-            picture = StormPicture(storm, place, store)
-            content.attachments = [picture?.attachment].compactMap { $0 }
-            return content
+    /// Changes what is on the screen, or waits, if it says something else now.
+    private func change(_ storm: StormRecord, _ place: Place) throws {
+        for identifier in Self.bothIdentifiers(of: storm) {
+            var picture: StormPicture?
+            try UNUserNotificationCenter.current().updateNotification(withIdentifier: identifier) { before in
+                let content = content(storm, place, nil)
+                let isSame =
+                    (before.title, before.body, before.expirationDate) == (content.title, content.body, content.expirationDate)
+                guard Self.isOf(storm, before), !isSame else { return nil }
+                picture = StormPicture(storm, place, store)
+                content.attachments = [picture?.attachment].compactMap { $0 }
+                return content
+            }
+            extendLifetime(picture)
         }
-        extendLifetime(picture)
-        if isWorse {
-            // Also where the person has closed or snoozed the lesser one.
-            Self.withdraw([Self.identifier(of: storm) + Self.snoozed])
-            try add(storm, place)
-        }
-        return isKnown
     }
 
     /// Of the storm that a notification is of; `nil`: of none.
@@ -179,45 +174,80 @@ package struct StormTeller: Sendable {
         (userInfo["storm"] as? NSNumber)?.int64Value ?? (userInfo["storm"] as? Int).map(Int64.init)
     }
 
-    private static let worstKey = "worst"
-
-    /// The highest level at which it was told.
-    private static func worst(_ told: UNNotificationContent) -> UInt? {
-        (told.userInfo[worstKey] as? NSNumber)?.uintValue ?? (told.userInfo[worstKey] as? Int).map(UInt.init)
+    private static func memory(in content: UNNotificationContent) -> StormLife.Memory? {
+        (content.userInfo["life"] as? String).flatMap { try? JSONDecoder().decode(StormLife.Memory.self, from: Data($0.utf8)) }
     }
 
     /// Seconds by which a storm's beginning may move and it is the same.
     private static let longestMove: Double = 43_200
 
     /// A store that was lost, or comes from a backup, gives numbers again: the beginnings tell those storms apart.
-    private static func isOf(_ storm: StormRecord, _ told: UNNotificationContent) -> Bool {
-        guard let id = number(ofStormIn: told.userInfo),
-            let from = (told.userInfo["from"] as? NSNumber)?.doubleValue ?? told.userInfo["from"] as? Double
+    private static func isOf(_ storm: StormRecord, _ content: UNNotificationContent) -> Bool {
+        guard number(ofStormIn: content.userInfo) == storm.id,
+            let from = (content.userInfo["from"] as? NSNumber)?.doubleValue ?? content.userInfo["from"] as? Double
         else { return false }
-        return id == storm.id && abs(from - storm.begins.timeIntervalSince1970) <= longestMove
+        // A warning may move by days.
+        if let shown = storm.life.shown, let carried = memory(in: content)?.phase.shown,
+            shown.alerted.begins == carried.alerted.begins
+        {
+            return true
+        }
+        return abs(from - storm.begins.timeIntervalSince1970) <= longestMove
     }
 
     private func content(_ storm: StormRecord, _ place: Place, _ picture: StormPicture?) -> UNMutableNotificationContent {
-        let content = UNMutableNotificationContent()
-        let severity = StormSeverity(storm.reasons)
+        let content = bareContent(storm, place)
+        let severity = storm.life.level
         content.title = StormText.title(place: place.name, severity)
         let body = StormText.body(
             storm.reasons, timeZone: place.zone, locale: PersonLocale.current, units: .ofPerson, now: BGTaskScheduler.now)
         content.body = [body, StormText.headline(storm.reasons)].compactMap { $0 }.joined(separator: "\n")
         content.categoryIdentifier = Self.category
-        // It stays until the person answers; the worst passes quiet hours, and is told again where a lesser one was told.
+        // It stays until the user answers; the worst passes quiet hours.
         content.interruptionLevel = severity == .extreme ? .critical : .timeSensitive
-        content.expirationDate = storm.ends
         content.sound = .default
         content.textWithoutButtons = "In a terminal: stormy report --open, or stormy upload PHOTO"
-        // The beginning tells it from a storm of its number in a store that was lost: that one is told already.
-        content.userInfo = ["storm": storm.id ?? 0, "place": place.name, "from": storm.begins.timeIntervalSince1970]
         content.attachments = [picture?.attachment].compactMap { $0 }
+        return content
+    }
+
+    private func calledOffContent(_ storm: StormRecord, _ place: Place) -> UNMutableNotificationContent {
+        let content = bareContent(storm, place)
+        content.title = StormText.calledOff(place: place.name)
+        content.body = StormText.calledOffBody(storm.reasons)
+        // Without buttons: there is nothing to photograph.
+        content.categoryIdentifier = Self.calledOffCategory
+        content.interruptionLevel = .passive
+        return content
+    }
+
+    private func bareContent(_ storm: StormRecord, _ place: Place) -> UNMutableNotificationContent {
+        let content = UNMutableNotificationContent()
+        content.expirationDate = storm.ends
+        // The beginning tells it from a storm of its number in a store that was lost: that one is shown already.
+        content.userInfo = ["storm": storm.id ?? 0, "place": place.name, "from": storm.begins.timeIntervalSince1970]
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        if let life = try? encoder.encode(storm.life.memory) { content.userInfo["life"] = String(decoding: life, as: UTF8.self) }
         return content
     }
 }
 
-/// What a completion handler said.
+extension StormAnswer.State {
+    fileprivate init(_ progress: NotificationProgress) {
+        self =
+            switch progress {
+            case .waiting: .waiting
+            case .visible: .visible
+            case .dismissed: .dismissed
+            case .ended: .ended
+            case .unseen: .unseen
+            case .withdrawn: .withdrawn
+            }
+    }
+}
+
+/// The error that a completion handler received.
 private final class Failure: @unchecked Sendable {  // because the handler is called before `add` returns
     private(set) var error: (any Error)?
 

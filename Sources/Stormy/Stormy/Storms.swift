@@ -2,26 +2,77 @@ import Foundation
 import GRDB
 import StormyWeather
 
-/// A storm at a place. Windows that overlap or lie within six hours are the same storm, told once.
+/// A storm at a place, as stored: what ``StormLife`` keeps of it.
 package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
+    /// The part of a life that has no column.
+    struct Parts: Codable, Sendable, Equatable {
+        var outlook: StormLife.Outlook
+        var memory: StormLife.Memory
+    }
+
     package var id: Int64?
     package var place: Int64
-    package var begins: Date
-    package var ends: Date
-    package var isTold: Bool
-    package var isClosed: Bool
-    package var reasons: [StormReason]
-    /// The warnings that alone told of it were cancelled.
-    package var isCancelled = false
+    package private(set) var begins: Date
+    package private(set) var ends: Date
+    package private(set) var reasons: [StormReason]
+    /// JSON.
+    private var parts: Parts
+
+    init(place: Int64, _ life: StormLife) {
+        (begins, ends, reasons) = (life.window.from, life.window.until, life.reasons)
+        self.place = place
+        parts = Parts(outlook: life.outlook, memory: life.memory)
+    }
+
+    package var life: StormLife {
+        get {
+            StormLife(
+                window: StormWindow(from: begins, until: ends), reasons: reasons, outlook: parts.outlook, memory: parts.memory)
+        }
+        set {
+            var new = StormRecord(place: place, newValue)
+            new.id = id
+            self = new
+        }
+    }
 
     /// A warning that names no end reaches to ``ends``, which is assumed.
-    package var hasOpenEnd: Bool { !isClosed && reasons.contains { $0.hasOpenEnd == true && $0.until >= ends } }
+    package var hasOpenEnd: Bool { parts.outlook == .expected && reasons.contains { $0.hasOpenEnd == true && $0.until >= ends } }
 }
 
 extension StormRecord: StoreRecord {
     package static let databaseTableName = "storm"
+    private enum CodingKeys: String, CodingKey {
+        case id, place, begins, ends, reasons
+        case parts = "life"
+    }
+
+    /// Of storms that are still to come, as far as is known. Without those of a damaged row.
+    static let isOpen =
+        "json_valid(life) AND json_type(life, '$.memory.phase.over') IS NULL"
+        + " AND json_extract(life, '$.outlook') IN ('expected', 'weaker')"
 
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+
+    /// Rows of earlier versions had flags. A storm that was shown does not alert again.
+    static func migrate(_ database: Database) throws {
+        try database.alter(table: "storm") { $0.add(column: "life", .text).notNull().defaults(to: "") }
+        for row in try Row.fetchAll(database, sql: "SELECT id, begins, ends, isTold, isClosed, isCancelled FROM storm") {
+            let text: String? = try String.fetchOne(
+                database, sql: "SELECT reasons FROM storm WHERE id = ?", arguments: [row["id"]])
+            let decoder = StormRecord.databaseJSONDecoder(for: "reasons")
+            let reasons = text.flatMap { try? decoder.decode([StormReason].self, from: Data($0.utf8)) } ?? []
+            let memory = StormLife.Memory(
+                earlierVersionOf: reasons, begins: Date(timeIntervalSince1970: row["begins"]),
+                ends: Date(timeIntervalSince1970: row["ends"]), isShown: row["isTold"], isClosed: row["isClosed"],
+                isCancelled: row["isCancelled"])
+            let parts = Parts(outlook: row["isCancelled"] ? .notExpected : .expected, memory: memory)
+            let life = try StormRecord.databaseJSONEncoder(for: "life").encode(parts)
+            try database.execute(
+                sql: "UPDATE storm SET life = ? WHERE id = ?", arguments: [String(decoding: life, as: UTF8.self), row["id"]])
+        }
+        for flag in ["isTold", "isClosed", "isCancelled"] { try database.execute(sql: "ALTER TABLE storm DROP COLUMN \(flag)") }
+    }
 }
 
 extension StormyStore {
@@ -30,119 +81,76 @@ extension StormyStore {
         try queue.read { try StormRecord.order(Column("id")).fetchReadable($0) }
     }
 
-    /// Brings the storms of a place in line with what was just judged. Nothing known is a reason to change nothing.
-    static func follow(_ assessment: Assessment, place: Int64, now: Date, _ database: Database) throws {
-        // Lately closed ones too: a storm that comes back within the gap is the same one.
-        let known = try StormRecord.filter(
-            Column("place") == place && Column("ends") > now.timeIntervalSince1970 - 2 * StormWindow.mergeGap
-        ).order(Column("id")).fetchReadable(database)
-        let decision = StormTracker.decide(
-            existing: known.map { storm in
-                KnownStorm(
-                    id: storm.id!, window: StormWindow(from: storm.begins, until: storm.ends), told: storm.isTold,
-                    isClosed: storm.isClosed, messages: Set(storm.reasons.flatMap { $0.messages ?? [] }),
-                    isWarnedOfOnly: storm.reasons.allSatisfy(\.hangsOnWarnings))
-            }, seen: assessment, now: now)
-        for change in decision.changes {
+    /// Storms for which a check has something to do, or to compare with.
+    ///
+    /// - Parameter place: `nil` for all places.
+    func recentStorms(of place: Int64? = nil, now: Date) throws -> [StormRecord] {
+        try queue.read { try Self.recentStorms(of: place, now: now, $0) }
+    }
+
+    /// Storms that ended lately also: a storm that returns within the gap is the same storm.
+    private static func recentStorms(of place: Int64?, now: Date, _ database: Database) throws -> [StormRecord] {
+        let request = StormRecord.filter(
+            sql: "ends > ? OR json_valid(life) AND json_type(life, '$.memory.phase.over') IS NULL",
+            arguments: [now.timeIntervalSince1970 - 2 * StormWindow.mergeGap])
+        let ofPlace = place.map { request.filter(Column("place") == $0) } ?? request
+        return try ofPlace.order(Column("id")).fetchReadable(database)
+    }
+
+    /// Brings the storms of a place in line with what was just judged.
+    static func follow(_ look: StormLook, place: Int64, _ database: Database) throws {
+        let known = try recentStorms(of: place, now: look.now, database).filter {
+            $0.ends > look.now - 2 * StormWindow.mergeGap
+        }
+        for change in StormLife.follow(known.map { ($0.id!, $0.life) }, look) {
             switch change {
-            case .open(let window):
-                var storm = StormRecord(
-                    id: nil, place: place, begins: window.from, ends: window.until, isTold: false, isClosed: false,
-                    reasons: reasons(of: assessment, in: window))
+            case .open(let life):
+                var storm = StormRecord(place: place, life)
                 try storm.insert(database)
-            case .extend(let id, let window):
-                guard var storm = try StormRecord.fetchOne(database, key: id) else { continue }
-                storm.begins = window.from
-                storm.ends = window.until
-                storm.isClosed = false
-                storm.isCancelled = false
-                storm.reasons = reasons(of: assessment, in: window)
+            case .change(let id, let life):
+                guard var storm = known.first(where: { $0.id == id }) else { continue }
+                storm.life = life
                 try storm.update(database)
             }
         }
-        try rewriteReasons(of: known, assessment, database)
-        for id in decision.close { try close(id, database) }
-        for id in decision.withdraw {
-            try database.execute(sql: "UPDATE storm SET isCancelled = 1 WHERE id = ?", arguments: [id])
-        }
-        // Storms whose time is over, also of places nobody asked about lately.
-        for id in try Int64.fetchAll(
-            database, sql: "SELECT id FROM storm WHERE isClosed = 0 AND ends <= ?", arguments: [now.timeIntervalSince1970])
-        { try close(id, database) }
     }
 
-    /// Gusts grow while the hours stay: what is told of a storm is what is known now.
-    private static func rewriteReasons(of known: [StormRecord], _ assessment: Assessment, _ database: Database) throws {
-        for id in known.compactMap(\.id) {
-            guard var storm = try StormRecord.fetchOne(database, key: id), !storm.isClosed, !storm.isCancelled else { continue }
-            let new = reasons(of: assessment, in: StormWindow(from: storm.begins, until: storm.ends))
-            guard !new.isEmpty, new != storm.reasons else { continue }
-            storm.reasons = new
-            try storm.update(database)
-        }
-    }
-
-    private static func reasons(of assessment: Assessment, in window: StormWindow) -> [StormReason] {
-        assessment.reasons.filter { $0.until > window.from && $0.from < window.until }
-    }
-
-    /// The storm is over: a photo job that got no photo is closed with it.
-    private static func close(_ id: Int64, _ database: Database) throws {
-        try database.execute(sql: "UPDATE storm SET isClosed = 1 WHERE id = ?", arguments: [id])
-        try database.execute(
-            sql:
-                "UPDATE photo SET state = 'cancelled', message = 'the storm is over' WHERE storm = ? AND state = 'awaitingPhoto'",
-            arguments: [id])
-    }
-
-    /// Storms of a place that the person was not told of.
-    func untoldStorms(of place: Place, now: Date) throws -> [StormRecord] {
-        try queue.read {
-            try StormRecord.filter(
-                Column("place") == place.id && Column("isTold") == false && Column("isClosed") == false
-                    && Column("ends") > now.timeIntervalSince1970
-            ).order(Column("id")).fetchReadable($0)
-        }
-    }
-
-    /// Storms of a place that the person was told of, and that are still to come.
-    func toldStorms(of place: Place, now: Date) throws -> [StormRecord] {
-        try queue.read {
-            try StormRecord.filter(
-                Column("place") == place.id && Column("isTold") == true && Column("isClosed") == false
-                    && Column("isCancelled") == false && Column("ends") > now.timeIntervalSince1970
-            ).order(Column("id")).fetchReadable($0)
-        }
-    }
-
-    /// Storms of a place that the person was told of, and that were cancelled since.
-    func cancelledStorms(of place: Place) throws -> [StormRecord] {
-        try queue.read {
-            try StormRecord.filter(Column("place") == place.id && Column("isCancelled") == true && Column("isTold") == true)
-                .order(Column("id")).fetchReadable($0)
-        }
-    }
-
-    /// The notification was taken back before anybody saw it: the next check tells of those that are not over.
-    package func markUntold(_ storms: [StormRecord]) throws {
+    /// Stores what the user was shown. What is known of the storm may have changed since it was read.
+    func save(_ memory: StormLife.Memory, of storm: StormRecord) throws {
         try queue.write { database in
-            for storm in storms {
-                try database.execute(sql: "UPDATE storm SET isTold = 0 WHERE id = ?", arguments: [storm.id])
-            }
+            guard var stored = try StormRecord.fetchOne(database, key: storm.id) else { return }
+            let life = stored.life
+            stored.life = StormLife(window: life.window, reasons: life.reasons, outlook: life.outlook, memory: memory)
+            try stored.update(database)
         }
     }
 
-    /// Told: and the storm has a photo job from now on, exactly one.
-    func markTold(_ storm: StormRecord, now: Date) throws {
+    /// Whether a photo was given for a storm.
+    func hasPhoto(of storm: StormRecord) throws -> Bool {
+        try queue.read {
+            try PhotoRecord.filter(Column("storm") == storm.id && !["awaitingPhoto", "cancelled"].contains(Column("state")))
+                .fetchCount($0) > 0
+        }
+    }
+
+    /// The storm waits for a photo from now on. There is at most one request.
+    func openPhotoRequest(of storm: StormRecord, now: Date) throws {
         try queue.write { database in
-            try database.execute(sql: "UPDATE storm SET isTold = 1 WHERE id = ?", arguments: [storm.id])
-            // One that was called off, and is expected again, may have its photo again.
-            let jobs = try PhotoRecord.filter(Column("storm") == storm.id && Column("state") != "cancelled").fetchCount(database)
-            guard jobs == 0 else { return }
-            var job = PhotoRecord(
+            let open = try PhotoRecord.filter(Column("storm") == storm.id && Column("state") != "cancelled").fetchCount(database)
+            guard open == 0 else { return }
+            var request = PhotoRecord(
                 id: nil, storm: storm.id, state: .awaitingPhoto, path: nil, transfer: nil, message: nil, createdAt: now,
                 changedAt: now)
-            try job.insert(database)
+            try request.insert(database)
+        }
+    }
+
+    /// Closes the photo request of a storm, if it got no photo.
+    func closePhotoRequest(of storm: StormRecord, _ message: String) throws {
+        try queue.write {
+            try $0.execute(
+                sql: "UPDATE photo SET state = 'cancelled', message = ? WHERE storm = ? AND state = 'awaitingPhoto'",
+                arguments: [message, storm.id])
         }
     }
 }

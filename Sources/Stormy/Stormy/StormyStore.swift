@@ -179,7 +179,7 @@ package final class StormyStore: Sendable {
         }
     }
 
-    private static var migrator: DatabaseMigrator {
+    static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1: places, forecasts, storms, photos") { database in
             try database.create(table: "place") { table in
@@ -289,6 +289,7 @@ package final class StormyStore: Sendable {
                 table.add(column: "isOutside", .boolean).notNull().defaults(to: false)
             }
         }
+        migrator.registerMigration("10: one owner for a storm's life", migrate: StormRecord.migrate)
         return migrator
     }
 

@@ -111,7 +111,8 @@ extension StormyStore {
             let assessment = rule.assess(
                 useful ?? Forecast(hours: []), beside: useful == nil ? nil : forecast?.second,
                 alerts: try Self.warnings(of: place, database, now: now), now: now)
-            try Self.follow(assessment, place: place.id!, now: now, database)
+            let look = StormLook(assessment, rule: rule, forecast: useful, fetchedAt: forecast?.fetchedAt, now: now)
+            try Self.follow(look, place: place.id!, database)
             taken.unused = book.unusedReferences(of: current, now: now)
             return taken
         }

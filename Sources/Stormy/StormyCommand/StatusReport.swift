@@ -90,10 +90,10 @@ struct StatusReport: Encodable {
 
     private static func storms(_ store: StormyStore, _ places: [Int64: String]) throws -> [Storm] {
         let photos = try store.photos()
-        return try store.storms().filter { !$0.isClosed }.map { storm in
+        return try store.storms().filter { $0.life.isOpen(now: AppRuntime.shared.now) }.map { storm in
             Storm(
                 id: String(storm.id!), place: places[storm.place] ?? "?", from: storm.begins, until: storm.ends,
-                told: storm.isTold,
+                told: storm.life.isShown,
                 photoJob: OrNull(photos.first { $0.storm == storm.id }.map { TransferReport.identifier(of: $0) }))
         }
     }

@@ -8,10 +8,16 @@ package enum StormText {
         return word(severity) + " expected" + (name.isEmpty ? "" : " in \(name)")
     }
 
-    /// "Storm in Sydney called off".
+    /// "No longer expected: storm in Sydney".
     package static func calledOff(place: String) -> String {
         let name = place.singleLine(limit: 80)
-        return "Storm" + (name.isEmpty ? "" : " in \(name)") + " called off"
+        return "No longer expected: storm" + (name.isEmpty ? "" : " in \(name)")
+    }
+
+    /// Why a storm is no longer expected.
+    package static func calledOffBody(_ reasons: [StormReason]) -> String {
+        reasons.allSatisfy(\.hangsOnWarnings)
+            ? "The warning was cancelled by its issuer." : "The newest forecast no longer shows it."
     }
 
     private static func word(_ severity: StormSeverity) -> String {

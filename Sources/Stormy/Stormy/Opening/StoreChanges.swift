@@ -41,7 +41,7 @@ extension StormyStore {
     private static func look(_ database: Database) throws -> StoreLook {
         StoreLook(
             places: try Place.order(Column("id")).fetchAll(database), checks: try CheckRecord.fetchAll(database),
-            storms: try StormRecord.filter(Column("isClosed") == false).order(Column("id")).fetchAll(database),
+            storms: try StormRecord.filter(sql: StormRecord.isOpen).order(Column("id")).fetchAll(database),
             photos: try PhotoRecord.filter(["awaitingPhoto", "held"].contains(Column("state"))).order(Column("id"))
                 .fetchAll(database))
     }

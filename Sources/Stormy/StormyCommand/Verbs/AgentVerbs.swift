@@ -72,7 +72,6 @@ struct QuitVerb: AsyncParsableCommand {
         let wasOn = try NoonSchedule(store: store).isEnabled
         // First, or a check that runs just now would plan the next one. All the rest ends also where that cannot be written.
         let noted = Result { try NoonSchedule.setEnabled(false, in: store) }
-        let unseen = try NotificationsReport.current().waiting
         var isOff = false
         do {
             try await QuitCommand.endAll { requests, transfers in
@@ -96,8 +95,6 @@ struct QuitVerb: AsyncParsableCommand {
         }
         do {
             try noted.get()
-            let storms = try store.storms().filter { unseen.contains(StormTeller.identifier(ofStorm: "\($0.id ?? 0)")) }
-            if !storms.isEmpty { try store.markUntold(storms) }
         } catch {
             let failure = CommandFailure(ofStormy: error)
             throw CommandFailure(

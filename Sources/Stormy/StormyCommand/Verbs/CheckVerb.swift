@@ -110,12 +110,9 @@ struct CheckVerb: AsyncParsableCommand {
         let outcomes = weather.outcomes
         let said = Set(outcomes.flatMap(\.notAnswered))
         for trouble in weather.troubles where !json && !said.contains(trouble) { Output.note("  Not used: \(trouble)") }
-        // Of what is cancelled nobody should read any more.
-        for place in places { try StormTeller(store: store).takeBackCancelled(at: place) }
-        if notify {
-            for (place, outcome) in zip(places, outcomes) {
-                try StormTeller(store: store).tell(place, outcome.assessment.map { .seen($0) } ?? .warnedOf)
-            }
+        // Without `--notify` a storm that is no longer expected is called off, and nothing else is shown.
+        for (place, outcome) in zip(places, outcomes) {
+            try StormTeller(store: store).tell(place, !notify ? .none : outcome.assessment == nil ? .warnedOf : .all)
         }
         if tell { try await PersonAnswer.show(Self.title(outcomes), outcomes.map(Self.line).joined(separator: "\n")) }
         if json {

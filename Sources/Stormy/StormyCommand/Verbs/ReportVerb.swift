@@ -89,8 +89,11 @@ struct ReportVerb: AsyncParsableCommand {
     }
 
     private func storm(_ storm: StormRecord, _ place: Place?) -> ReportPage.Storm {
+        let life = storm.life
         let end =
-            storm.isCancelled ? "cancelled" : storm.isClosed ? "over" : storm.isTold ? "expected, told" : "expected, not told yet"
+            life.outlook == .notExpected
+            ? "no longer expected"
+            : !life.isOpen(now: AppRuntime.shared.now) ? "over" : life.isShown ? "expected, told" : "expected, not told yet"
         return ReportPage.Storm(
             place: place?.name ?? "a place that was removed",
             time: StormText.span(

@@ -1,0 +1,133 @@
+import Foundation
+
+/// What a check reads of a storm's notification, without a launch of the app.
+package struct StormAnswer: Sendable, Equatable {
+    package enum State: Sendable, Equatable {
+        /// There is no notification of this storm.
+        case none
+        /// It was not shown yet: for want of a server, or because of quiet hours.
+        case waiting
+        /// It is on the screen, or its server took it off unanswered.
+        case visible
+        /// The user chose to see it later.
+        case snoozed
+        /// The user closed it or pressed it.
+        case dismissed
+        /// It left the screen at the end of the storm that it names.
+        case ended
+        /// It was withdrawn before the user saw it.
+        case unseen
+        /// It was withdrawn later.
+        case withdrawn
+
+        /// Whether the user saw it.
+        package var isSeen: Bool { self == .visible || self == .snoozed || self == .dismissed || self == .ended }
+    }
+
+    package var state: State
+    /// What the notification carries; `nil` if there is none, or if it is of an earlier version.
+    package var memory: StormLife.Memory?
+    /// A photo was given.
+    package var hasPhoto: Bool
+
+    /// An answer from its parts.
+    package init(_ state: State, memory: StormLife.Memory? = nil, hasPhoto: Bool = false) {
+        (self.state, self.memory, self.hasPhoto) = (state, memory, hasPhoto)
+    }
+}
+
+/// What a check knows of a place: what was judged, and whether its forecast can deny a storm.
+package struct StormLook: Sendable, Equatable {
+    /// What a look says of a reason that it does not show.
+    enum Word: Sendable, Equatable {
+        /// The data are missing or old.
+        case unknown
+        /// Between 80 % and 100 % of the limit, with this peak.
+        case weaker(Double)
+        case denied
+    }
+
+    /// A forecast that was fetched so many seconds ago denies no storm.
+    package static let longestAge: Double = 3 * 3600
+    /// A forecast that its service made so many seconds ago denies no storm.
+    package static let longestIssue: Double = 12 * 3600
+    /// Below this part of its limit a value denies the storm.
+    package static let denyingPart = 0.8
+
+    let assessment: Assessment
+    let rule: StormRule
+    /// `nil` if it is missing or old.
+    let forecast: Forecast?
+    package let now: Date
+
+    /// A look from its parts.
+    ///
+    /// - Parameters:
+    ///   - forecast: What was judged. `nil` if the services could not be asked.
+    ///   - fetchedAt: When the forecast arrived.
+    package init(_ assessment: Assessment, rule: StormRule, forecast: Forecast? = nil, fetchedAt: Date? = nil, now: Date) {
+        (self.assessment, self.rule, self.now) = (assessment, rule, now)
+        let isFetched = fetchedAt.map { (0...Self.longestAge).contains(now.timeIntervalSince($0)) } ?? false
+        let isNew = forecast?.issuedAt.map { now.timeIntervalSince($0) <= Self.longestIssue } ?? true
+        self.forecast = isFetched && isNew ? forecast : nil
+    }
+
+    /// What is known of a reason that the assessment no longer has.
+    ///
+    /// - Parameter window: The hours of its storm.
+    func word(on reason: StormReason, in window: StormWindow) -> Word {
+        let isCancelled = !Set(reason.messages ?? []).isDisjoint(with: assessment.cancelled ?? [])
+        if reason.hangsOnWarnings, isCancelled || rule.alertSeverity == .off { return .denied }
+        guard reason.kind != .alert else { return Int(reason.peak) < rule.alertSeverity.rank ? .denied : .unknown }
+        guard let hours = hours(of: window) else { return .unknown }
+        switch reason.kind {
+        case .alert: return .unknown
+        case .gusts: return Self.word(hours.map(\.gustsKMH), limit: rule.gustsKMH)
+        case .rain: return Self.word(hours.map(\.rainMM), limit: rule.rainMMPerHour)
+        case .thunderstorm: return thunder(hours)
+        }
+    }
+
+    /// The hours that are left of a storm; `nil` if the forecast does not cover them without a gap.
+    private func hours(of window: StormWindow) -> [ForecastHour]? {
+        guard let forecast else { return nil }
+        let from = max(now, window.from)
+        let hours = forecast.hours.filter { $0.end > from && $0.start < window.until }
+        var reached = from
+        for hour in hours {
+            if hour.start > reached { return nil }
+            reached = max(reached, hour.end)
+        }
+        return reached >= window.until ? hours : nil
+    }
+
+    private static func word(_ values: [Double?], limit: Double) -> Word {
+        let known = values.compactMap { $0 }
+        guard known.count == values.count, let peak = known.max() else { return .unknown }
+        return peak < limit * denyingPart ? .denied : .weaker(peak)
+    }
+
+    private func thunder(_ hours: [ForecastHour]) -> Word {
+        if !rule.thunderstorm { return .denied }
+        guard hours.allSatisfy({ $0.weatherCode != nil }) else { return .unknown }
+        let stormy = hours.filter { WeatherCode.isThunderstorm($0.weatherCode ?? 0) }
+        let peak = stormy.compactMap(\.weatherCode).max().map(Double.init)
+        guard let peak else { return .denied }
+        // Thunder alone counts for nothing; what would confirm it is known to be far from that.
+        let isFar = stormy.allSatisfy { hour in
+            guard let rain = hour.rainMM else { return false }
+            let isDry =
+                rain < StormRule.confirmingRainMM * Self.denyingPart || hour.cape.map { $0 < StormRule.confirmingCAPE } == true
+            return isDry && (hour.gustsKMH ?? 0) < rule.confirmingGustsKMH * Self.denyingPart
+        }
+        return isFar ? .denied : .weaker(peak)
+    }
+}
+
+extension StormReason {
+    /// Whether another reason says what is known of this one by now.
+    func isReplaced(by other: StormReason) -> Bool {
+        guard kind == other.kind else { return false }
+        return kind != .alert || !Set(messages ?? []).isDisjoint(with: other.messages ?? []) || messages == nil
+    }
+}

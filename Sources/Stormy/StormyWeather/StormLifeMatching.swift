@@ -1,0 +1,93 @@
+import Foundation
+
+extension StormLife {
+    /// A change to the storms of a place.
+    package enum Change: Sendable, Equatable {
+        /// A storm that was not known.
+        case open(StormLife)
+        /// A known storm, of which more is known now.
+        case change(Int64, StormLife)
+    }
+
+    /// Brings the storms of one place in line with what was judged.
+    ///
+    /// Seen and known windows that overlap or lie within six hours of each other, directly or over others, are one storm, and so are
+    /// those that one warning names, whenever it moves. The storm keeps its record (the shown one, else the oldest), so that one storm
+    /// alerts once. Following the same look again changes nothing.
+    ///
+    /// - Parameter known: Storms of the place by their number. Pass storms that ended within the last six hours also, so that a storm
+    ///   that returns is the same storm.
+    package static func follow(_ known: [(id: Int64, life: StormLife)], _ look: StormLook) -> [Change] {
+        var changes: [Change] = []
+        func note(_ id: Int64, _ life: StormLife, from before: StormLife) {
+            if life != before { changes.append(.change(id, life)) }
+        }
+        let open = known.filter { $0.life.outlook != .joined }
+        for storm in storms(look.assessment.reasons, open) {
+            if storm.seen.isEmpty {
+                for (id, before) in storm.records {
+                    var life = before
+                    _ = life.handle(.judged([], look))
+                    note(id, life, from: before)
+                }
+                continue
+            }
+            guard let (id, before) = storm.records.min(by: { ($0.life.rank, $0.id) < ($1.life.rank, $1.id) }) else {
+                let span = StormWindow(
+                    from: storm.seen.map(\.from).min() ?? look.now, until: storm.seen.map(\.until).max() ?? look.now)
+                changes.append(.open(StormLife(window: span, reasons: StormReason.sorted(storm.seen))))
+                continue
+            }
+            var life = before
+            for (other, taken) in storm.records where other != id {
+                life.absorb(taken, now: look.now)
+                var joined = taken
+                _ = joined.handle(.joined)
+                note(other, joined, from: taken)
+            }
+            _ = life.handle(.judged(storm.seen, look))
+            note(id, life, from: before)
+        }
+        return changes
+    }
+
+    private var rank: Int { isShown ? 0 : shown != nil ? 1 : 2 }
+
+    /// What is one storm.
+    private struct Storm {
+        var span: StormWindow
+        var messages: Set<String>
+        /// What the look shows of it.
+        var seen: [StormReason] = []
+        var records: [(id: Int64, life: StormLife)] = []
+
+        func isOne(with other: Storm) -> Bool {
+            let gap = max(other.span.from.timeIntervalSince(span.until), span.from.timeIntervalSince(other.span.until))
+            return gap <= StormWindow.mergeGap || !messages.isDisjoint(with: other.messages)
+        }
+
+        mutating func join(_ other: Storm) {
+            span = StormWindow(from: min(span.from, other.span.from), until: max(span.until, other.span.until))
+            messages.formUnion(other.messages)
+            seen += other.seen
+            records += other.records
+        }
+    }
+
+    /// Ascending by when they begin.
+    private static func storms(_ reasons: [StormReason], _ records: [(id: Int64, life: StormLife)]) -> [Storm] {
+        let parts =
+            reasons.map { Storm(span: $0.window, messages: Set($0.messages ?? []), seen: [$0]) }
+            + records.map { id, life in
+                Storm(span: life.window, messages: Set(life.reasons.flatMap { $0.messages ?? [] }), records: [(id, life)])
+            }
+        var storms: [Storm] = []
+        for part in parts {
+            var storm = part
+            // What it joins may reach others.
+            while let index = storms.firstIndex(where: { $0.isOne(with: storm) }) { storm.join(storms.remove(at: index)) }
+            storms.append(storm)
+        }
+        return storms.sorted { ($0.span.from, $0.span.until) < ($1.span.from, $1.span.until) }
+    }
+}

@@ -1,0 +1,362 @@
+import Foundation
+import Testing
+
+@testable import StormyWeather
+
+private let noon = Date(timeIntervalSince1970: 1_770_465_600)
+
+private func window(_ from: Double, _ until: Double) -> StormWindow {
+    StormWindow(from: noon + from * 3600, until: noon + until * 3600)
+}
+
+private func seen(_ windows: StormWindow...) -> StormLook { seen(windows, now: noon) }
+
+private func seen(_ windows: [StormWindow], now: Date) -> StormLook {
+    StormLook(
+        Assessment(
+            verdict: windows.isEmpty ? .calm : .stormy,
+            reasons: windows.map { StormReason(kind: .thunderstorm, peak: 95, from: $0.from, until: $0.until) }),
+        rule: StormRule(), now: now)
+}
+
+/// A storm of one window; `isShown`: it has alerted.
+private func storm(_ id: Int64, _ window: StormWindow, isShown: Bool = true) -> (id: Int64, life: StormLife) {
+    let reason = StormReason(kind: .thunderstorm, peak: 95, from: window.from, until: window.until)
+    var life = StormLife(window: window, reasons: [reason])
+    if isShown { _ = life.handle(.checked(StormAnswer(.none), now: window.from - 86_400)) }
+    return (id, life)
+}
+
+private func changes(_ known: [(id: Int64, life: StormLife)], _ look: StormLook) -> [String] {
+    StormLife.follow(known, look).map { change in
+        func hours(_ window: StormWindow) -> String {
+            "\(window.from.timeIntervalSince(noon) / 3600)...\(window.until.timeIntervalSince(noon) / 3600)"
+        }
+        return switch change {
+        case .open(let life): "open \(hours(life.window))"
+        case .change(let id, let life): life.outlook == .joined ? "\(id) joined" : "\(id) \(hours(life.window))"
+        }
+    }.sorted()
+}
+
+/// Which storm is which.
+@Suite struct StormMatchingTests {
+    @Test func `windows within six hours are one storm`() {
+        #expect(StormWindow.merge([window(0, 1), window(7, 8)]) == [window(0, 8)])
+        #expect(StormWindow.merge([window(0, 1), window(7.01, 8)]) == [window(0, 1), window(7.01, 8)])
+        #expect(StormWindow.merge([window(0, 10), window(2, 3)]) == [window(0, 10)])
+        #expect(StormWindow.merge([]).isEmpty)
+    }
+
+    @Test func `merged windows do not depend on order or repetition`() {
+        for _ in 0..<2000 {
+            let windows = (0..<Int.random(in: 0...8)).map { _ in
+                let from = Double(Int.random(in: 0...72))
+                return window(from, from + Double(Int.random(in: 0...9)))
+            }
+            let merged = StormWindow.merge(windows)
+            #expect(StormWindow.merge(merged) == merged)
+            #expect(StormWindow.merge(windows.shuffled() + windows) == merged)
+            for (left, right) in zip(merged, merged.dropFirst()) {
+                #expect(right.from.timeIntervalSince(left.until) > StormWindow.mergeGap)
+            }
+            for one in windows { #expect(merged.filter { $0.from <= one.from && one.until <= $0.until }.count == 1) }
+        }
+    }
+
+    @Test func `a storm that moves keeps its record`() {
+        let known = [storm(7, window(5, 8))]
+        #expect(changes([], seen(window(5, 8))) == ["open 5.0...8.0"])
+        #expect(changes(known, seen(window(5, 8))) == [])
+        #expect(changes(known, seen(window(13, 15))) == ["7 13.0...15.0"])
+        #expect(changes(known, seen([window(7, 9)], now: noon + 6 * 3600)) == ["7 5.0...9.0"], "a beginning that is past stays")
+        #expect(changes(known, seen(window(15, 16))) == ["open 15.0...16.0"], "more than six hours later")
+    }
+
+    @Test func `two shown storms become one`() {
+        let known = [storm(1, window(2, 4), isShown: false), storm(2, window(14, 16))]
+        #expect(changes(known, seen(window(3, 15))) == ["1 joined", "2 3.0...15.0"])
+        var joined = storm(1, window(2, 4)).life
+        _ = joined.handle(.joined)
+        #expect(joined.handle(.checked(StormAnswer(.visible), now: noon)) == [.withdraw, .closePhotoRequest])
+        #expect(joined.handle(.checked(StormAnswer(.withdrawn), now: noon)) == [])
+    }
+
+    @Test func `following the same look again changes nothing`() {
+        for _ in 0..<500 {
+            var storms: [Int64: StormLife] = [:]
+            var now = noon
+            for _ in 0..<6 {
+                now += Double(Int.random(in: 1...12)) * 3600
+                let base = now.timeIntervalSince(noon) / 3600
+                let look = seen(
+                    (0..<Int.random(in: 0...3)).map { _ in
+                        let from = base + Double(Int.random(in: 0...23))
+                        return window(from, from + Double(Int.random(in: 1...4)))
+                    }, now: now)
+                func known() -> [(id: Int64, life: StormLife)] {
+                    storms.filter { $0.value.window.until > now - 12 * 3600 }.map { (id: $0.key, life: $0.value) }.shuffled()
+                }
+                for change in StormLife.follow(known(), look) {
+                    switch change {
+                    case .open(let life): storms[Int64(storms.count + 1)] = life
+                    case .change(let id, let life): storms[id] = life
+                    }
+                }
+                #expect(StormLife.follow(known(), look) == [])
+                for id in storms.keys { _ = storms[id]?.handle(.checked(StormAnswer(.visible), now: now)) }
+                for shown in look.assessment.windows {
+                    let holders = storms.values.filter {
+                        $0.isOpen(now: now) && $0.window.from <= shown.from && shown.until <= $0.window.until
+                    }
+                    #expect(holders.count == 1, "each storm seen has exactly one record")
+                }
+            }
+        }
+    }
+}
+
+/// One storm by gusts, from 4 to 7 hours after noon, in the hands of its rules.
+private struct Story {
+    var now = noon
+    var life: StormLife?
+    var commands: [StormLife.Command] = []
+    var memory: StormLife.Memory { life?.memory ?? StormLife.Memory() }
+
+    /// A check with a forecast of 40 hours.
+    mutating func check(
+        _ gusts: Double?, _ state: StormAnswer.State = .visible, from: Int = 4, warning: CAPSeverity? = nil,
+        cancelled: Bool = false,
+        age: Double = 0, hours: Int = 40, hasPhoto: Bool = false
+    ) {
+        let forecast = Forecast(
+            hours: (-1..<hours).map { hour in
+                let isStorm = (from..<from + 3).contains(hour)
+                return ForecastHour(
+                    start: noon + Double(hour) * 3600, weatherCode: 3, precipitationMM: 0, gustsKMH: isStorm ? gusts : 20)
+            })
+        let info = AlertInfo(
+            event: "Gale", hazard: .wind, severity: warning, from: noon + 4 * 3600, until: noon + 7 * 3600, issuer: "X", areas: []
+        )
+        let alerts =
+            warning.map { _ in [AlertEvent(messages: ["w"], state: .standing, infos: [info])] }
+            ?? (cancelled ? [AlertEvent(messages: ["w"], state: .cancelled, infos: [])] : [])
+        let rule = StormRule()
+        let look = StormLook(
+            rule.assess(forecast, alerts: alerts, now: now), rule: rule, forecast: forecast, fetchedAt: now - age, now: now)
+        for change in StormLife.follow(life.map { [(id: Int64(1), life: $0)] } ?? [], look) {
+            switch change {
+            case .open(let new), .change(_, let new): life = new
+            }
+        }
+        answer(state, hasPhoto: hasPhoto)
+    }
+
+    /// A check without a forecast.
+    mutating func answer(_ state: StormAnswer.State, hasPhoto: Bool = false, memory: StormLife.Memory? = nil) {
+        commands = life?.handle(.checked(StormAnswer(state, memory: memory, hasPhoto: hasPhoto), now: now)) ?? []
+    }
+
+    static func shown(_ gusts: Double = 90) -> Story {
+        var story = Story()
+        story.check(gusts, .none)
+        story.answer(.visible)
+        return story
+    }
+}
+
+/// The rules, one row of the page each.
+@Suite struct StormLifeTests {
+    private struct Row {
+        let before: String
+        let event: String
+        let commands: [StormLife.Command]
+    }
+
+    private static func row(
+        _ before: String, _ event: String, _ story: Story, _ change: (inout Story) -> Void, _ expected: StormLife.Command...
+    ) -> Row {
+        var story = story
+        change(&story)
+        #expect(story.commands == expected, "\(before): \(event)")
+        return Row(before: before, event: event, commands: story.commands)
+    }
+
+    private static func calledOff(returns: Int = 0) -> Story {
+        var story = Story.shown()
+        story.check(20)
+        for _ in 0..<returns {
+            story.check(90)
+            story.check(20)
+        }
+        return story
+    }
+
+    private static let rows: [Row] = [
+        row("unknown", "a forecast or a warning shows it", Story(), { $0.check(90, .none) }, .alert, .openPhotoRequest),
+        row("on the screen", "its text changes", .shown(), { $0.check(95) }, .update),
+        row("dismissed", "its text changes", .shown(), { $0.check(95, .dismissed) }),
+        row("snoozed", "its text changes", .shown(), { $0.check(95, .snoozed) }, .update),
+        row("on the screen", "a higher level", .shown(), { $0.check(110) }, .alert, .openPhotoRequest),
+        row("dismissed", "a higher level", .shown(), { $0.check(110, .dismissed) }, .alert, .openPhotoRequest),
+        row("snoozed", "a higher level, and a photo was given", .shown(), { $0.check(150, .snoozed, hasPhoto: true) }, .alert),
+        row("dismissed", "a lower level", .shown(150), { $0.check(90, .dismissed) }),
+        row(
+            "dismissed", "the first official warning", .shown(110), { $0.check(110, .dismissed, warning: .severe) }, .alert,
+            .openPhotoRequest),
+        row("dismissed", "a warning below `alert_severity`", .shown(), { $0.check(90, .dismissed, warning: .moderate) }),
+        row("dismissed", "it starts 3 h earlier", .shown(), { $0.check(90, .dismissed, from: 1) }, .alert, .openPhotoRequest),
+        row("dismissed", "it starts 2 h earlier", .shown(), { $0.check(90, .dismissed, from: 2) }),
+        row("on the screen", "a fresh forecast: 80 to 100 % of the limit", .shown(), { $0.check(62) }, .update),
+        row(
+            "on the screen", "a fresh forecast: below 80 % of the limit", .shown(), { $0.check(59) }, .callOff, .closePhotoRequest
+        ),
+        row(
+            "waits, never seen", "a fresh forecast: 80 to 100 % of the limit", waiting, { $0.check(62, .waiting) }, .withdraw,
+            .closePhotoRequest),
+        row(
+            "snoozed", "a fresh forecast: below 80 % of the limit", .shown(), { $0.check(59, .snoozed) }, .withdraw,
+            .closePhotoRequest),
+        row("dismissed", "a fresh forecast: below 80 % of the limit", .shown(), { $0.check(59, .dismissed) }, .closePhotoRequest),
+        row(
+            "waits, never seen", "a fresh forecast: below 80 % of the limit", waiting, { $0.check(59, .waiting) }, .withdraw,
+            .closePhotoRequest),
+        row(
+            "on the screen", "the same, and a warning stands", .shown(), { $0.check(59, warning: .severe) }, .alert,
+            .openPhotoRequest),
+        row("on the screen", "a forecast of four hours ago: below", .shown(), { $0.check(59, age: 4 * 3600) }, .update),
+        row("on the screen", "a forecast that ends before it: below", .shown(), { $0.check(59, hours: 6) }, .update),
+        row("on the screen", "a forecast without gusts", .shown(), { $0.check(nil) }, .update),
+        row("on the screen", "no data", .shown(), { $0.answer(.visible) }, .update),
+        row("called off", "the storm returns", calledOff(), { $0.check(90) }, .alert, .openPhotoRequest),
+        row(
+            "called off three times in 24 h", "the storm returns", calledOff(returns: 3), { $0.check(90) }, .showSilently,
+            .openPhotoRequest),
+        row(
+            "called off three times in 24 h", "it returns at a level never shown", calledOff(returns: 3), { $0.check(110) },
+            .alert, .openPhotoRequest),
+        row("called off", "80 to 100 % of the limit", calledOff(), { $0.check(62) }),
+        row(
+            "on the screen", "its end", .shown(), { ($0.now = noon + 7 * 3600, $0.answer(.ended)).1 }, .withdraw,
+            .closePhotoRequest),
+        row("dismissed", "its end", .shown(), { ($0.now = noon + 7 * 3600, $0.answer(.dismissed)).1 }, .closePhotoRequest),
+        row(
+            "closed under a clock that was ahead", "the clock is right again", ahead,
+            { ($0.now = noon, $0.answer(.withdrawn)).1 }, .showSilently, .openPhotoRequest),
+        row(
+            "shown, and the process died before it stored that", "the next check", Story.shown().forgotten,
+            { $0.answer(.visible, memory: Story.shown().memory) }, .openPhotoRequest, .update),
+        row(
+            "withdrawn by `stormy quit` before it was seen", "the next check", waiting, { $0.answer(.unseen) }, .alert,
+            .openPhotoRequest),
+    ]
+
+    private static var waiting: Story {
+        var story = Story()
+        story.check(90, .none)
+        return story
+    }
+
+    private static var ahead: Story {
+        var story = Story.shown()
+        story.now = noon + 365 * 86_400
+        story.answer(.visible)
+        return story
+    }
+
+    /// The page in the documentation. `WRITE_TABLES=1` writes it.
+    @Test func `the page says what each rule does`() throws {
+        let names: [StormLife.Command: String] = [
+            .alert: "alerts", .showSilently: "is shown silently", .update: "its text is updated silently",
+            .callOff: "becomes \"No longer expected\", passive and without sound", .withdraw: "is withdrawn",
+            .openPhotoRequest: "open", .closePhotoRequest: "closed if it has no photo",
+        ]
+        let rows = Self.rows.map { row in
+            let photo: Set<StormLife.Command> = [.openPhotoRequest, .closePhotoRequest]
+            func words(_ commands: [StormLife.Command]) -> String { commands.compactMap { names[$0] }.joined(separator: ", ") }
+            return
+                "| \(row.before) | \(row.event) | \(words(row.commands.filter { !photo.contains($0) })) | \(words(row.commands.filter(photo.contains))) |"
+        }
+        let page = """
+            # What becomes of a storm
+
+            When a storm alerts, when its text changes silently, and when it is called off.
+
+            ## Overview
+
+            ``StormLife`` is the one owner of these rules. A check gives the life what was judged and how far the notification is. The life
+            returns what is to be done. A cell without words means that nothing happens.
+
+            A fresh forecast arrived at most \(Int(StormLook.longestAge / 3600)) h ago, and its service made it at most \(Int(StormLook.longestIssue / 3600)) h ago. It denies a storm only if it has a value of
+            each kind (thunder, gusts, rain) that the storm was shown for, in each of its hours. Limits of this table: gusts of \(Int(StormRule().gustsKMH)) km/h.
+            A return alerts at most \(StormLife.alertingReturns) times in \(Int(StormLife.returnSpan / 3600)) h. The earliest start that alerted counts for "earlier".
+
+            Written by its test: `WRITE_TABLES=1 swift test --filter StormLifeTests`.
+
+            | Storm | Event | Notification | Photo request |
+            | --- | --- | --- | --- |
+            \(rows.joined(separator: "\n"))
+
+            """
+        let file = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../../Sources/Stormy/StormyWeather/StormyWeather.docc/StormLife.md").standardized
+        if ProcessInfo.processInfo.environment["WRITE_TABLES"] != nil { return try Data(page.utf8).write(to: file) }
+        #expect(try String(contentsOf: file, encoding: .utf8) == page, "WRITE_TABLES=1 writes the page again")
+    }
+
+    @Test func `a severe warning after a dismissed severe forecast and two calm checks alerts`() {
+        var story = Story.shown(110)
+        for _ in 0..<2 { story.check(20, .dismissed) }
+        story.check(20, .dismissed, warning: .severe)
+        #expect(story.commands == [.alert, .openPhotoRequest])
+        story.check(20, .waiting, cancelled: true)
+        #expect(!story.commands.contains(.callOff) || story.life?.shown?.isSeen == true)
+    }
+
+    @Test(arguments: [StormReasonKind.rain, .thunderstorm]) func `rain and thunder are called off by a forecast that knows them`(
+        _ kind: StormReasonKind
+    ) {
+        func forecast(_ storm: Bool, isKnown: Bool = true) -> Forecast {
+            Forecast(
+                hours: (0..<12).map { hour in
+                    let isIn = storm && (4..<6).contains(hour)
+                    return ForecastHour(
+                        start: noon + Double(hour) * 3600,
+                        weatherCode: isKnown || kind == .rain ? (isIn && kind == .thunderstorm ? 95 : 3) : nil,
+                        precipitationMM: isKnown || kind == .thunderstorm ? (isIn ? 24 : 0) : nil, gustsKMH: 10)
+                })
+        }
+        func look(_ forecast: Forecast) -> StormLook {
+            let rule = StormRule(rainMMPerHour: kind == .rain ? 20 : 50)
+            return StormLook(rule.assess(forecast, now: noon), rule: rule, forecast: forecast, fetchedAt: noon, now: noon)
+        }
+        guard case .open(var life)? = StormLife.follow([], look(forecast(true))).first else { return #expect(Bool(false)) }
+        _ = life.handle(.checked(StormAnswer(.none), now: noon))
+        #expect(StormLife.follow([(1, life)], look(forecast(false, isKnown: false))) == [], "it knows nothing of \(kind)")
+        guard case .change(_, var denied)? = StormLife.follow([(1, life)], look(forecast(false))).first else {
+            return #expect(Bool(false))
+        }
+        #expect(denied.handle(.checked(StormAnswer(.visible), now: noon)) == [.callOff, .closePhotoRequest])
+    }
+
+    @Test func `a storm that an earlier version had shown does not alert`() {
+        for (isClosed, isCancelled) in [(false, false), (true, false), (true, true)] {
+            let reasons = [StormReason(kind: .gusts, peak: 110, from: noon, until: noon + 3600)]
+            let memory = StormLife.Memory(
+                earlierVersionOf: reasons, begins: noon, ends: noon + 3600, isShown: true, isClosed: isClosed,
+                isCancelled: isCancelled)
+            var life = StormLife(
+                window: window(0, 1), reasons: reasons, outlook: isCancelled ? .notExpected : .expected, memory: memory)
+            #expect(!life.handle(.checked(StormAnswer(.dismissed), now: noon)).contains(.alert))
+        }
+    }
+}
+
+extension Story {
+    /// As a process left it that died before it stored what it had shown.
+    fileprivate var forgotten: Story {
+        var story = self
+        story.life = life.map { StormLife(window: $0.window, reasons: $0.reasons) }
+        return story
+    }
+}
