@@ -89,7 +89,13 @@ extension EndToEnd {
             try home.wait("closed") { try $0.notification("storm-1").flatMap { $0.state == .closed ? $0 : nil } }
             let store = home.folder.appendingPathComponent("data/stormy/stormy.sqlite").path
             #expect(
-                try Child.run("sqlite3", [store, "UPDATE storm SET life = json_set(life, '$.memory.step', 0, '$.memory.phase', json('{\"unshown\":{}}'))"], environment: home.environment).status == 0)
+                try Child.run(
+                    "sqlite3",
+                    [
+                        store,
+                        "UPDATE storm SET life = json_set(life, '$.memory.step', 0, '$.memory.phase', json('{\"unshown\":{}}'))",
+                    ], environment: home.environment
+                ).status == 0)
             Weather.serve(.json(Weather.forecast(thunder: [4, 5, 6, 7, 8])), on: server)
             try home.stormy("check", "--fresh", "--notify")
             _ = try desktop.heardSoFar()

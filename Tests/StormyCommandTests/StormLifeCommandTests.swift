@@ -6,7 +6,7 @@ import Testing
 
 @testable import Stormy
 
-/// What the user sees of one storm over several checks: alerts, call-offs, answers and restarts.
+/// Alerts, call-offs, answers and restarts of one storm over several checks.
 @Suite(.timeLimit(.minutes(30))) struct StormLifeCommandTests {
     private func play(_ body: @Sendable (VirtualHome) async throws -> Void) async throws {
         try await VirtualHome.play("[storm]\nthunderstorm = false\n") { home in

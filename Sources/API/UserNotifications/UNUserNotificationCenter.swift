@@ -181,9 +181,9 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         }
     }
 
-    /// How far a notification is, and what it says. Beyond Apple.
+    /// Returns the state and the content of a notification. Beyond Apple.
     ///
-    /// - Returns: `nil` if there is none with this identifier.
+    /// - Returns: `nil` if there is no notification with this identifier.
     package func progress(of identifier: String) -> (state: NotificationProgress, content: UNNotificationContent)? {
         guard let record = try? AppRuntime.shared.ledger().read({ try $0.notification(identifier) }) else { return nil }
         return (NotificationProgress(record), .make(from: record.content))
@@ -374,28 +374,4 @@ extension JSONEncoder {
 extension NotificationRecord {
     /// It is, or was, on the screen.
     fileprivate var isShown: Bool { state == .presenting || life.isTold }
-}
-
-/// How far a notification is.
-package enum NotificationProgress: Sendable {
-    /// It was not shown yet.
-    case waiting
-    /// It is on the screen, or left it by itself and unanswered.
-    case visible
-    /// The user closed it or pressed it.
-    case dismissed
-    /// It left the screen at its expiration date.
-    case ended
-    /// It was withdrawn, or its kind was switched off, before it was shown.
-    case unseen
-    /// It was withdrawn later.
-    case withdrawn
-
-    fileprivate init(_ record: NotificationRecord) {
-        let life = record.life
-        self =
-            if life.isUntold { .waiting } else if life.isUnanswered { .visible } else if life.phase == .closed {
-                .dismissed
-            } else if record.deliveredAt == nil { .unseen } else { life.phase == .over ? .ended : .withdrawn }
-    }
 }

@@ -176,7 +176,7 @@ struct NoonCheck {
                         try StormTeller(store: store).tell(place, seen == nil ? .warnedOf : .all)
                     } catch let error as WeatherUnknown {
                         unknown.note(error)
-                        // What an earlier look saw, and was not shown.
+                        // Storms that an earlier check found may not have been shown.
                         trouble.noting { try StormTeller(store: store).tell(place) }
                     } catch {
                         trouble.note(error)

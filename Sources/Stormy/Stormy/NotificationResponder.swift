@@ -86,7 +86,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         guard let content = request.content.mutableCopy() as? UNMutableNotificationContent else { return }
         // Rather without its picture than not at all.
         content.attachments = content.attachments.filter { FileManager.default.fileExists(atPath: $0.url.path) }
-        // Snoozed once more it is the same.
+        // A notification that is snoozed again keeps its identifier.
         let suffix = request.identifier.hasSuffix(StormTeller.snoozed) ? "" : StormTeller.snoozed
         await show(
             UNNotificationRequest(

@@ -26,18 +26,18 @@ package struct StormTeller: Sendable {
         ])
     }
 
-    /// Which storms may alert.
+    /// The storms that may alert.
     package enum Alerting {
         case all
         /// The forecast is awaited: storms with an official warning.
         case warnedOf
-        /// Storms that are no longer expected are called off, and nothing else is shown.
+        /// No storm alerts. Storms that are over or no longer expected are withdrawn or called off.
         case none
     }
 
     /// Shows the storms of a place as they are known now.
     package func tell(_ place: Place, _ alerting: Alerting = .all) throws {
-        // As it is now: the answer that showed the storm also named the place's time zone.
+        // The response that showed the storm also named the place's time zone.
         guard let place = try store.places().first(where: { $0.id == place.id }) else { return }
         let now = BGTaskScheduler.now
         for storm in try store.recentStorms(of: place.id, now: now) {
@@ -70,11 +70,12 @@ package struct StormTeller: Sendable {
         let answer = try self.answer(to: storm)
         var new = storm
         let commands = new.life.handle(.checked(answer, mayAlert: mayAlert, now: now))
-        for command in commands { try perform(command, new, place, answer) }
+        for command in commands { try perform(command, new, place) }
         if new.life.memory != storm.life.memory { try store.save(new.life.memory, of: storm) }
     }
 
-    private func perform(_ command: StormLife.Command, _ storm: StormRecord, _ place: Place, _ answer: StormAnswer) throws {
+    private func perform(_ command: StormLife.Command, _ storm: StormRecord, _ place: Place) throws {
+        let center = UNUserNotificationCenter.current()
         switch command {
         case .alert:
             // A check by hand may be the first that shows anything: the buttons must be known by then.
@@ -83,7 +84,7 @@ package struct StormTeller: Sendable {
             Self.remove([Self.identifier(of: storm) + Self.snoozed, Self.identifier(of: storm) + Self.calledOff])
             try add(storm, place, isSilent: false)
         case .showSilently:
-            if answer.state == .visible {
+            if Self.bothIdentifiers(of: storm).contains(where: { center.progress(of: $0)?.state == .visible }) {
                 try change(storm, place)
             } else {
                 Self.registerCategory()
@@ -92,8 +93,13 @@ package struct StormTeller: Sendable {
         case .update: try change(storm, place)
         case .callOff:
             for identifier in Self.bothIdentifiers(of: storm) {
-                try UNUserNotificationCenter.current().updateNotification(withIdentifier: identifier) { before in
-                    Self.isOf(storm, before) ? calledOffContent(storm, place) : nil
+                guard let (state, before) = center.progress(of: identifier), Self.isOf(storm, before) else { continue }
+                let content = calledOffContent(storm, place)
+                switch state {
+                case .visible, .waiting: try center.updateNotification(withIdentifier: identifier) { _ in content }
+                // The server removed the notification, so a change would not be shown.
+                case .left: try Self.add(identifier, content)
+                case .dismissed, .ended, .unseen, .withdrawn: break
                 }
             }
         case .withdraw: Self.withdraw([storm])
@@ -106,7 +112,7 @@ package struct StormTeller: Sendable {
 
     // MARK: The notification
 
-    /// What the notification center knows of a storm.
+    /// Reads the state of a storm's notifications.
     private func answer(to storm: StormRecord) throws -> StormAnswer {
         let center = UNUserNotificationCenter.current()
         let found = Self.bothIdentifiers(of: storm).map { identifier in
@@ -114,7 +120,8 @@ package struct StormTeller: Sendable {
         }
         let (own, snoozed) = (found[0], found[1])
         let steps = found.map { $0.map { Self.memory(in: $0.content)?.step ?? 0 } ?? -1 }
-        let isSnoozed = snoozed != nil && steps[1] >= steps[0] && own?.state != .waiting && own?.state != .visible
+        let isSnoozed =
+            snoozed != nil && steps[1] >= steps[0] && own?.state != .waiting && own?.state != .visible && own?.state != .left
         let state = (isSnoozed ? snoozed : own)?.state
         return StormAnswer(
             isSnoozed && state == .waiting ? .snoozed : state.map(StormAnswer.State.init) ?? .none,
@@ -133,26 +140,29 @@ package struct StormTeller: Sendable {
 
     private static func identifier(of storm: StormRecord) -> String { identifier(ofStorm: "\(storm.id ?? 0)") }
 
-    /// Of its notification.
+    /// The identifier of a storm's notification.
     package static func identifier(ofStorm id: String) -> String { "storm-\(id)" }
 
-    /// Ends the identifier of one that is shown again later.
+    /// The end of the identifier of a snoozed notification.
     static let snoozed = "-snoozed"
-    /// Ended the identifier of "called off" in earlier versions.
+    /// The end of an identifier of earlier versions.
     private static let calledOff = "-called-off"
 
     private func add(_ storm: StormRecord, _ place: Place, isSilent: Bool) throws {
         let picture = StormPicture(storm, place, store)
         let content = content(storm, place, picture)
         if isSilent { (content.interruptionLevel, content.sound) = (.passive, nil) }
-        let request = UNNotificationRequest(
-            identifier: Self.identifier(of: storm), content: content, trigger: nil, alertsOncePerContent: true)
+        try withExtendedLifetime(picture) { try Self.add(Self.identifier(of: storm), content) }
+    }
+
+    private static func add(_ identifier: String, _ content: UNNotificationContent) throws {
+        let request = UNNotificationRequest(identifier: identifier, content: content, trigger: nil, alertsOncePerContent: true)
         let failure = Failure()
-        withExtendedLifetime(picture) { UNUserNotificationCenter.current().add(request) { failure.set($0) } }
+        UNUserNotificationCenter.current().add(request) { failure.set($0) }
         if let error = failure.error { throw error }
     }
 
-    /// Changes what is on the screen, or waits, if it says something else now.
+    /// Changes the text on the screen, or the text of a notification that waits, if it differs.
     private func change(_ storm: StormRecord, _ place: Place) throws {
         for identifier in Self.bothIdentifiers(of: storm) {
             var picture: StormPicture?
@@ -169,7 +179,7 @@ package struct StormTeller: Sendable {
         }
     }
 
-    /// Of the storm that a notification is of; `nil`: of none.
+    /// The number of the storm that a notification shows; `nil` if it shows none.
     static func number(ofStormIn userInfo: [AnyHashable: Any]) -> Int64? {
         (userInfo["storm"] as? NSNumber)?.int64Value ?? (userInfo["storm"] as? Int).map(Int64.init)
     }
@@ -178,10 +188,10 @@ package struct StormTeller: Sendable {
         (content.userInfo["life"] as? String).flatMap { try? JSONDecoder().decode(StormLife.Memory.self, from: Data($0.utf8)) }
     }
 
-    /// Seconds by which a storm's beginning may move and it is the same.
+    /// The maximum number of seconds by which the beginning of one storm moves.
     private static let longestMove: Double = 43_200
 
-    /// A store that was lost, or comes from a backup, gives numbers again: the beginnings tell those storms apart.
+    /// A store that was lost, or comes from a backup, uses numbers again. The beginnings distinguish such storms.
     private static func isOf(_ storm: StormRecord, _ content: UNNotificationContent) -> Bool {
         guard number(ofStormIn: content.userInfo) == storm.id,
             let from = (content.userInfo["from"] as? NSNumber)?.doubleValue ?? content.userInfo["from"] as? Double
@@ -203,7 +213,7 @@ package struct StormTeller: Sendable {
             storm.reasons, timeZone: place.zone, locale: PersonLocale.current, units: .ofPerson, now: BGTaskScheduler.now)
         content.body = [body, StormText.headline(storm.reasons)].compactMap { $0 }.joined(separator: "\n")
         content.categoryIdentifier = Self.category
-        // It stays until the user answers; the worst passes quiet hours.
+        // The notification stays until the user answers. Only an extreme storm passes quiet hours.
         content.interruptionLevel = severity == .extreme ? .critical : .timeSensitive
         content.sound = .default
         content.textWithoutButtons = "In a terminal: stormy report --open, or stormy upload PHOTO"
@@ -224,7 +234,6 @@ package struct StormTeller: Sendable {
     private func bareContent(_ storm: StormRecord, _ place: Place) -> UNMutableNotificationContent {
         let content = UNMutableNotificationContent()
         content.expirationDate = storm.ends
-        // The beginning tells it from a storm of its number in a store that was lost: that one is shown already.
         content.userInfo = ["storm": storm.id ?? 0, "place": place.name, "from": storm.begins.timeIntervalSince1970]
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -238,7 +247,7 @@ extension StormAnswer.State {
         self =
             switch progress {
             case .waiting: .waiting
-            case .visible: .visible
+            case .visible, .left: .visible
             case .dismissed: .dismissed
             case .ended: .ended
             case .unseen: .unseen

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import StormyWeather
 
-/// A storm at a place, as stored: what ``StormLife`` keeps of it.
+/// The row of a storm. ``StormLife`` owns its content.
 package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
     /// The part of a life that has no column.
     struct Parts: Codable, Sendable, Equatable {
@@ -47,14 +47,14 @@ extension StormRecord: StoreRecord {
         case parts = "life"
     }
 
-    /// Of storms that are still to come, as far as is known. Without those of a damaged row.
+    /// Selects storms that are still expected. Damaged rows are left out.
     static let isOpen =
         "json_valid(life) AND json_type(life, '$.memory.phase.over') IS NULL"
         + " AND json_extract(life, '$.outlook') IN ('expected', 'weaker')"
 
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 
-    /// Rows of earlier versions had flags. A storm that was shown does not alert again.
+    /// Converts the flags of earlier versions. A storm that was shown does not alert again.
     static func migrate(_ database: Database) throws {
         try database.alter(table: "storm") { $0.add(column: "life", .text).notNull().defaults(to: "") }
         for row in try Row.fetchAll(database, sql: "SELECT id, begins, ends, isTold, isClosed, isCancelled FROM storm") {
@@ -115,7 +115,7 @@ extension StormyStore {
         }
     }
 
-    /// Stores what the user was shown. What is known of the storm may have changed since it was read.
+    /// Stores the showing of a storm. Another process may have stored newer data of the storm since.
     func save(_ memory: StormLife.Memory, of storm: StormRecord) throws {
         try queue.write { database in
             guard var stored = try StormRecord.fetchOne(database, key: storm.id) else { return }
@@ -125,7 +125,7 @@ extension StormyStore {
         }
     }
 
-    /// Whether a photo was given for a storm.
+    /// `true` if a photo was given for a storm.
     func hasPhoto(of storm: StormRecord) throws -> Bool {
         try queue.read {
             try PhotoRecord.filter(Column("storm") == storm.id && !["awaitingPhoto", "cancelled"].contains(Column("state")))
@@ -133,7 +133,7 @@ extension StormyStore {
         }
     }
 
-    /// The storm waits for a photo from now on. There is at most one request.
+    /// Opens the photo request of a storm, unless the storm has one.
     func openPhotoRequest(of storm: StormRecord, now: Date) throws {
         try queue.write { database in
             let open = try PhotoRecord.filter(Column("storm") == storm.id && Column("state") != "cancelled").fetchCount(database)

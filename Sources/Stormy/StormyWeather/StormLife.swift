@@ -1,24 +1,24 @@
 import Foundation
 
-/// What is known of one storm at one place, and what the user was shown of it.
+/// The life of one storm at one place: the newest data, and the notifications that the user was shown.
 ///
 /// Every rule about this is here, and on the page StormLife. Pure: an event changes the life, and what has to be done comes out. The store
 /// keeps the life in a row. Commands are the difference between what is known and what was shown, so a process that died before it stored
 /// the life gets the same commands again.
 package struct StormLife: Sendable, Equatable {
-    /// What the newest data that know of the storm say.
+    /// The verdict of the newest data on the storm.
     package enum Outlook: String, Sendable, Codable {
-        /// It is at or above a limit, or a warning stands.
+        /// A value is at or above its limit, or an official warning is in force.
         case expected
-        /// It is between 80 % and 100 % of its limit.
+        /// All values are below their limits, and a value is at 80 % of its limit or above.
         case weaker
-        /// It is below 80 % of its limit, and no warning stands.
+        /// All values are below 80 % of their limits, and no official warning is in force.
         case notExpected
         /// Another storm of the same place has taken it in.
         case joined
     }
 
-    /// What a notification showed.
+    /// The facts that decide whether a change alerts.
     package struct Facts: Sendable, Equatable, Codable {
         /// The highest level.
         package var level: StormSeverity
@@ -34,9 +34,9 @@ package struct StormLife: Sendable, Equatable {
         }
     }
 
-    /// What the user was shown of a storm.
+    /// The notifications of one storm that the user was shown.
     package struct Shown: Sendable, Equatable, Codable {
-        /// What alerted since the storm came or returned. A notification that waits may still change.
+        /// The facts that alerted since the storm came or returned. They may change until the notification is shown.
         package var alerted: Facts
         /// The part of ``alerted`` that the user saw.
         package var seen: Facts?
@@ -45,23 +45,23 @@ package struct StormLife: Sendable, Equatable {
         /// When the storm returned after it was called off or over, and alerted.
         package var returns: [Date] = []
 
-        /// Whether the storm was ever on the screen.
+        /// `true` if the storm was ever on the screen.
         package var isSeen: Bool { highest != nil }
     }
 
-    /// How far the showing is.
+    /// The state of the showing.
     package indirect enum Phase: Sendable, Equatable, Codable {
         /// Nothing was shown.
         case unshown
         case shown(Shown)
-        /// The user was shown that it is no longer expected, or had dismissed it.
+        /// The user was shown "No longer expected", or had dismissed the storm before.
         case calledOff(Shown)
         /// Withdrawn and closed at this time. A clock that was ahead makes this untrue.
         case over(Phase, at: Date)
     }
 
-    /// What the notification carries of the life. It is newer than the store if a process died before it stored the life, or if the store
-    /// comes from a backup.
+    /// The part of the life that the notification carries also. The copy is newer than the store if a process died before it stored the
+    /// life, or if the store comes from a backup.
     package struct Memory: Sendable, Equatable, Codable {
         /// Grows with each change that the screen shows.
         package var step = 0
@@ -80,7 +80,7 @@ package struct StormLife: Sendable, Equatable {
         case checked(StormAnswer, mayAlert: Bool = true, now: Date)
     }
 
-    /// Something to do. Each command may be repeated.
+    /// An effect. Repeating a command changes nothing more.
     package enum Command: Sendable, Equatable {
         case alert
         /// Shows the storm again without an alert.
@@ -97,14 +97,14 @@ package struct StormLife: Sendable, Equatable {
 
     /// A beginning that moves earlier by so many seconds alerts again.
     package static let earlierStart: Double = 3 * 3600
-    /// So many returns alert in ``returnSpan``; further returns are silent.
+    /// The maximum number of returns that alert within ``returnSpan``. Further returns are silent.
     package static let alertingReturns = 3
-    /// Seconds.
+    /// The time in which returns are counted, in seconds.
     package static let returnSpan: Double = 86_400
 
-    /// When it is expected.
+    /// The hours of the storm.
     package private(set) var window: StormWindow
-    /// Why it is expected, or was last.
+    /// The reasons of the newest data that showed the storm.
     package private(set) var reasons: [StormReason]
     package private(set) var outlook: Outlook
     package private(set) var memory: Memory
@@ -116,13 +116,13 @@ package struct StormLife: Sendable, Equatable {
         (self.window, self.reasons, self.outlook, self.memory) = (window, reasons, outlook, memory)
     }
 
-    /// What the user was shown last; `nil` if nothing.
+    /// The notifications of the storm that the user was shown; `nil` if there were none.
     package var shown: Shown? { memory.phase.shown }
 
-    /// Whether the user was shown the storm, and not that it is no longer expected.
+    /// `true` if the storm was shown, and was neither called off nor closed since.
     package var isShown: Bool { if case .shown = memory.phase { true } else { false } }
 
-    /// Whether it is still to come, as far as is known.
+    /// `true` if the newest data expect the storm, and its end is in the future.
     package func isOpen(now: Date) -> Bool {
         guard outlook == .expected || outlook == .weaker, window.until > now else { return false }
         // Closed under a clock that was ahead, or extended since.
@@ -130,7 +130,7 @@ package struct StormLife: Sendable, Equatable {
         return true
     }
 
-    /// Whether a later check has something to withdraw or to close.
+    /// `true` if the storm was withdrawn and closed.
     package var isClosed: Bool { if case .over = memory.phase { true } else { false } }
 
     package var level: StormSeverity { StormSeverity(reasons) }
@@ -141,7 +141,7 @@ package struct StormLife: Sendable, Equatable {
 
     /// Changes the life by what happened.
     ///
-    /// - Returns: What is to be done now, in this order. The life is stored afterwards.
+    /// - Returns: The commands to carry out now, in this order. The caller stores the life afterwards.
     package mutating func handle(_ event: Event) -> [Command] {
         switch event {
         case .judged(let seen, let look): judge(seen, look)
@@ -155,7 +155,7 @@ package struct StormLife: Sendable, Equatable {
 
     private mutating func judge(_ seen: [StormReason], _ look: StormLook) {
         var (left, isDenied, isWeaker, isKept) = (seen, false, false, false)
-        // What was denied is no part of a storm that returns.
+        // A storm that returns consists of new reasons only.
         let known = outlook == .notExpected ? [] : reasons
         for var reason in known where reason.until > look.now && !seen.contains(where: reason.isReplaced) {
             switch look.word(on: reason, in: window) {
@@ -168,10 +168,10 @@ package struct StormLife: Sendable, Equatable {
             left.append(reason)
         }
         if seen.isEmpty {
-            // Called off, it returns only with data that show it.
+            // A storm that was called off returns only with data that show it.
             if outlook == .notExpected { return }
             if left.isEmpty {
-                // What is past was not called off.
+                // Reasons in the past end the storm; they do not call it off.
                 let last = reasons.map(\.until).max() ?? window.until
                 if isDenied { outlook = .notExpected } else { window = StormWindow(from: min(window.from, last), until: last) }
                 return
@@ -187,7 +187,7 @@ package struct StormLife: Sendable, Equatable {
         window = StormWindow(from: from, until: left.map(\.until).max() ?? window.until)
     }
 
-    /// Takes in another storm: its hours, its reasons, and what the user was shown of it.
+    /// Adds the hours, the reasons and the showing of another storm.
     mutating func absorb(_ other: StormLife, now: Date) {
         reasons += other.reasons.filter { !reasons.contains($0) }
         if other.window.from <= now { window.from = min(window.from, other.window.from) }
@@ -206,7 +206,7 @@ package struct StormLife: Sendable, Equatable {
         return late + (outlook == .notExpected ? callOff(answer) : show(answer, mayAlert, now))
     }
 
-    /// Takes over what the notification carries, if that is newer.
+    /// Uses the notification's copy of the life, if the copy is newer.
     private mutating func adopt(_ answer: StormAnswer) -> [Command] {
         var commands: [Command] = []
         if let newer = answer.memory, newer.step > memory.step {
@@ -232,7 +232,7 @@ package struct StormLife: Sendable, Equatable {
         let wasShown = memory.phase != .unshown
         memory = Memory(step: memory.step + 1, phase: .over(memory.phase, at: now))
         guard wasShown else { return [] }
-        // Nothing of one that was dismissed is on the screen. Its notification keeps that answer.
+        // A dismissed storm is not on the screen, and its notification keeps the user's answer.
         return (answer.state == .dismissed ? [] : [.withdraw]) + [.closePhotoRequest]
     }
 
@@ -261,7 +261,7 @@ package struct StormLife: Sendable, Equatable {
                 guard let shown else { return mayAlert ? alert(answer) : [] }
                 return comeBack(shown, answer, mayAlert, now)
             }
-            // The clock was ahead: it never was over.
+            // The clock was ahead, so the storm was never over.
             memory = Memory(step: memory.step + 1, phase: before)
             let commands = show(answer, mayAlert, now)
             guard case .shown = before, answer.state == .withdrawn, !commands.contains(.alert) else { return commands }
@@ -272,19 +272,19 @@ package struct StormLife: Sendable, Equatable {
     private mutating func show(_ shown: Shown, _ answer: StormAnswer, _ mayAlert: Bool, _ now: Date) -> [Command] {
         if mayAlert, outlook == .expected, answer.state == .unseen || isHigher(than: shown) { return alert(answer, after: shown) }
         if outlook == .weaker, answer.state == .waiting {
-            // It is below its limit before the user saw the alert.
+            // The value fell below its limit before the user saw the alert.
             memory = Memory(step: memory.step + 1, phase: shown.isSeen ? .calledOff(shown) : .unshown)
             return [.withdraw, .closePhotoRequest]
         }
         switch answer.state {
         case .visible, .snoozed: return [.update]
         case .waiting:
-            // The alert that waits says what is known now.
+            // An alert that waits will show the newest text.
             var changed = shown
             changed.alerted = facts.joined(with: shown.seen)
             memory.phase = .shown(changed)
             return [.update]
-        // It left the screen at an end that was too early.
+        // The notification left the screen, and the storm lasts longer by now.
         case .ended: return comeBack(shown, answer, mayAlert, now)
         case .dismissed, .unseen, .withdrawn, .none: return []
         }
@@ -296,7 +296,7 @@ package struct StormLife: Sendable, Equatable {
             || old.begins.timeIntervalSince(new.begins) >= Self.earlierStart
     }
 
-    /// - Parameter shown: What was shown before, if this is the same showing.
+    /// - Parameter shown: The earlier alerts of the same showing.
     private mutating func alert(_ answer: StormAnswer, after shown: Shown? = nil) -> [Command] {
         guard outlook == .expected else { return [] }
         var new = shown ?? Shown(alerted: facts)
@@ -325,7 +325,7 @@ package struct StormLife: Sendable, Equatable {
 }
 
 extension StormLife.Phase {
-    /// What the user was shown; `nil` if nothing.
+    /// The notifications that the user was shown; `nil` if there were none.
     package internal(set) var shown: StormLife.Shown? {
         get {
             switch self {
@@ -351,7 +351,7 @@ extension StormLife.Phase {
 extension StormSeverity: Codable {}
 
 extension StormLife.Memory {
-    /// What an earlier version stored as flags. A storm that it had shown does not alert again.
+    /// Converts the flags of an earlier version. A storm that the earlier version had shown does not alert again.
     package init(
         earlierVersionOf reasons: [StormReason], begins: Date, ends: Date, isShown: Bool, isClosed: Bool, isCancelled: Bool
     ) {

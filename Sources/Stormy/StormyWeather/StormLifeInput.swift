@@ -1,31 +1,36 @@
 import Foundation
 
-/// What a check reads of a storm's notification, without a launch of the app.
+/// The state of a storm's notification, as a check reads it. No launch of the app is needed.
 package struct StormAnswer: Sendable, Equatable {
     package enum State: Sendable, Equatable {
-        /// There is no notification of this storm.
+        /// The storm has no notification.
         case none
-        /// It was not shown yet: for want of a server, or because of quiet hours.
+        /// The notification was not shown yet, because no server runs or because of quiet hours.
         case waiting
-        /// It is on the screen, or its server took it off unanswered.
+        /// The notification is on the screen, or its server removed it unanswered.
         case visible
         /// The user chose to see it later.
         case snoozed
         /// The user closed it or pressed it.
         case dismissed
-        /// It left the screen at the end of the storm that it names.
+        /// The notification left the screen at the end of the storm that it named.
         case ended
-        /// It was withdrawn before the user saw it.
+        /// The notification was withdrawn before the user saw it.
         case unseen
-        /// It was withdrawn later.
+        /// The notification was withdrawn after the user saw it.
         case withdrawn
 
-        /// Whether the user saw it.
-        package var isSeen: Bool { self == .visible || self == .snoozed || self == .dismissed || self == .ended }
+        /// `true` if the user saw the notification.
+        package var isSeen: Bool {
+            switch self {
+            case .visible, .snoozed, .dismissed, .ended, .withdrawn: true
+            case .none, .waiting, .unseen: false
+            }
+        }
     }
 
     package var state: State
-    /// What the notification carries; `nil` if there is none, or if it is of an earlier version.
+    /// The copy of the life in the notification; `nil` without a notification, or if an earlier version added it.
     package var memory: StormLife.Memory?
     /// A photo was given.
     package var hasPhoto: Bool
@@ -36,9 +41,9 @@ package struct StormAnswer: Sendable, Equatable {
     }
 }
 
-/// What a check knows of a place: what was judged, and whether its forecast can deny a storm.
+/// The data of one check at one place: the assessment, and the forecast if it can deny a storm.
 package struct StormLook: Sendable, Equatable {
-    /// What a look says of a reason that it does not show.
+    /// The verdict on a reason that the assessment no longer has.
     enum Word: Sendable, Equatable {
         /// The data are missing or old.
         case unknown
@@ -51,12 +56,12 @@ package struct StormLook: Sendable, Equatable {
     package static let longestAge: Double = 3 * 3600
     /// A forecast that its service made so many seconds ago denies no storm.
     package static let longestIssue: Double = 12 * 3600
-    /// Below this part of its limit a value denies the storm.
+    /// A value below this part of its limit denies the storm.
     package static let denyingPart = 0.8
 
     let assessment: Assessment
     let rule: StormRule
-    /// `nil` if it is missing or old.
+    /// `nil` if the forecast is missing or old.
     let forecast: Forecast?
     package let now: Date
 
@@ -72,7 +77,7 @@ package struct StormLook: Sendable, Equatable {
         self.forecast = isFetched && isNew ? forecast : nil
     }
 
-    /// What is known of a reason that the assessment no longer has.
+    /// Returns whether the data deny a reason that the assessment no longer has.
     ///
     /// - Parameter window: The hours of its storm.
     func word(on reason: StormReason, in window: StormWindow) -> Word {
@@ -88,7 +93,7 @@ package struct StormLook: Sendable, Equatable {
         }
     }
 
-    /// The hours that are left of a storm; `nil` if the forecast does not cover them without a gap.
+    /// Returns the remaining hours of a storm; `nil` if the forecast does not cover them without a gap.
     private func hours(of window: StormWindow) -> [ForecastHour]? {
         guard let forecast else { return nil }
         let from = max(now, window.from)
@@ -113,7 +118,7 @@ package struct StormLook: Sendable, Equatable {
         let stormy = hours.filter { WeatherCode.isThunderstorm($0.weatherCode ?? 0) }
         let peak = stormy.compactMap(\.weatherCode).max().map(Double.init)
         guard let peak else { return .denied }
-        // Thunder alone counts for nothing; what would confirm it is known to be far from that.
+        // Thunder counts only with rain or gusts. Both are known to be far from their limits.
         let isFar = stormy.allSatisfy { hour in
             guard let rain = hour.rainMM else { return false }
             let isDry =
@@ -125,7 +130,7 @@ package struct StormLook: Sendable, Equatable {
 }
 
 extension StormReason {
-    /// Whether another reason says what is known of this one by now.
+    /// `true` if another reason has the newer data of this reason.
     func isReplaced(by other: StormReason) -> Bool {
         guard kind == other.kind else { return false }
         return kind != .alert || !Set(messages ?? []).isDisjoint(with: other.messages ?? []) || messages == nil

@@ -65,7 +65,7 @@ enum StormBug: String, CaseIterable, Sendable {
         return answer
     }
 
-    /// What becomes of the commands, and of the life that is stored.
+    /// Changes the commands, and the life that is stored.
     func outcome(
         _ commands: [StormLife.Command], _ before: StormLife, _ after: StormLife, _ answer: StormAnswer, _ subject: StormSubject
     ) -> ([StormLife.Command], StormLife) {

@@ -3,7 +3,7 @@ import StormyWeather
 
 /// Judges a sequence by what each check was given and by what the screen showed. It shares no rule with ``StormLife``.
 struct StormJudge {
-    /// What the user was shown since the storm came or returned.
+    /// The showings since the storm came or returned.
     private struct Showing {
         var level: Int?
         var isWarned = false
@@ -47,7 +47,7 @@ struct StormJudge {
     private var length = 0
     private var before = StormScreen()
 
-    /// - Parameter input: `nil` if the step was no check.
+    /// - Parameter input: `nil` if the step was not a check.
     mutating func see(_ input: StormInput?, _ screen: StormScreen, now: Date, isAhead: Bool) {
         let news = Array(screen.trace[length...])
         defer { (length, before) = (screen.trace.count, screen) }
@@ -116,7 +116,7 @@ struct StormJudge {
         if peak >= 75 || !warned.isEmpty { isDenied = false }
     }
 
-    // MARK: What the screen showed
+    // MARK: Changes of the screen
 
     private mutating func judge(
         _ news: [StormScreen.Change], _ input: StormInput?, _ screen: StormScreen, _ isAhead: Bool, _ now: Date
@@ -187,7 +187,7 @@ struct StormJudge {
         if before.row?.state == .dismissed, !isShownAgain { violations.append("called off: it was dismissed") }
     }
 
-    // MARK: What the screen shows after a check
+    // MARK: The screen after a check
 
     private mutating func judgeEnd(_ input: StormInput, _ screen: StormScreen, _ isAhead: Bool) {
         let isQuiet =

@@ -5,7 +5,7 @@ import Testing
 
 /// Generated sequences of forecasts, warnings, answers of the user, restarts and clocks.
 @Suite struct StormLifePropertyTests {
-    /// - Returns: What the judge finds wrong.
+    /// - Returns: The violations that the judge finds.
     private func violations(seed: UInt64, _ bug: StormBug? = nil, trace: (String) -> Void = { _ in }) -> [String] {
         var random = SplitMix(seed: seed)
         var (subject, judge) = (StormSubject(bug), StormJudge())

@@ -265,7 +265,7 @@ private struct Story {
     }
 
     /// The page in the documentation. `WRITE_TABLES=1` writes it.
-    @Test func `the page says what each rule does`() throws {
+    @Test func `the page lists what each rule does`() throws {
         let names: [StormLife.Command: String] = [
             .alert: "alerts", .showSilently: "is shown silently", .update: "its text is updated silently",
             .callOff: "becomes \"No longer expected\", passive and without sound", .withdraw: "is withdrawn",
@@ -353,7 +353,7 @@ private struct Story {
 }
 
 extension Story {
-    /// As a process left it that died before it stored what it had shown.
+    /// The life that a process left if it died before it stored the showing.
     fileprivate var forgotten: Story {
         var story = self
         story.life = life.map { StormLife(window: $0.window, reasons: $0.reasons) }

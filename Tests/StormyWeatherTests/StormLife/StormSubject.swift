@@ -23,7 +23,7 @@ struct StormSubject {
 
     init(_ bug: StormBug? = nil) { self.bug = bug }
 
-    /// - Returns: What the check was given; `nil` if the step is not a check.
+    /// - Returns: The input of the check; `nil` if the step is not a check.
     mutating func play(_ step: StormStep, after seconds: Double) -> StormInput? {
         now += seconds
         screen.pass(to: now)
@@ -131,7 +131,7 @@ struct StormSubject {
         return true
     }
 
-    /// As it is read again after a restart.
+    /// The life after a restart.
     private func stored(_ life: StormLife) -> StormLife {
         guard let data = try? JSONEncoder().encode(life.memory),
             let memory = try? JSONDecoder().decode(StormLife.Memory.self, from: data)

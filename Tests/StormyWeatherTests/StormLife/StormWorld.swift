@@ -2,7 +2,7 @@ import Foundation
 
 @testable import StormyWeather
 
-/// What one step of a generated sequence brings.
+/// One step of a generated sequence.
 enum StormStep: Sendable {
     enum Data: Sendable {
         /// No service could be asked.
@@ -83,7 +83,7 @@ struct StandingWarning: Sendable {
     let until: Date
 }
 
-/// What a check was given. The judge reads this, and ``StormScreen``.
+/// The input of a check. The judge reads inputs and ``StormScreen`` only.
 struct StormInput {
     var now: Date
     var gusts: [(start: Date, kmh: Double?)]?
@@ -106,7 +106,7 @@ struct StormScreen {
         var until: Date
     }
 
-    /// What the user noticed, or could have.
+    /// A change that the user could notice.
     enum Change: Equatable {
         case alerted(Text)
         case appearedSilently(Text)
@@ -126,7 +126,7 @@ struct StormScreen {
 
     private(set) var row: Row?
     private(set) var snoozedUntil: Date?
-    /// `nil` if there is no photo request; `true` if it has a photo.
+    /// `nil` without a photo request; `true` if it has a photo.
     private(set) var photo: Bool?
     private(set) var trace: [Change] = []
     var hasServer = true { didSet { if hasServer { showWaiting() } } }

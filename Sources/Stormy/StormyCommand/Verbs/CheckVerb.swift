@@ -110,7 +110,7 @@ struct CheckVerb: AsyncParsableCommand {
         let outcomes = weather.outcomes
         let said = Set(outcomes.flatMap(\.notAnswered))
         for trouble in weather.troubles where !json && !said.contains(trouble) { Output.note("  Not used: \(trouble)") }
-        // Without `--notify` a storm that is no longer expected is called off, and nothing else is shown.
+        // Without `--notify` the command withdraws and calls off, and alerts nothing.
         for (place, outcome) in zip(places, outcomes) {
             try StormTeller(store: store).tell(place, !notify ? .none : outcome.assessment == nil ? .warnedOf : .all)
         }

@@ -1,0 +1,29 @@
+import BackgroundLedger
+
+/// The state of a notification, for the app that added it.
+package enum NotificationProgress: Sendable {
+    /// The notification was not shown yet.
+    case waiting
+    /// The notification is on the screen, or a summary on the screen contains it.
+    case visible
+    /// The server removed the notification from the screen, unanswered.
+    case left
+    /// The user closed the notification or pressed it.
+    case dismissed
+    /// The notification left the screen at its expiration date.
+    case ended
+    /// The notification was withdrawn, or its category was switched off, before the first showing.
+    case unseen
+    /// The notification was withdrawn after it was shown.
+    case withdrawn
+
+    init(_ record: NotificationRecord) {
+        let life = record.life
+        self =
+            if life.isUntold { .waiting } else if life.isStanding { .visible } else if life.isUnanswered {
+                .left
+            } else if life
+                .phase == .closed
+            { .dismissed } else if record.deliveredAt == nil { .unseen } else { life.phase == .over ? .ended : .withdrawn }
+    }
+}
