@@ -552,9 +552,13 @@ private final class Desk {
             }
         }
         for id in storms.keys.sorted() {
+            let before = storms[id]?.shown?.alerted.begins
             let commands = storms[id]?.handle(.checked(StormAnswer(shown.contains(id) ? .visible : .none), now: now)) ?? []
             if commands.contains(.alert) {
-                notices += 1
+                // A warning that is drawn forward by three hours alerts again.
+                let begins = storms[id]?.shown?.alerted.begins ?? now
+                let isEarlier = before.map { $0.timeIntervalSince(begins) >= StormLife.earlierStart } ?? false
+                if !isEarlier { notices += 1 }
                 shown.insert(id)
             }
             if commands.contains(.callOff) || commands.contains(.withdraw) { shown.remove(id) }

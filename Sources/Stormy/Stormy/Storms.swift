@@ -48,9 +48,10 @@ extension StormRecord: StoreRecord {
     }
 
     /// Selects storms that are still expected. Damaged rows are left out.
-    static let isOpen =
-        "json_valid(life) AND json_type(life, '$.memory.phase.over') IS NULL"
-        + " AND json_extract(life, '$.outlook') IN ('expected', 'weaker')"
+    static let isOpen = """
+        CASE WHEN json_valid(life) THEN json_type(life, '$.memory.phase.over') IS NULL
+            AND json_extract(life, '$.outlook') IN ('expected', 'weaker') END
+        """
 
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 
@@ -91,7 +92,7 @@ extension StormyStore {
     /// Storms that ended lately also: a storm that returns within the gap is the same storm.
     private static func recentStorms(of place: Int64?, now: Date, _ database: Database) throws -> [StormRecord] {
         let request = StormRecord.filter(
-            sql: "ends > ? OR json_valid(life) AND json_type(life, '$.memory.phase.over') IS NULL",
+            sql: "(ends > ? OR CASE WHEN json_valid(life) THEN json_type(life, '$.memory.phase.over') IS NULL END)",
             arguments: [now.timeIntervalSince1970 - 2 * StormWindow.mergeGap])
         let ofPlace = place.map { request.filter(Column("place") == $0) } ?? request
         return try ofPlace.order(Column("id")).fetchReadable(database)

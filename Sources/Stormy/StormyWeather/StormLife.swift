@@ -27,6 +27,13 @@ package struct StormLife: Sendable, Equatable {
         /// The earliest beginning that alerted.
         package var begins: Date
 
+        /// `true` if these facts alert after the other facts, or if there are no others.
+        fileprivate func isHigher(than other: Facts?) -> Bool {
+            guard let other else { return true }
+            return level > other.level || isWarned && !other.isWarned
+                || other.begins.timeIntervalSince(begins) >= StormLife.earlierStart
+        }
+
         fileprivate func joined(with other: Facts?) -> Facts {
             guard let other else { return self }
             return Facts(
@@ -270,7 +277,8 @@ package struct StormLife: Sendable, Equatable {
     }
 
     private mutating func show(_ shown: Shown, _ answer: StormAnswer, _ mayAlert: Bool, _ now: Date) -> [Command] {
-        if mayAlert, outlook == .expected, answer.state == .unseen || isHigher(than: shown) { return alert(answer, after: shown) }
+        let isUnseen = answer.state == .unseen && facts.isHigher(than: shown.seen)
+        if mayAlert, outlook == .expected, isUnseen || facts.isHigher(than: shown.alerted) { return alert(answer, after: shown) }
         if outlook == .weaker, answer.state == .waiting {
             // The value fell below its limit before the user saw the alert.
             memory = Memory(step: memory.step + 1, phase: shown.isSeen ? .calledOff(shown) : .unshown)
@@ -282,18 +290,14 @@ package struct StormLife: Sendable, Equatable {
             // An alert that waits will show the newest text.
             var changed = shown
             changed.alerted = facts.joined(with: shown.seen)
-            memory.phase = .shown(changed)
-            return [.update]
+            let isSilent = shown.alerted.isHigher(than: shown.seen) && !changed.alerted.isHigher(than: shown.seen)
+            memory = Memory(step: memory.step + (isSilent ? 1 : 0), phase: .shown(changed))
+            // The user saw that much before.
+            return [isSilent ? .showSilently : .update]
         // The notification left the screen, and the storm lasts longer by now.
         case .ended: return comeBack(shown, answer, mayAlert, now)
         case .dismissed, .unseen, .withdrawn, .none: return []
         }
-    }
-
-    private func isHigher(than shown: Shown) -> Bool {
-        let (new, old) = (facts, shown.alerted)
-        return new.level > old.level || new.isWarned && !old.isWarned
-            || old.begins.timeIntervalSince(new.begins) >= Self.earlierStart
     }
 
     /// - Parameter shown: The earlier alerts of the same showing.

@@ -125,11 +125,11 @@ struct StormJudge {
             switch change {
             case .alerted(let text) where text.kind == .calledOff: violations.append("called off: it alerts")
             case .alerted(let text): judgeAlert(text, input == nil ? waiting : support, now)
-            case .appearedSilently(let text) where text.kind == .storm: judgeSilent(text, now)
+            case .appearedSilently(let text) where text.kind == .storm: judgeSilent(text, now, isLeft: input == nil)
             case .appearedSilently: judgeCalledOff(now)
             case .changed(let text):
                 if text.kind == .calledOff { judgeCalledOff(now) }
-                if text.kind == .storm, before.visible?.kind == .calledOff { judgeSilent(text, now) }
+                if text.kind == .storm, before.visible?.kind == .calledOff { judgeSilent(text, now, isLeft: input == nil) }
             case .removed: break
             }
         }
@@ -165,9 +165,11 @@ struct StormJudge {
         dates.filter { $0 <= now && now.timeIntervalSince($0) < 86_400 }
     }
 
-    private mutating func judgeSilent(_ text: StormScreen.Text, _ now: Date) {
+    /// - Parameter isLeft: `true` if a process left the notification for a server that has returned.
+    private mutating func judgeSilent(_ text: StormScreen.Text, _ now: Date, isLeft: Bool) {
         let isCapped = mayBeOver && recent(possibleReturns, now).count >= 3
-        if !isCapped, !isLostToClock { violations.append("unseen: shown silently") }
+        let isKnown = (isLeft || !mayBeOver) && text.level <= loose.level ?? -1 && (loose.isWarned || !text.isWarned)
+        if !isCapped, !isLostToClock, !isKnown { violations.append("unseen: shown silently") }
         if isCapped, strict.level == nil, !isLostToClock { loose = Showing() }
         appeared(text, support)
     }
