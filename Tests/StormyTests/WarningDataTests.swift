@@ -33,7 +33,8 @@ import Testing
     private func take(_ messages: [AlertMessage], at hours: Double, data: Double?, hasOwnTime: Bool = true) throws -> Int {
         try store.takeWarnings(
             messages, dataTime: data.map { noon + $0 * 3600 }, hasOwnTime: hasOwnTime, by: "nws", of: place, rule: StormRule(),
-            now: noon + hours * 3600)
+            now: noon + hours * 3600
+        ).keptCount
     }
 
     private var standing: Int {

@@ -40,8 +40,7 @@ extension NextcloudUpload {
             guard search.recordTaken() else { return tryName(after: index) }
             state = .doubting(index)
             return .continue
-        case 404, 409,
-            410 where search.refused == index:
+        case 404 where search.refused == index, 409 where search.refused == index, 410 where search.refused == index:
             return .freeNamesAreRefused
         case 200..<300, 404, 405, 409, 410: return useName(index)
         default: return pauses.afterOther(head)

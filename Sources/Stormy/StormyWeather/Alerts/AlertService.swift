@@ -14,7 +14,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     /// Source of the rule: the terms of MET Norway. The US service accepts a User-Agent that names the program.
     package var needsContact: Bool { self == .metNorway }
 
-    /// The name in messages.
+    /// The name for users.
     package var name: String {
         switch self {
         case .metNorway: MetNorway().source

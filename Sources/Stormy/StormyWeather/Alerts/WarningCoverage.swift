@@ -51,7 +51,7 @@ package struct WarningCoverage: Sendable, Equatable {
             gap = .off
             return
         }
-        sources = AlertService.allCases.filter { $0.covers(place) }.map { service in
+        sources = AlertService.allCases.filter { $0 != .meteoAlarm && $0.covers(place) }.map { service in
             Source(service, refusal: service.needsContact && !hasContact ? .noContact : nil)
         }
         sources += feeds.map(Source.init(feed:))
@@ -62,16 +62,5 @@ package struct WarningCoverage: Sendable, Equatable {
     package static func name(ofFeed address: String) -> String {
         guard let url = URLComponents(string: address), let host = url.host else { return address }
         return host + url.path
-    }
-}
-
-extension AlertService {
-    /// The name for users.
-    package var name: String {
-        switch self {
-        case .metNorway: MetNorway().source
-        case .nws: NationalWeatherService().source
-        case .brightSky: BrightSky().source
-        }
     }
 }
