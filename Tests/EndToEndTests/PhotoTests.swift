@@ -107,7 +107,7 @@ extension EndToEnd {
                 return String(decoding: answer.availableData, as: UTF8.self)
             }
             let other = try ask(outside)
-            #expect(other.hasPrefix("unreadable\0"), "\(other)")
+            #expect(other.hasPrefix("fault\0"), "\(other)")
             #expect(try Data(contentsOf: outside) == original)
             let cleaned = try ask(inside)
             #expect(cleaned.hasPrefix("clean\0") && cleaned.contains("GPSLatitude"), "\(cleaned)")

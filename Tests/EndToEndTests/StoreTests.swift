@@ -69,15 +69,17 @@ extension EndToEnd {
         @Test(arguments: ["state/stormy/agent.sqlite", "data/stormy/stormy.sqlite"])
         func aStoppedWriterHoldsUpNoReader(_ file: String) throws {
             let verbs = ["status", "transfers", "history", "why"]
-            let usual = try verbs.map { verb in try ContinuousClock().measure { try home.stormy(verb) } }
             let holder = try home.stopAWriter(of: file)
             defer { holder.end(SIGKILL) }
-            for (verb, usual) in zip(verbs, usual) {
-                let began = ContinuousClock.now
-                let result = try home.stormy(verb)
-                #expect(result.status == 0, "\(verb): \(result.errors)")
-                // A writer waits for two seconds before it asks who holds it.
-                #expect(ContinuousClock.now - began < usual * 4 + .seconds(2), "\(verb)")
+            for verb in verbs {
+                // A writer waits for two seconds each time before it asks who holds the file. A busy machine does not delay all runs so long.
+                let isQuick = try (0..<10).contains { _ in
+                    try ContinuousClock().measure {
+                        let result = try home.stormy(verb)
+                        #expect(result.status == 0, "\(verb): \(result.errors)")
+                    } < .seconds(2)
+                }
+                #expect(isQuick, "\(verb)")
             }
             let writing = file.hasPrefix("state") ? ["quit"] : ["place", "add", "There", "2,2", "--no-sync"]
             let result = try home.stormy(writing)

@@ -167,7 +167,7 @@ import Testing
             // The service has caught up.
             home.server.route("GET", Self.warningsOfUS, Self.answer(home, []))
             #expect(try await home.check().outcome == .completed)
-            #expect(home.onScreen == ["Storm in Here called off"])
+            #expect(home.onScreen == ["No longer expected: storm in Here"])
             #expect(try await home.stormy("check", "--exit-code").status == 0)
         }
     }
@@ -191,7 +191,7 @@ import Testing
             try await home.driver.advance(by: .seconds(1800))
             home.server.route("GET", time, record(-0.1))
             #expect(try await home.check().outcome == .completed)
-            #expect(home.onScreen == ["Storm in Here called off"])
+            #expect(home.onScreen == ["No longer expected: storm in Here"])
         }
     }
 

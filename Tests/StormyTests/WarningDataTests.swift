@@ -113,7 +113,7 @@ import Testing
             try database.execute(
                 sql: """
                     ALTER TABLE warning DROP COLUMN dataTime; ALTER TABLE warning DROP COLUMN isOutside;
-                    DELETE FROM grdb_migrations WHERE identifier LIKE '8:%'
+                    DELETE FROM grdb_migrations WHERE identifier LIKE '9:%'
                     """)
         }
         let migrated = try StormyStore(folder: folder)

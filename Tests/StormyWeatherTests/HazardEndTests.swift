@@ -164,9 +164,9 @@ private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso86
             kind: .alert, peak: 4, from: begins, until: begins + 86_400, source: "NWS", event: "Hurricane Warning")
         warning.hasOpenEnd = true
         let gusts = StormReason(kind: .gusts, peak: 120, from: begins + 3600, until: begins + 7200)
-        #expect(body([warning], begins - 60) == "Warning: Hurricane Warning from 17:55, no end given.")
-        #expect(body([warning], nil) == "Warning: Hurricane Warning from 17:55, no end given.")
-        #expect(body([warning], begins) == "Warning: Hurricane Warning, no end given.")
+        #expect(body([warning], begins - 60) == "Hurricane Warning from 17:55, no end given.")
+        #expect(body([warning], nil) == "Hurricane Warning from 17:55, no end given.")
+        #expect(body([warning], begins) == "Hurricane Warning, no end given.")
         #expect(body([warning, gusts], begins).hasSuffix("no end given, gusts up to 120 km/h 18:55–19:55."))
         let zone = TimeZone(identifier: "America/New_York") ?? .gmt
         #expect(body([warning], nil, zone: zone).contains("from 12:55 (America/New_York time), no end given"))
