@@ -25,8 +25,18 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
 
     @Test func `MET Norway is refused without a contact and the reason is known`() throws {
         let refused = try coverage(59.91, 10.75)
-        #expect(refused.sources == [WarningCoverage.Source(.metNorway, refusal: .noContact)] && refused.gap == nil)
+        #expect(refused.sources.first == WarningCoverage.Source(.metNorway, refusal: .noContact) && refused.gap == nil)
+        #expect(refused.sources.map(\.service) == [.metNorway, .meteoAlarm] && refused.sources.last?.region != nil)
         #expect(try coverage(59.91, 10.75, hasContact: true).sources == [WarningCoverage.Source(.metNorway)])
+    }
+
+    @Test func `MeteoAlarm stands in for a service that fails`() throws {
+        let place = try at(52.52, 13.4)
+        func services(_ failing: Set<AlertService>) -> [AlertService?] {
+            WarningCoverage(at: place, least: .severe, hasContact: true, failing: failing).sources.map(\.service)
+        }
+        #expect(services([]) == [.brightSky] && services([.brightSky]) == [.brightSky, .meteoAlarm])
+        #expect(try coverage(47.3769, 8.5417).sources.map(\.service) == [.meteoAlarm], "Zürich is in no region of Germany")
     }
 
     @Test func `a place without a service has a reason`() throws {

@@ -4,7 +4,7 @@ import Foundation
 import GRDB
 import StormyWeather
 
-/// Official warnings of the feeds that the configuration names, for all places. Not handed over: what was not there when the time was
+/// Official warnings of MeteoAlarm and of the feeds that the configuration names, for all places. Not handed over: what was not there when the time was
 /// up is asked for by the next check, and said until then.
 struct FeedWarnings: Sendable {
     /// Documents of one feed that are fetched at one time; the others follow at the next.
@@ -30,16 +30,23 @@ struct FeedWarnings: Sendable {
     /// - Throws: what the store says.
     @discardableResult
     func refresh(within limit: Duration) async throws -> [String] {
-        guard settings.rule.alertSeverity != .off, !settings.warningFeeds.isEmpty else { return [] }
+        guard settings.rule.alertSeverity != .off else { return [] }
         let places = try store.places()
         if places.isEmpty { return [] }
-        let troubles = try await withThrowingTaskGroup(of: (Int, String?).self) { group in
+        let troubles = try await withThrowingTaskGroup(of: (Int, [String]).self) { group in
+            group.addTask { (-1, try await refreshMeteoAlarm(places, within: limit)) }
             for (number, feed) in settings.warningFeeds.enumerated() {
-                group.addTask { (number, try await refresh(feed, places, within: limit)) }
+                group.addTask { (number, [try await refresh(feed, places, within: limit)].compactMap { $0 }) }
             }
-            return try await group.reduce(into: [Int: String]()) { $0[$1.0] = $1.1 }
+            return try await group.reduce(into: [Int: [String]]()) { $0[$1.0] = $1.1 }
         }
-        return troubles.sorted { $0.key < $1.key }.map(\.value)
+        return troubles.sorted { $0.key < $1.key }.flatMap(\.value)
+    }
+
+    /// Whether there is a feed to request.
+    func areNeeded(for places: [Place]) throws -> Bool {
+        guard settings.rule.alertSeverity != .off else { return false }
+        return try !settings.warningFeeds.isEmpty || places.contains { try meteoAlarmCountries(of: $0) != nil }
     }
 
     /// - Returns: what there is to say of one feed.
@@ -82,7 +89,7 @@ struct FeedWarnings: Sendable {
         return "warnings of \(StormyStore.shown(feed)): \(why)"
     }
 
-    private struct Found {
+    struct Found {
         var messages: [AlertMessage]
         /// Documents that could not be had.
         var missing: Int
@@ -95,9 +102,18 @@ struct FeedWarnings: Sendable {
     }
 
     private func messages(of feed: String) async throws -> Found {
-        let content = try AlertFeed.parse(await fetch(feed), base: feed)
+        let content = try AlertFeed.parse(await fetch(WeatherRequest(url: feed)), base: feed)
+        var found = try await messages(of: content.entries, leftOut: content.leftOut)
+        found.dataTime = content.dataTime
+        return found
+    }
+
+    /// Reads what the entries of a feed lead to.
+    ///
+    /// - Parameter leftOut: documents that are not among the entries.
+    func messages(of entries: [AlertFeed.Entry], leftOut: Int) async throws -> Found {
         var (messages, links): ([AlertMessage], [FeedLink]) = ([], [])
-        for entry in content.entries {
+        for entry in entries {
             switch entry {
             case .message(let message): messages.append(message)
             case .link(let address, let updated): links.append(FeedLink(address: address, updated: updated))
@@ -108,7 +124,7 @@ struct FeedWarnings: Sendable {
         var listed: Set<String> = []
         let unknown = links.filter { listed.insert($0.address).inserted && !known.contains($0.address) }
         let fetched = try await documents(Array(unknown.prefix(Self.mostDocuments)), now: now)
-        var (left, leftOut) = (Self.mostCorners, content.leftOut)
+        var (left, leftOut) = (Self.mostCorners, leftOut)
         var emptyLinks: Set<String> = []
         /// Whether there are corners left for a message.
         func isWithinLimit(_ message: AlertMessage) -> Bool {
@@ -130,9 +146,7 @@ struct FeedWarnings: Sendable {
                 if isWithinLimit(message) { messages.append(message) }
             }
         }
-        return Found(
-            messages: messages, missing: unknown.count - fetched.count, leftOut: leftOut, emptyLinks: emptyLinks,
-            dataTime: content.dataTime)
+        return Found(messages: messages, missing: unknown.count - fetched.count, leftOut: leftOut, emptyLinks: emptyLinks)
     }
 
     /// One that cannot be had is asked for again next time.
@@ -156,7 +170,7 @@ struct FeedWarnings: Sendable {
     }
 
     private func document(_ link: FeedLink, now: Date) async throws -> (WarningDocument?, byteCount: Int) {
-        guard let data = try? await fetch(link.address) else { return (nil, 0) }
+        guard let data = try? await fetch(WeatherRequest(url: link.address)) else { return (nil, 0) }
         let message: AlertMessage?
         do { message = try CAPDocument.parse(data) } catch { return (nil, data.count) }
         let document = WarningDocument(link: link.address, message: message, seenAt: now, updated: link.updated)
@@ -164,8 +178,8 @@ struct FeedWarnings: Sendable {
         return (document, data.count)
     }
 
-    private func fetch(_ address: String) async throws -> Data {
-        let request = try URLRequest(WeatherRequest(url: address), userAgent: settings.userAgent)
+    func fetch(_ request: WeatherRequest) async throws -> Data {
+        let request = try URLRequest(request, userAgent: settings.userAgent)
         let session = URLSession(configuration: .question(patience: Self.patience, longest: Self.longestAnswer))
         let (data, response) = try await session.data(for: request)
         let status = (response as? HTTPURLResponse)?.statusCode ?? 200

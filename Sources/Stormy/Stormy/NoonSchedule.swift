@@ -157,15 +157,14 @@ struct NoonCheck {
         let (trouble, unknown) = (FirstError(), FirstError())
         // The feeds beside the places: whatever stalls holds back nothing else.
         await withTaskGroup(of: Void.self) { group in
-            // Nobody names a feed, mostly.
-            if !settings.warningFeeds.isEmpty {
-                group.addTask {
-                    do {
-                        try await FeedWarnings(store: store, settings: settings).refresh(within: Self.feedTime)
-                        for place in places { try StormTeller(store: store).tell(place, .warnedOf) }
-                    } catch {
-                        trouble.note(error)
-                    }
+            group.addTask {
+                do {
+                    let feeds = FeedWarnings(store: store, settings: settings)
+                    guard try feeds.areNeeded(for: places) else { return }
+                    try await feeds.refresh(within: Self.feedTime)
+                    for place in places { try StormTeller(store: store).tell(place, .warnedOf) }
+                } catch {
+                    trouble.note(error)
                 }
             }
             group.addTask {

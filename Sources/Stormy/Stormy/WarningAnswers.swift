@@ -29,9 +29,11 @@ package struct WarningAnswer: Sendable {
 
 extension StormySettings {
     /// The sources of official warnings for a place. `nil` if the coordinates in the store are damaged.
-    package func warningCoverage(of place: Place) -> WarningCoverage? {
+    ///
+    /// - Parameter failing: services that gave no usable answer to the last request.
+    package func warningCoverage(of place: Place, failing: Set<AlertService> = []) -> WarningCoverage? {
         place.coordinates.map {
-            WarningCoverage(at: $0, least: rule.alertSeverity, hasContact: hasContact, feeds: warningFeeds)
+            WarningCoverage(at: $0, least: rule.alertSeverity, hasContact: hasContact, failing: failing, feeds: warningFeeds)
         }
     }
 }
@@ -57,6 +59,20 @@ extension StormyStore {
         guard let record else { return .notRequested }
         if let trouble = record.trouble { return .failed(trouble) }
         return record.isOutside ? .notCovered : .answered
+    }
+
+    /// Returns the services that gave no usable answer to the last request for a place, or do not cover it.
+    package func failingServices(at place: Place) throws -> Set<AlertService> {
+        let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
+        return Set(
+            records.filter { $0.trouble != nil || $0.isOutside }.compactMap { AlertService(rawValue: $0.service) }.filter { $0 != .meteoAlarm })
+    }
+
+    /// Removes the warnings of a service that is not requested for a place any more.
+    func removeWarnings(by service: String, of place: Place) throws {
+        try queue.write { database in
+            try database.execute(sql: "DELETE FROM warning WHERE place = ? AND service = ?", arguments: [place.id, service])
+        }
     }
 
     /// Records the answer of a service that the place is outside its area. Warnings from before stay until their end.

@@ -74,7 +74,8 @@ extension StormySettings {
     func warningSources(for place: Place, askedAt: [String: Date] = [:]) -> [WarningSource] {
         let now = BGTaskScheduler.now
         return (warningCoverage(of: place)?.sources ?? []).compactMap { source in
-            guard source.refusal == nil, let service = source.service else { return nil }
+            // MeteoAlarm's feeds are read for all places at once.
+            guard source.refusal == nil, let service = source.service, service != .meteoAlarm else { return nil }
             let isTooSoon =
                 askedAt[service.rawValue].map { (0..<service.leastInterval).contains(now.timeIntervalSince($0)) } ?? false
             return isTooSoon ? nil : WarningSource(service, place, self)

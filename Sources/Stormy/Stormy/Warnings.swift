@@ -50,7 +50,10 @@ extension StormyStore {
         let records = try WarningRecord.filter(Column("place") == place.id).fetchReadable(database).filter(\.isAsked)
         let language = PersonLocale.current.language.languageCode?.identifier
         return records.flatMap { record in
-            AlertBook(record.messages).events(at: place.coordinates, language: language, now: now, listedAt: record.askedAt)
+            let events = AlertBook(record.messages).events(
+                at: place.coordinates, language: language, now: now, listedAt: record.askedAt)
+            guard record.service == AlertService.meteoAlarm.rawValue, let coordinates = place.coordinates else { return events }
+            return AlertEvent.joined(events, at: coordinates, language: language)
         }
     }
 

@@ -27,7 +27,7 @@ struct WarningLines {
     /// - Throws: the store's errors.
     init(of place: Place, in store: StormyStore) throws {
         self.place = place
-        coverage = StormySettings.current.warningCoverage(of: place)
+        coverage = StormySettings.current.warningCoverage(of: place, failing: try store.failingServices(at: place))
         answers = try coverage.map { try store.warningAnswers($0, at: place, now: AppRuntime.shared.now) } ?? []
     }
 

@@ -74,7 +74,7 @@ package struct AlertInfo: Sendable, Equatable, Codable {
     private static let longestDuration: TimeInterval = 10 * 86_400
 
     /// Returns whether an area holds at a place; `nil` if no area can be compared with a place.
-    func contains(_ place: Coordinates) -> Bool? {
+    package func contains(_ place: Coordinates) -> Bool? {
         let answers = areas.compactMap { $0.holds(at: place) }
         return answers.isEmpty ? nil : answers.contains(true)
     }

@@ -41,9 +41,15 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         switch self {
         case .metNorway: ServiceOutline.norwayContains(place)
         case .nws: NationalWeatherService().covers(place)
-        case .brightSky: BrightSky().covers(place)
+        case .brightSky: BrightSky().covers(place) && Self.isGerman(place)
         case .meteoAlarm: !RegionCoverage(of: place).countries.isEmpty
         }
+    }
+
+    /// `false` if the place lies in regions of other countries alone.
+    private static func isGerman(_ place: Coordinates) -> Bool {
+        let countries = RegionCoverage(of: place).countries
+        return countries.isEmpty || countries.contains(.germany)
     }
 
     /// The requests for one place. MeteoAlarm has a feed for each country whose regions the place belongs to.

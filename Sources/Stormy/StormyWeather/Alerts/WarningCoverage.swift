@@ -45,14 +45,24 @@ package struct WarningCoverage: Sendable, Equatable {
     /// - Parameters:
     ///   - least: the severity from which on warnings count.
     ///   - hasContact: whether the User-Agent contains a contact.
+    ///   - failing: services that gave no usable answer to the last request.
     ///   - feeds: the addresses of `cap_feeds`.
-    package init(at place: Coordinates, least: CAPSeverity, hasContact: Bool, feeds: [String] = []) {
+    package init(
+        at place: Coordinates, least: CAPSeverity, hasContact: Bool, failing: Set<AlertService> = [], feeds: [String] = []
+    ) {
         guard least != .off else {
             gap = .off
             return
         }
         sources = AlertService.allCases.filter { $0 != .meteoAlarm && $0.covers(place) }.map { service in
             Source(service, refusal: service.needsContact && !hasContact ? .noContact : nil)
+        }
+        // The country's own service is faster than MeteoAlarm, which has the same warnings.
+        let hasService = sources.contains { $0.refusal == nil && !failing.contains($0.service ?? .meteoAlarm) }
+        let regions = hasService ? nil : RegionCoverage(of: place)
+        if let regions, !regions.countries.isEmpty {
+            let names = regions.text ?? regions.countries.map(\.name).joined(separator: ", ")
+            sources.append(Source(.meteoAlarm, region: names))
         }
         sources += feeds.map(Source.init(feed:))
         if sources.isEmpty { gap = .noService }

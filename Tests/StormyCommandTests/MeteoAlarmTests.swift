@@ -1,0 +1,153 @@
+import BackgroundTasksTesting
+import Foundation
+import ServerScripts
+import StormyFixtures
+import Testing
+
+/// MeteoAlarm's feeds and documents, from the request to the screen.
+@Suite(.timeLimit(.minutes(30))) struct MeteoAlarmTests {
+    private func play(
+        _ places: [(name: String, at: String)], _ configuration: String = "", _ body: @Sendable (VirtualHome) async throws -> Void
+    ) async throws {
+        try await VirtualHome.play("provider = \"open-meteo\"\n\(configuration)") { home in
+            home.server.route(nil, "*", .status(404))
+            home.serveCalm()
+            for place in places { #expect(try await home.stormy("place", "add", place.name, place.at, "--no-sync").status == 0) }
+            try await body(home)
+        }
+    }
+
+    private func time(_ home: VirtualHome, _ hours: Double) -> String { (home.now + hours * 3600).formatted(.iso8601) }
+
+    private static func code(_ code: String) -> String {
+        "<geocode><valueName>EMMA_ID</valueName><value>\(code)</value></geocode>"
+    }
+
+    private static func polygon(_ corners: String) -> String { "<polygon>\(corners)</polygon>" }
+
+    private struct Warning {
+        var id = "1"
+        var country = "france"
+        var area = MeteoAlarmTests.code("FR035")
+        /// The languages of the document, with the name of the event in each.
+        var events = [("fr-FR", "Vigilance orange vent violent")]
+        var awareness = "1; Wind"
+        var issuer = "Météo-France"
+    }
+
+    private func serve(_ warnings: [Warning], ofCountry country: String = "france", writtenAt hours: Double, _ home: VirtualHome)
+    {
+        let entries = warnings.map { warning in
+            let link = "https://feeds.meteoalarm.org/api/v1/warnings/feeds-\(country)/\(warning.id)"
+            let area = warning.area.replacing("<geocode", with: "<cap:geocode").replacing("</geocode", with: "</cap:geocode")
+                .replacing("<polygon", with: "<cap:polygon").replacing("</polygon", with: "</cap:polygon")
+            return """
+                <entry>\(area)<cap:status>Actual</cap:status><link href="\(link)" type="application/cap+xml"/>
+                <id>\(link)?index_info=0</id><title>Orange Warning</title><updated>\(time(home, hours))</updated></entry>
+                """
+        }
+        let feed = """
+            <?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom" xmlns:cap="urn:oasis:names:tc:emergency:cap:1.2">
+            <title>MeteoAlarm</title><updated>\(time(home, hours))</updated>\(entries.joined())</feed>
+            """
+        home.server.route("GET", "/feeds/meteoalarm-legacy-atom-\(country)", .status(200, body: .bytes(Data(feed.utf8))))
+        for warning in warnings {
+            let infos = warning.events.map { language, event in
+                """
+                <info><language>\(language)</language><category>Met</category><event>\(event)</event><urgency>Future</urgency>
+                <severity>Severe</severity><certainty>Likely</certainty><onset>\(time(home, 2))</onset>
+                <expires>\(time(home, 40))</expires><senderName>\(warning.issuer)</senderName>
+                <parameter><valueName>awareness_type</valueName><value>\(warning.awareness)</value></parameter>
+                <parameter><valueName>awareness_level</valueName><value>3; orange; Severe</value></parameter>
+                <area><areaDesc>x</areaDesc>\(warning.area)</area></info>
+                """
+            }
+            let document = """
+                <alert xmlns="urn:oasis:names:tc:emergency:cap:1.2"><identifier>2.49.0.\(warning.id)</identifier>
+                <sender>s@example</sender><sent>\(time(home, -1))</sent><status>Actual</status><msgType>Alert</msgType>
+                <scope>Public</scope>\(infos.joined())</alert>
+                """
+            home.server.route(
+                "GET", "/api/v1/warnings/feeds-\(country)/\(warning.id)", .status(200, body: .bytes(Data(document.utf8))))
+        }
+    }
+
+    /// Annecy lies in Haute Savoie, whose code is FR035.
+    private static let annecy = (name: "Annecy", at: "45.8992,6.1294")
+
+    @Test func `warnings of three countries are shown at noon and called off`() async throws {
+        let places = [Self.annecy, (name: "Zürich", at: "47.3769,8.5417"), (name: "Vienna", at: "48.2082,16.3738")]
+        try await play(places) { home in
+            let swiss = Self.polygon("47.0,8.0 47.0,9.0 48.0,9.0 48.0,8.0 47.0,8.0")
+            serve([Warning(), Warning(id: "2", area: Self.code("FR036"))], writtenAt: 0, home)
+            serve([Warning(id: "3", area: swiss, issuer: "MeteoSwiss")], ofCountry: "switzerland", writtenAt: 0, home)
+            serve(
+                [Warning(id: "4", area: Self.code("AT901"), events: [("de-DE", "Sturmwarnung"), ("en-GB", "Wind Warning")])],
+                ofCountry: "austria", writtenAt: 0, home)
+            try await home.stormy("schedule")
+            #expect(try await home.check().outcome == .completed)
+            let titles = ["Annecy", "Vienna", "Zürich"].map { "Severe storm expected in \($0)" }
+            #expect(home.shown.sorted() == titles)
+            #expect(!home.server.requests().contains { $0.path.hasSuffix("/2") }, "another region")
+            let said = try await home.stormy("check")
+            #expect(said.output.contains("Official warnings: MeteoAlarm, Haute Savoie (FR035), 1 warning"), "\(said)")
+            #expect(said.output.contains("Météo-France, EUMETNET – MeteoAlarm"), "\(said)")
+
+            serve([], writtenAt: 0.5, home)
+            serve([], ofCountry: "switzerland", writtenAt: 0.5, home)
+            serve([], ofCountry: "austria", writtenAt: 0.5, home)
+            home.serveCalm()
+            let calm = try await home.stormy("check", "--exit-code")
+            #expect(calm.status == 0, "\(calm)")
+            try await home.driver.settle()
+            #expect(home.onScreen.sorted() == ["Annecy", "Vienna", "Zürich"].map { "No longer expected: storm in \($0)" })
+        }
+    }
+
+    @Test func `messages of one region that differ in language or touch in time are one storm`() async throws {
+        try await play([Self.annecy]) { home in
+            serve([Warning(), Warning(id: "2", events: [("en-GB", "Orange wind warning")])], writtenAt: 0, home)
+            try await home.stormy("schedule")
+            #expect(try await home.check().outcome == .completed)
+            #expect(home.shown == ["Severe storm expected in Annecy"])
+            #expect(try await home.rows("check").first.flatMap { ($0["reasons"] as? [Any])?.count } == 1)
+        }
+    }
+
+    @Test func `Norway has MeteoAlarm until there is a contact`() async throws {
+        try await play([(name: "Oslo", at: "60.2,11.1")]) { home in
+            serve(
+                [Warning(country: "norway", area: Self.polygon("59,10 59,12 61,12 61,10 59,10"))], ofCountry: "norway",
+                writtenAt: 0, home)
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(
+                said.status == 10 && said.output.contains("MET Norway, not requested, because it requires a contact"), "\(said)")
+            #expect(said.output.contains("Official warnings: MeteoAlarm"), "\(said)")
+        }
+    }
+
+    @Test func `MeteoAlarm stands in for a service that fails and leaves when it answers again`() async throws {
+        try await play([(name: "Berlin", at: "52.52,13.405")]) { home in
+            home.server.route("GET", "/alerts", .status(500))
+            serve([Warning(area: Self.polygon("52,13 52,14 53,14 53,13 52,13"))], ofCountry: "germany", writtenAt: 0, home)
+            #expect(try await home.stormy("check", "--exit-code").status == 0)
+            let standIn = try await home.stormy("check", "--exit-code")
+            #expect(standIn.status == 10 && standIn.output.contains("Official warnings: MeteoAlarm"), "\(standIn)")
+            home.server.route("GET", "/alerts", .json(#"{"alerts":[]}"#))
+            _ = try await home.stormy("check")
+            let alone = try await home.stormy("check", "--exit-code")
+            #expect(alone.status == 0 && !alone.output.contains("MeteoAlarm"), "\(alone)")
+        }
+    }
+
+    @Test func `an unknown code is reported and a missing feed does not end a warning`() async throws {
+        try await play([Self.annecy]) { home in
+            serve([Warning(), Warning(id: "2", area: Self.code("FR977"))], writtenAt: 0, home)
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 10 && said.errors.contains("areas that are not known: EMMA_ID FR977"), "\(said)")
+            home.server.route("GET", "/feeds/meteoalarm-legacy-atom-france", .status(503))
+            let failed = try await home.stormy("check", "--exit-code")
+            #expect(failed.status == 10 && failed.output.contains("no usable answer"), "\(failed)")
+        }
+    }
+}
