@@ -88,7 +88,9 @@ import Testing
             #expect(try await warnings(home).map { $0["answer"] as? String } == ["noContact", "outside"])
             try StormyTool.configure()
             let finding = try WarningLines(of: StormyStore.open().place(named: "Oslo"), in: .open()).finding
-            #expect(finding.check == "warnings" && finding.status == .warning && finding.message.hasPrefix("Oslo: \(expected.dropLast()); "))
+            #expect(
+                finding.check == "warnings" && finding.status == .warning
+                    && finding.message.hasPrefix("Oslo: \(expected.dropLast()); "))
             let checked = try await home.stormy("config", "--check")
             #expect(checked.status == 0 && checked.errors.contains("Bergen: \(expected)\n"), "\(checked)")
             let template = try await home.stormy("config").output

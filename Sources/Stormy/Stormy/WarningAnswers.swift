@@ -65,7 +65,9 @@ extension StormyStore {
     package func failingServices(at place: Place) throws -> Set<AlertService> {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
         return Set(
-            records.filter { $0.trouble != nil || $0.isOutside }.compactMap { AlertService(rawValue: $0.service) }.filter { $0 != .meteoAlarm })
+            records.filter { $0.trouble != nil || $0.isOutside }.compactMap { AlertService(rawValue: $0.service) }.filter {
+                $0 != .meteoAlarm
+            })
     }
 
     /// Removes the warnings of a service that is not requested for a place any more.
