@@ -17,7 +17,7 @@ package enum StormText {
     /// Why a storm is no longer expected.
     package static func calledOffBody(_ reasons: [StormReason]) -> String {
         reasons.allSatisfy(\.hangsOnWarnings)
-            ? "The warning was cancelled by its issuer." : "The newest forecast no longer shows it."
+            ? "The official warning is no longer in force." : "The newest forecast no longer shows it."
     }
 
     private static func word(_ severity: StormSeverity) -> String {
