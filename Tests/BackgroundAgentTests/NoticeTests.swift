@@ -445,6 +445,19 @@ import Testing
         #expect(try record().state == .delivered && bench.presenter.shown.count == 2)
     }
 
+    @Test func `an added notification alerts, and a changed one does not`() throws {
+        try add()
+        try presented(7)
+        try add("Severe storm")
+        try presented(7)
+        var later = try record().content
+        later.title = "Severe storm, later"
+        #expect(try bench.ledger.write { try $0.changeNotification("n", later) })
+        try bench.turn()
+        #expect(bench.presenter.shown.map(\.notice.alerts) == [true, true, false])
+        #expect(bench.presenter.shown.last?.replacing == 7)
+    }
+
     /// Some servers let it stand, and a person presses again.
     @Test func aPressedOneIsTakenOffAndAnsweredOnce() throws {
         try add()

@@ -146,6 +146,52 @@ extension RealDesktop {
             }
         }
 
+        /// Plasma 6 sends no signal when a popup with buttons leaves the screen, and keeps its replacement in the history.
+        @Test(arguments: [("Plasma", true), ("Plasma", false), ("another", true), ("another", false)])
+        func `an alert is a new notification on Plasma, and a replacement elsewhere`(_ name: String, _ alerts: Bool) async throws
+        {
+            try await withServer(name) { presenter, server in
+                let closings = try server.watch("org.freedesktop.Notifications")
+                defer { closings.stop() }
+                func present(_ title: String) async throws -> UInt32 {
+                    var notice = notice()
+                    (notice.title, notice.alerts) = (title, alerts)
+                    presenter.present(notice)
+                    let event = try await events.first { if case .presented = $0 { true } else { false } }
+                    guard case .presented(_, let number) = event else { throw FixtureFailure("not shown") }
+                    return number
+                }
+                let first = try await present("Storm")
+                #expect(try server.nextCall().replaces == 0)
+                let second = try await present("Severe storm")
+                let isNew = name == "Plasma" && alerts
+                #expect(try server.nextCall().replaces == (isNew ? 0 : first))
+                #expect((second != first) == isNew)
+                if isNew { #expect(try closings.firstLine() == "(uint32 \(first), uint32 3)") }
+                // The buttons of the new notification are live.
+                try server.press(second, "photo")
+                let heard = try await events.first { if case .activated = $0 { true } else { false } }
+                guard case .activated("a", second, "photo", _) = heard else { throw FixtureFailure("unexpected: \(heard)") }
+            }
+        }
+
+        @Test func `an alert closes what an earlier process showed on Plasma`() async throws {
+            try await withServer("Plasma") { presenter, server in
+                presenter.ask()
+                _ = try await events.first { $0 == .serverAnswers }
+                let closings = try server.watch("org.freedesktop.Notifications")
+                defer { closings.stop() }
+                presenter.takeOver(identifier: "a", serverID: 7, of: known.identity)
+                var notice = notice()
+                notice.alerts = true
+                presenter.present(notice, replacing: 7, of: known.identity)
+                #expect(try server.nextCall().replaces == 0)
+                #expect(try closings.firstLine() == "(uint32 7, uint32 3)")
+                let event = try await events.first { $0 != .serverAppeared }
+                #expect(event == .presented(identifier: "a", serverID: 1), "the closing is not reported")
+            }
+        }
+
         /// Plasma has a field to type into. Elsewhere the button would send nothing, and is not there.
         @Test(arguments: [true, false]) func aFieldIsThereWhereItSendsWhatWasTyped(_ hasFields: Bool) async throws {
             try await withServer("another", capabilities: ["actions", "body"] + (hasFields ? ["inline-reply"] : [])) {

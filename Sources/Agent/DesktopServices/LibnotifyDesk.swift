@@ -88,9 +88,15 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
         do throws(PresenterFailure) {
             forgetReplacedServer()
             let server = try currentServer(mayStart: true)
-            let existing = shown[notice.identifier]
             let old = giver == identity ? serverID ?? 0 : 0
-            let target = existing ?? ShownNotice(identifier: notice.identifier, serverID: old, desk: self)
+            var target = shown[notice.identifier] ?? ShownNotice(identifier: notice.identifier, serverID: old, desk: self)
+            if notice.alerts, server.hidesReplacements, target.serverID != 0 {
+                // An agent that dies after the closing has the notification shown again by the next agent.
+                takenOver.forget(notice.identifier)
+                shown[notice.identifier] = nil
+                notify_notification_close(target.notification, nil)
+                target = ShownNotice(identifier: notice.identifier, serverID: 0, desk: self)
+            }
             target.fill(with: notice, notice.picture.flatMap(pictures), for: server)
             try show(target)
             takenOver.forget(notice.identifier)

@@ -40,6 +40,10 @@ package struct PresenterServer: Sendable, Equatable {
     /// It tells of buttons and closings only who showed a notification, and not everybody. Source: measured, dunst 1.9 and GNOME 43.
     var tellsSenderAlone: Bool { ["dunst", "gnome-shell"].contains(name) }
 
+    /// A replacement of a notification that left the screen appears in the server's history only. Source: plasma-workspace 6 keeps "expired" when
+    /// a notification is replaced, and sends no `NotificationClosed` if the notification had actions.
+    var hidesReplacements: Bool { name == "Plasma" }
+
     /// Its name for pixels. Source of the names: Desktop Notifications specification 1.2, "Hints".
     var pictureHint: String {
         let version = specificationVersion.split(separator: ".").map { Int($0) ?? 0 } + [0, 0]

@@ -52,6 +52,8 @@ package struct Notice: Sendable, Equatable, Codable {
     package var percent: Int?
     /// It was shown before, and is shown again: nobody is alerted.
     package var isQuiet = false
+    /// The user is to see it now, also if the notification that it replaces is not on the screen any more.
+    package var alerts = false
     /// What a person can do instead, where the server has no buttons.
     package var withoutButtons: String?
     /// The path of a picture, which a presenter has read by a process of its own: it may come from a stranger.

@@ -296,7 +296,9 @@ struct Screen {
         try change(record, .handedOver, &pass)
         calls.begin(record.identifier, revision: record.revision, pass.moment)
         let server = try pass.transaction.fact(.notificationServer)
-        pass.perform(.present(try notice(record, app, pass), replacing: record.serverID, of: server))
+        var notice = try notice(record, app, pass)
+        notice.alerts = !notice.isQuiet
+        pass.perform(.present(notice, replacing: record.serverID, of: server))
     }
 
     private func planBadge(_ pass: inout Pass) throws {
