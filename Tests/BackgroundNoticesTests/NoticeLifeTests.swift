@@ -353,6 +353,21 @@ import Testing
         #expect(notice.isUntold)
     }
 
+    @Test func `a hidden notification waits for the end of do-not-disturb`() {
+        var notice = NoticeLife()
+        _ = notice.handle(.handedOver)
+        _ = notice.handle(.presented(serverID: 7, now: now, hiddenBy: "do not disturb is on"))
+        #expect(notice.isHidden && notice.isStanding && !notice.isUntold && notice.deliveredAt == nil)
+        var ended = notice
+        _ = ended.handle(.doNotDisturbEnded)
+        #expect(ended.isUntold && ended.serverID == 7 && ended.trouble == nil)
+        var over = notice
+        #expect(over.handle(.timeIsOver(now: now)) == [.withdraw(serverID: 7)] && !over.isTold)
+        var seen = delivered()
+        _ = seen.handle(.doNotDisturbEnded)
+        #expect(seen == delivered())
+    }
+
     @Test func whatIsOverLeavesTheScreen() {
         var notice = delivered()
         #expect(notice.handle(.timeIsOver(now: now)) == [.withdraw(serverID: 7)])

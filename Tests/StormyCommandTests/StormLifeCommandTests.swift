@@ -90,6 +90,41 @@ import Testing
         }
     }
 
+    // MARK: Row 13
+
+    @Test(arguments: [110.0, 150]) func `a storm that do-not-disturb hides is not seen in status and is shown at the end`(
+        _ gusts: Double
+    ) async throws {
+        try await play { home in
+            home.driver.notifications.setDoNotDisturb(true)
+            try await Self.check(home, gusts: gusts)
+            try await Self.check(home)
+            #expect(home.onScreen == [])
+            let said = try await home.stormy("status").output
+            #expect(said.contains("Storm at Here") && said.contains(", not seen: do not disturb is on"), "\(said)")
+            #expect(try await Self.storms(home).first?["told"] as? Bool == false)
+            home.driver.notifications.setDoNotDisturb(false)
+            try await home.driver.settle()
+            #expect(home.onScreen == [gusts > 140 ? "Extreme storm expected in Here" : "Severe storm expected in Here"])
+            #expect(home.driver.notifications.shown.first?.sound != nil)
+            #expect(try await Self.storms(home).first?["told"] as? Bool == true)
+            try await Self.check(home)
+            #expect(Self.alerts(home) == 1)
+        }
+    }
+
+    @Test func `a storm that do-not-disturb hid is not called off in words`() async throws {
+        try await play { home in
+            home.driver.notifications.setDoNotDisturb(true)
+            try await Self.check(home, gusts: 150)
+            try await Self.check(home, gusts: 20)
+            home.driver.notifications.setDoNotDisturb(false)
+            try await home.driver.settle()
+            #expect(home.shown == [])
+            #expect(try await Self.storms(home).isEmpty)
+        }
+    }
+
     // MARK: Row 3
 
     @Test func `a forecast storm is called off and status agrees`() async throws {

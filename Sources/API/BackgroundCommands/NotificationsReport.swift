@@ -11,6 +11,8 @@ package struct NotificationsReport: Encodable {
     package let trouble: OrNull<String>
     /// Identifiers of those that nobody has seen yet.
     package let waiting: Set<String>
+    /// The identifiers in ``waiting`` that the server has and did not draw.
+    package let hidden: Set<String>
 
     private enum CodingKeys: CodingKey { case pending, delivered, trouble }
 
@@ -18,14 +20,15 @@ package struct NotificationsReport: Encodable {
         let (records, trouble) = try AppRuntime.shared.ledger().read { transaction in
             (try transaction.notifications(), try transaction.fact(.presenterTrouble))
         }
-        let untold = Set(records.filter(\.life.isUntold).map(\.identifier))
+        let hidden = Set(records.filter(\.life.isHidden).map(\.identifier))
+        let untold = hidden.union(records.filter(\.life.isUntold).map(\.identifier))
         // What a summary is to tell of waits with it.
-        let pending = records.filter { $0.life.isUntold || $0.summary.map(untold.contains) ?? false }
+        let pending = records.filter { untold.contains($0.identifier) || $0.summary.map(untold.contains) ?? false }
         let waiting = Set(pending.map(\.identifier))
         let delivered = records.filter { $0.life.isTold && !$0.isAgents && !waiting.contains($0.identifier) }
         return NotificationsReport(
             pending: pending.count, delivered: delivered.count,
             trouble: OrNull(pending.isEmpty ? nil : pending.compactMap(\.trouble).first ?? trouble),
-            waiting: waiting)
+            waiting: waiting, hidden: hidden)
     }
 }

@@ -90,7 +90,7 @@ public struct NotifyCommand: BackgroundCommand {
     private func show(_ steps: Steps) async throws {
         let trouble = try await wait(20) { transaction -> String? in
             guard let record = try transaction.notification(Self.identifier) else { return "it was taken back" }
-            return record.life.isTold ? "" : record.trouble
+            return record.life.isTold && !record.life.isHidden ? "" : record.trouble
         }
         guard let trouble else { throw CommandFailure(.unavailable, "nobody showed it within 20 s; `doctor` looks further") }
         guard trouble.isEmpty else { throw CommandFailure(.unavailable, "it cannot be shown: \(trouble)") }

@@ -2,7 +2,7 @@ import BackgroundLedger
 
 /// The state of a notification, for the app that added it.
 package enum NotificationProgress: Sendable {
-    /// The notification was not shown yet.
+    /// The notification was not shown yet, or do-not-disturb hides it.
     case waiting
     /// The notification is on the screen, or a summary on the screen contains it.
     case visible
@@ -20,7 +20,7 @@ package enum NotificationProgress: Sendable {
     init(_ record: NotificationRecord) {
         let life = record.life
         self =
-            if life.isUntold { .waiting } else if life.isStanding { .visible } else if life.isUnanswered {
+            if life.isUntold || life.isHidden { .waiting } else if life.isStanding { .visible } else if life.isUnanswered {
                 .left
             } else if life
                 .phase == .closed

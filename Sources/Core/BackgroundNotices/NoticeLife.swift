@@ -32,7 +32,10 @@ package struct NoticeLife: Equatable, Sendable {
         case changed
         /// The presenter was asked to show it.
         case handedOver
-        case presented(serverID: UInt32, now: Date)
+        /// `hiddenBy`: why the server does not draw it; `nil` if the server draws it.
+        case presented(serverID: UInt32, now: Date, hiddenBy: String? = nil)
+        /// The server draws notifications again, but not the notifications that do-not-disturb hid.
+        case doNotDisturbEnded
         /// It could not be shown. `isAnswerOpen`: the server has it and did not answer; it may still show it.
         case failed(why: String, isAnswerOpen: Bool)
         /// A server that answers other calls has lost this one.
@@ -85,7 +88,7 @@ package struct NoticeLife: Equatable, Sendable {
     package private(set) var mayStand: Bool
     /// The notification that tells of it, where that is a summary.
     package private(set) var summary: String?
-    /// Why it could not be shown yet.
+    /// Why it could not be shown yet, or was not drawn.
     package private(set) var trouble: String?
     /// When the person was first told of what it says now; `nil`: not yet.
     package private(set) var deliveredAt: Date?
@@ -106,7 +109,7 @@ package struct NoticeLife: Equatable, Sendable {
     /// Taken back by the app.
     package var isTakenBack: Bool { phase == .withdrawing || phase == .withdrawn }
 
-    /// The person was told of it. It may wait for a server to show it again.
+    /// The user was shown it, or the server hides it. It may wait for a server to show it again.
     package var isTold: Bool {
         switch phase {
         case .delivered, .gathered, .expired, .closed: true
@@ -124,6 +127,9 @@ package struct NoticeLife: Equatable, Sendable {
 
     /// The same, and nobody has been given it.
     package var isWaiting: Bool { phase == .pending && deliveredAt == nil }
+
+    /// The server has it, and did not draw it.
+    package var isHidden: Bool { phase == .delivered && deliveredAt == nil }
 
     /// Other words mean something to the person: those before stand there, wait, were taken off unanswered, or were about a time that is over.
     package var isChangeable: Bool { isUnanswered || isUntold || phase == .over }
@@ -146,7 +152,8 @@ package struct NoticeLife: Equatable, Sendable {
         case .added: add()
         case .changed: if phase == .delivered { phase = .pending }
         case .handedOver: if phase == .pending { (phase, trouble) = (.presenting, nil) }
-        case .presented(let id, let now): return present(id, now)
+        case .presented(let id, let now, let why): return present(id, now, hiddenBy: why)
+        case .doNotDisturbEnded: if isHidden { (phase, trouble) = (.pending, nil) }
         case .failed(let why, let isAnswerOpen):
             // Nobody shows it: nothing stands there either.
             if phase != .presenting, !isAnswerOpen { mayStand = false }
@@ -192,10 +199,12 @@ package struct NoticeLife: Equatable, Sendable {
         (phase, deliveredAt, endedAt, summary) = (.pending, nil, nil, nil)
     }
 
-    private mutating func present(_ id: UInt32, _ now: Date) -> [Command] {
+    private mutating func present(_ id: UInt32, _ now: Date, hiddenBy why: String?) -> [Command] {
         mayStand = false
         switch phase {
-        case .presenting: (phase, serverID, deliveredAt) = (.delivered, id, deliveredAt ?? now)
+        case .presenting:
+            (phase, serverID, deliveredAt) = (.delivered, id, deliveredAt ?? (why == nil ? now : nil))
+            if isHidden { trouble = why }
         // Of what was there before: the app has other content by now, which takes its place on the screen.
         case .pending, .withdrawing: serverID = id
         // The app took it back before the presenter had answered: by now it stands on the screen.

@@ -61,10 +61,11 @@ struct StatusReport: Encodable {
 
     static func make(_ store: StormyStore) throws -> StatusReport {
         let places = try Dictionary(uniqueKeysWithValues: store.places().map { ($0.id!, $0.name) })
+        let notifications = try NotificationsReport.current()
         return StatusReport(
             agent: try AgentReport.current(), schedule: try schedule(store), pending: try PendingReport.all(),
-            checks: try checks(store, places), storms: try storms(store, places),
-            transfers: counts(try BackgroundTransfers.all()), notifications: try NotificationsReport.current())
+            checks: try checks(store, places), storms: try storms(store, places, hidden: notifications.hidden),
+            transfers: counts(try BackgroundTransfers.all()), notifications: notifications)
     }
 
     static func schedule(_ store: StormyStore) throws -> Schedule {
@@ -88,12 +89,12 @@ struct StatusReport: Encodable {
         }
     }
 
-    private static func storms(_ store: StormyStore, _ places: [Int64: String]) throws -> [Storm] {
+    private static func storms(_ store: StormyStore, _ places: [Int64: String], hidden: Set<String>) throws -> [Storm] {
         let photos = try store.photos()
         return try store.storms().filter { $0.life.isOpen(now: AppRuntime.shared.now) }.map { storm in
             Storm(
                 id: String(storm.id!), place: places[storm.place] ?? "?", from: storm.begins, until: storm.ends,
-                told: storm.life.isShown,
+                told: storm.life.isShown && !hidden.contains(StormTeller.identifier(ofStorm: String(storm.id!))),
                 photoJob: OrNull(photos.first { $0.storm == storm.id }.map { TransferReport.identifier(of: $0) }))
         }
     }

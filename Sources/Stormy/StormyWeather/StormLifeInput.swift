@@ -5,7 +5,7 @@ package struct StormAnswer: Sendable, Equatable {
     package enum State: Sendable, Equatable {
         /// The storm has no notification.
         case none
-        /// The notification was not shown yet, because no server runs or because of quiet hours.
+        /// The notification was not shown yet, because no server runs, because of quiet hours, or because do-not-disturb hides it.
         case waiting
         /// The notification is on the screen, or its server removed it unanswered.
         case visible

@@ -62,6 +62,10 @@ public final class VirtualNotificationServer: Presenter {
         /// Everything that was ever shown, in order.
         var history: [ShownNotification] = []
         var nextID: UInt32 = 1
+        /// Notifications that the server has and does not draw, because of do-not-disturb.
+        var hidden: [ShownNotification] = []
+        /// `nil`: the server has no do-not-disturb.
+        var doNotDisturb: Bool?
         var badge = 0
         var pause = 0.0
         /// What a frozen one was given.
@@ -82,8 +86,11 @@ public final class VirtualNotificationServer: Presenter {
     /// The agent that hears; one that died hears no more.
     func connect(_ tell: @escaping @Sendable (PresenterEvent) -> Void) {
         self.tell.withLock { $0 = tell }
-        let server = state.withLock { state -> String? in if case .isGone = state.mood { nil } else { state.server } }
+        let (server, isQuiet) = state.withLock { state -> (String?, Bool?) in
+            if case .isGone = state.mood { (nil, nil) } else { (state.server, state.doNotDisturb) }
+        }
         if let server { tell(.serverIs(server)) }
+        if let isQuiet { tell(.doNotDisturb(isQuiet)) }
     }
 
     private func say(_ event: PresenterEvent) { tell.withLock { $0 }(event) }
@@ -136,7 +143,10 @@ public final class VirtualNotificationServer: Presenter {
     }
 
     private func close(_ notice: ShownNotification, _ reason: NoticeCloseReason) {
-        state.withLock { $0.screen.removeAll { $0.serverID == notice.serverID } }
+        state.withLock { state in
+            state.screen.removeAll { $0.serverID == notice.serverID }
+            state.hidden.removeAll { $0.serverID == notice.serverID }
+        }
         say(.closed(identifier: notice.identifier, serverID: notice.serverID, reason))
     }
 
@@ -147,7 +157,7 @@ public final class VirtualNotificationServer: Presenter {
         state.withLock { state in
             // Whoever comes is another.
             if state.mood != .isGone { (state.served, state.nextID) = (state.served + 1, 1) }
-            (state.mood, state.screen, state.heldBack) = (.isGone, [], [])
+            (state.mood, state.screen, state.hidden, state.heldBack) = (.isGone, [], [], [])
             // What it had not answered nobody has seen.
             for number in state.unanswered {
                 if let last = state.history.lastIndex(where: { $0.serverID == number }) { state.history.remove(at: last) }
@@ -159,12 +169,19 @@ public final class VirtualNotificationServer: Presenter {
 
     /// A server takes the name.
     public func appear() {
-        let server = state.withLock { state in
+        let (server, isQuiet) = state.withLock { state in
             (state.mood, state.heldBack) = (.shows, [])
-            return state.server
+            return (state.server, state.doNotDisturb)
         }
         say(.serverIs(server))
+        if let isQuiet { say(.doNotDisturb(isQuiet)) }
         say(.serverAppeared)
+    }
+
+    /// The user turns do-not-disturb on or off. As on Plasma, notifications that come while it is on are not drawn when it ends.
+    package func setDoNotDisturb(_ isOn: Bool) {
+        state.withLock { $0.doNotDisturb = isOn }
+        say(.doNotDisturb(isOn))
     }
 
     /// A frozen one goes on, and shows what it was given meanwhile.
@@ -186,7 +203,7 @@ public final class VirtualNotificationServer: Presenter {
     package func answer(after seconds: Double) { state.withLock { $0.pause = seconds } }
 
     /// Its sender left the bus: its notifications and buttons go, as on most desktops.
-    func senderLeft() { state.withLock { $0.screen = [] } }
+    func senderLeft() { state.withLock { ($0.screen, $0.hidden) = ([], []) } }
 
     // MARK: Presenter
 
@@ -218,10 +235,16 @@ public final class VirtualNotificationServer: Presenter {
                 sound: notice.isQuiet || notice.soundName == nil ? nil : notice.soundFile ?? notice.soundName,
                 showings: (old.map { state.screen[$0].showings } ?? 0) + 1, serverID: given,
                 serverNumber: state.served)
-            if let old { state.screen[old] = shown } else { state.screen.append(shown) }
             if old == nil { state.nextID += 1 }
-            state.history.append(shown)
             state.unanswered.append(given)
+            state.hidden.removeAll { $0.serverID == known || $0.identifier == notice.identifier }
+            if state.doNotDisturb == true {
+                if let old { state.screen.remove(at: old) }
+                state.hidden.append(shown)
+            } else {
+                if let old { state.screen[old] = shown } else { state.screen.append(shown) }
+                state.history.append(shown)
+            }
             return (.presented(identifier: notice.identifier, serverID: given), state.pause)
         }
         // To the agent that asked, if it lives by then.
@@ -261,9 +284,10 @@ public final class VirtualNotificationServer: Presenter {
 
     /// Takes one back for the app. Not what a person does: that is ``dismiss(_:)``.
     package func withdraw(identifier: String, serverID: UInt32, of server: String?) {
-        if server == state.withLock({ $0.server }), let notice = shown.first(where: { $0.serverID == serverID }) {
-            close(notice, .closedByCall)
+        let notice = state.withLock { state in
+            server == state.server ? (state.screen + state.hidden).first { $0.serverID == serverID } : nil
         }
+        if let notice { close(notice, .closedByCall) }
         say(.withdrawn(identifier: identifier, serverID: serverID))
     }
 }

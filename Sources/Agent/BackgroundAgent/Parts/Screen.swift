@@ -43,6 +43,8 @@ struct Screen {
         case .doNotDisturb(let isOn):
             let since = try pass.transaction.fact(.doNotDisturbSince)
             if isOn != (since != nil) { try pass.transaction.setFact(.doNotDisturbSince, isOn ? pass.now : nil) }
+            // Also if an earlier agent was the last that knew of it.
+            if !isOn { try showHidden(&pass) }
         case .serverAnswers: calls.noteAnswer(toCallOf: pass.moment.awake, pass.moment)
         case .withdrawn(let identifier, let serverID):
             calls.noteWithdrawn(identifier)
@@ -125,7 +127,8 @@ struct Screen {
     private mutating func notePresented(_ identifier: String, _ serverID: UInt32, _ pass: inout Pass) throws {
         let given = calls.notePresented(identifier, pass.moment)
         KillPoint.reach(.noticePresented)
-        try change(identifier, .presented(serverID: serverID, now: pass.now), &pass)
+        let hiddenBy = try reasonOfHiding(identifier, pass)
+        try change(identifier, .presented(serverID: serverID, now: pass.now, hiddenBy: hiddenBy), &pass)
         if var record = try pass.transaction.notification(identifier) {
             let before = record
             record.takeInstant(now: pass.now, zone: pass.zone)
@@ -135,7 +138,27 @@ struct Screen {
             if let badge = record.shownContent.badge { try pass.transaction.setFact(.badge, badge) }
         }
         try pass.transaction.setFact(.presenterTrouble, nil)
-        pass.log(.notificationShown, (.notification, identifier))
+        if let hiddenBy {
+            pass.log(.notificationWaits, (.notification, identifier), (.reason, hiddenBy))
+        } else {
+            pass.log(.notificationShown, (.notification, identifier))
+        }
+    }
+
+    /// Returns why the user does not see a notification that stays until the user answers; `nil` if the user sees it.
+    ///
+    /// A server in do-not-disturb keeps notifications in its history. The server may draw critical ones and does not report that.
+    private func reasonOfHiding(_ identifier: String, _ pass: Pass) throws -> String? {
+        guard try pass.transaction.fact(.doNotDisturbSince) != nil,
+            let record = try pass.transaction.notification(identifier), record.staysOnScreen, record.deliveredAt == nil
+        else { return nil }
+        return "do not disturb is on"
+    }
+
+    private mutating func showHidden(_ pass: inout Pass) throws {
+        for record in try pass.transaction.notifications() where record.life.isHidden {
+            try change(record, .doNotDisturbEnded, &pass)
+        }
     }
 
     private mutating func noteFailure(_ identifier: String, _ failure: PresenterFailure, _ pass: inout Pass) throws {
@@ -341,7 +364,7 @@ struct Screen {
             iconName: appIdentifier, title: content.title,
             body: [content.subtitle, content.body].filter { !$0.isEmpty }.joined(separator: "\n"),
             category: nil, urgency: urgency, actions: [NoticeAction(key: "default", label: "Open")] + actions,
-            soundName: content.themeSound, isPersistent: content.interruptionLevel >= 2)
+            soundName: content.themeSound, isPersistent: record.staysOnScreen)
         notice.soundFile = content.sound == nil ? nil : content.soundFile
         notice.withoutButtons = content.withoutButtons
         notice.isQuiet = record.life.deliveredAt != nil
@@ -355,6 +378,9 @@ struct Screen {
 }
 
 extension NotificationRecord {
+    /// `true` if it stays on the screen until the user answers.
+    fileprivate var staysOnScreen: Bool { shownContent.interruptionLevel >= 2 }
+
     /// Too many of such are gathered. What is critical is told by itself, and what replaces something on the screen alerts in its place.
     fileprivate var isBounded: Bool {
         !isAgents && identifier != Self.testIdentifier && shownContent.interruptionLevel < 3 && serverID == nil && !life.mayStand

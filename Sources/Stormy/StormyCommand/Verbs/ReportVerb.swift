@@ -47,12 +47,13 @@ struct ReportVerb: AsyncParsableCommand {
         let transfers = try BackgroundTransfers.all().sorted { $0.id > $1.id }
         let names = Dictionary(uniqueKeysWithValues: places.map { ($0.id ?? 0, $0) })
         let schedule = try StatusReport.schedule(store)
+        let hidden = try NotificationsReport.current().hidden
         let desktop = DoctorCommand.examine(verb: Self.configuration.commandName ?? "")
         return ReportPage(
             madeAt: "Made on \(now.formatted(Self.dayStyle(.current).hour().minute())).", trouble: trouble,
             next: schedule.sentence,
             places: outcomes.enumerated().map { place($1, $0 < Self.mostPictures ? $0 : nil) },
-            storms: try store.storms().reversed().filter { $0.ends >= since }.map { storm($0, names[$0.place]) },
+            storms: try store.storms().reversed().filter { $0.ends >= since }.map { storm($0, names[$0.place], hidden) },
             days: Self.days(try WakeReport.all(since: since)), transfers: transfers.prefix(Self.mostTransfers).map(transfer),
             transferCount: transfers.count, findings: desktop.findings, guarantees: GuaranteesReport(desktop.guarantees),
             credits: Set(outcomes.flatMap(Self.sources)).sorted())
@@ -88,12 +89,16 @@ struct ReportVerb: AsyncParsableCommand {
         return ReportPage.Place(name: outcome.place.name, sentences: sentences, picture: picture)
     }
 
-    private func storm(_ storm: StormRecord, _ place: Place?) -> ReportPage.Storm {
+    private func storm(_ storm: StormRecord, _ place: Place?, _ hidden: Set<String>) -> ReportPage.Storm {
         let life = storm.life
+        let isHidden = hidden.contains(StormTeller.identifier(ofStorm: "\(storm.id ?? 0)"))
         let end =
             life.outlook == .notExpected
             ? "no longer expected"
-            : !life.isOpen(now: AppRuntime.shared.now) ? "over" : life.isShown ? "expected, told" : "expected, not told yet"
+            : !life.isOpen(now: AppRuntime.shared.now)
+                ? "over"
+                : isHidden
+                    ? "expected, not seen" : life.isShown ? "expected, told" : "expected, not told yet"
         return ReportPage.Storm(
             place: place?.name ?? "a place that was removed",
             time: StormText.span(

@@ -78,8 +78,12 @@ struct StatusVerb: AsyncParsableCommand {
             for reason in check.reasons { Output.line("  \(reason.words), \(Output.moment(reason.from))") }
         }
         for storm in report.storms {
-            let isWaiting = report.notifications.waiting.contains(StormTeller.identifier(ofStorm: storm.id))
-            let told = isWaiting ? "its notification waits to be shown" : storm.told ? "told" : "not told yet"
+            let identifier = StormTeller.identifier(ofStorm: storm.id)
+            let told =
+                report.notifications.hidden.contains(identifier)
+                ? "not seen: do not disturb is on"
+                : report.notifications.waiting.contains(identifier)
+                    ? "its notification waits to be shown" : storm.told ? "told" : "not told yet"
             Output.line("Storm at \(storm.place)  from \(Output.moment(storm.from)), \(told)")
         }
         let moving = report.transfers.filter { $0.value > 0 && $0.key != "completed" }.sorted { $0.key < $1.key }
