@@ -209,11 +209,32 @@ import Testing
         try bench.hear(.presenter(.serverIs("one")))
         #expect(try known() == nil)
         for hasButtons in [true, false] {
-            try bench.hear(.presenter(.serverHasButtons(hasButtons)))
+            try bench.hear(.presenter(.serverHasButtons(hasButtons, label: "A 1")))
             #expect(try known() == hasButtons)
         }
         try bench.hear(.presenter(end))
         #expect(try known() == nil)
+    }
+
+    @Test func `a server that draws no buttons is remembered by its name and version`() throws {
+        func known() throws -> Bool? { try bench.ledger.read { try $0.fact(.serverHasButtons) } }
+        for (areDrawn, remembered) in [(false, ["A 1"]), (true, [])] {
+            try bench.ledger.write { try $0.recordButtons(areDrawn: areDrawn, byServer: "A 1") }
+            #expect(try known() == areDrawn)
+            for label in ["A 1", "A 2"] {
+                try bench.hear(.presenter(.serverHasButtons(true, label: label)))
+                #expect(try known() == (areDrawn || label == "A 2"))
+            }
+            try bench.hear(.presenter(.serverHasButtons(false, label: "A 2")))
+            #expect(try known() == false)
+            try add("Storm \(areDrawn)")
+            try presented(7)
+            #expect(bench.presenter.shown.last?.notice.serversWithoutButtons == remembered)
+        }
+        try bench.ledger.write { transaction in
+            for number in 1...40 { try transaction.recordButtons(areDrawn: false, byServer: "B \(number)") }
+        }
+        #expect(try bench.ledger.read { try $0.fact(.serversWithoutButtons) } == (25...40).map { "B \($0)" })
     }
 
     @Test(arguments: [PresenterEvent.serverVanished, .busLost])

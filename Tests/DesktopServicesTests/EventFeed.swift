@@ -48,7 +48,7 @@ final class KnownServer: Sendable {
         { event in
             switch event {
             case .serverIs(let identity): self.told.withLock { $0 = identity }
-            case .serverHasButtons(let hasButtons): self.buttons.withLock { $0 = hasButtons }
+            case .serverHasButtons(let hasButtons, _): self.buttons.withLock { $0 = hasButtons }
             case .withdrawn(_, let number):
                 self.taken.withLock { $0.append(number) }
                 self.withdrawals.send(number)

@@ -56,6 +56,23 @@ extension RealDesktop {
             }
         }
 
+        @Test(arguments: ["another 1", "another 2"])
+        func `a server that draws no buttons is given the words that replace them, and the buttons`(_ remembered: String)
+            async throws
+        {
+            var notice = notice()
+            notice.withoutButtons = "In a terminal: stormy report"
+            notice.serversWithoutButtons = [remembered]
+            let shown = notice
+            try await withServer("another") { presenter, server in
+                presenter.present(shown)
+                let call = try server.nextCall()
+                let words = remembered == "another 1" ? "\nIn a terminal: stormy report" : ""
+                #expect(call.body == "Take the washing in." + words)
+                #expect(call.actions == ["default", "Open", "photo", "Add photo…"] && call.timeout == 0)
+            }
+        }
+
         /// As Plasma tells of do-not-disturb.
         @Test func aWishForQuietIsHeard() async throws {
             try await withServer("Plasma", capabilities: ["actions", "body", "inhibitions"]) { presenter, server in

@@ -295,10 +295,15 @@ extension EndToEnd {
             try desktop.press("It works")
             #expect(pressed.waitForEnd() == 0)
             #expect(try home.history().last == "notificationResponse completed")
+            func withoutButtons() throws -> Int {
+                try Ledger(home.directories).read { try $0.fact(.serversWithoutButtons) ?? [] }.count
+            }
+            #expect(try withoutButtons() == 0)
             try desktop.wait(forDisplayed: 1)
             let closed = try prove("60")
             try desktop.dunstctl("close-all")
             #expect(closed.waitForEnd() == 75)
+            #expect(try withoutButtons() == 1)
             #expect(try prove("1").waitForEnd() == 75)
             try home.wait("taken back") { try $0.notification("notification-test").flatMap { $0.state == .withdrawn ? $0 : nil } }
             try desktop.waitForEmptyScreen()

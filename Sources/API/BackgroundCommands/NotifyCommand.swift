@@ -30,13 +30,17 @@ public struct NotifyCommand: BackgroundCommand {
         let steps = Steps()
         let server = try server(steps)
         try refuseWhereHeldBack()
-        let last = try AppRuntime.shared.ledger().read { try $0.history(limit: 1).last?.id ?? 0 }
+        let (last, lastResponse) = try AppRuntime.shared.ledger().read { transaction in
+            (try transaction.history(limit: 1).last?.id ?? 0, try transaction.lastResponse(to: Self.identifier)?.id ?? 0)
+        }
         try add()
         steps.say("It is written down, and an agent has it.")
         do {
             try await show(steps)
             steps.say("It is on the screen. Press its button, \"It works\"; \(Self.way(server.name)) You have \(timeout) s.")
-            try await press(after: last, steps)
+            let outcome = try await outcome(after: lastResponse)
+            try remember(outcome, server, steps)
+            try judge(outcome, steps)
             try await answer(after: last, steps)
         } catch {
             takeBack()
@@ -96,25 +100,52 @@ public struct NotifyCommand: BackgroundCommand {
         guard trouble.isEmpty else { throw CommandFailure(.unavailable, "it cannot be shown: \(trouble)") }
     }
 
-    private enum Pressed { case button, dismissed, expired }
+    enum Outcome {
+        case button, notification, dismissed, expired, nothing
 
-    private func press(after last: Int64, _ steps: Steps) async throws {
-        let pressed = try await wait(Double(timeout)) { transaction -> Pressed? in
-            if try Self.launch(after: last, transaction) != nil { return .button }
-            if try transaction.undeliveredResponses().contains(where: { $0.notification == Self.identifier }) { return .button }
+        /// `nil` if the notification left the screen before the user could answer.
+        var provesButtons: Bool? {
+            switch self {
+            case .button: true
+            case .notification, .dismissed, .nothing: false
+            case .expired: nil
+            }
+        }
+    }
+
+    private func outcome(after last: Int64) async throws -> Outcome {
+        let outcome = try await wait(Double(timeout)) { transaction -> Outcome? in
+            if let response = try transaction.lastResponse(to: Self.identifier), response.id ?? 0 > last {
+                return response.action == Self.button ? .button : .notification
+            }
             switch try transaction.notification(Self.identifier)?.state {
             case .closed: return .dismissed
             case .expired: return .expired
             default: return nil
             }
         }
-        switch pressed {
+        return outcome ?? .nothing
+    }
+
+    /// Some servers advertise buttons and draw none.
+    private func remember(_ outcome: Outcome, _ server: NotificationServerReport, _ steps: Steps) throws {
+        guard let areDrawn = outcome.provesButtons else { return }
+        try AppRuntime.shared.commit { try $0.recordButtons(areDrawn: areDrawn, byServer: server.label) }
+        guard !areDrawn else { return }
+        steps.say(
+            "Its button was not pressed: \(server.label) counts as a server without buttons. Notifications say what to type instead. "
+                + "Press the button in this test to change that.")
+    }
+
+    private func judge(_ outcome: Outcome, _ steps: Steps) throws {
+        switch outcome {
         case .button: steps.say("You pressed it, and the agent heard that.")
+        case .notification: steps.say("You pressed the notification itself, and the agent heard that.")
         case .dismissed:
             throw CommandFailure(.tryAgain, "it left the screen without a press: you dismissed it, or the server did")
         case .expired:
             throw CommandFailure(.tryAgain, "it left the screen without a press: the server takes them off after a time")
-        case nil:
+        case .nothing:
             throw CommandFailure(
                 .tryAgain,
                 "no press was heard within \(timeout) s. If you did press the button, this server does not tell who showed it")

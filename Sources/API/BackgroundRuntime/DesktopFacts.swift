@@ -70,6 +70,7 @@ package struct DesktopFacts: Sendable, Equatable {
         package var notificationsEnabled = true
         package var presenterTrouble: String?
         package var serverHasButtons: Bool?
+        package var serversWithoutButtons: [String] = []
         package var alarm: AlarmReport?
         package var knowsSession = false
         package var hasWorkLeft = false
@@ -82,6 +83,7 @@ package struct DesktopFacts: Sendable, Equatable {
             notificationsEnabled = try transaction.fact(.settings)?.notificationsEnabled ?? true
             presenterTrouble = try transaction.fact(.presenterTrouble)
             serverHasButtons = try transaction.fact(.serverHasButtons)
+            serversWithoutButtons = try transaction.fact(.serversWithoutButtons) ?? []
             alarm = try transaction.fact(.alarm)
             knowsSession = try transaction.fact(.sessionEnvironment)?.variables["DBUS_SESSION_BUS_ADDRESS"] != nil
             hasWorkLeft = try transaction.hasUnfinishedWork()

@@ -254,7 +254,7 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
         if let server { return server }
         let asked = try PresenterServer.query(on: connection, mayStart: mayStart)
         identify()
-        handler(.serverHasButtons(asked.hasActions))
+        handler(.serverHasButtons(asked.hasActions, label: asked.label))
         server = asked
         fitLabels(asked, on: connection)
         if asked.hasReplies { replies.listen(on: connection) }

@@ -229,7 +229,7 @@ final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is u
             if case .success(let asked) = result {
                 identify()
                 // Every version of the portal has them. What shows them behind it is not told.
-                handler(.serverHasButtons(true))
+                handler(.serverHasButtons(true, label: asked.description.label))
                 portal = asked
             }
             if !isTold {

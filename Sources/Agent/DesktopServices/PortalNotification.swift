@@ -31,7 +31,11 @@ struct PortalNotification {
         var fields: [(String, OpaquePointer?)] = [
             ("title", g_variant_new_string(NoticeText.title(notice.title, fallback: notice.appName))),
             // A plain body: the portal reads markup in a field of its own.
-            ("body", g_variant_new_string(NoticeText.body(notice.body, isMarkup: false))),
+            (
+                "body",
+                g_variant_new_string(
+                    NoticeText.body(notice.body(ofServer: portal.description.label, advertisesButtons: true), isMarkup: false))
+            ),
             ("priority", g_variant_new_string(priority)),
             ("buttons", buttons),
         ]

@@ -21,6 +21,7 @@ package struct PresenterServer: Sendable, Equatable {
         self.capabilities = capabilities
     }
 
+    var label: String { NotificationServerReport.label(name, version) }
     var hasActions: Bool { capabilities.contains("actions") }
     var hasBody: Bool { capabilities.contains("body") }
     var hasBodyMarkup: Bool { capabilities.contains("body-markup") }

@@ -48,8 +48,7 @@ final class ShownNotice {
 
     /// A server without a body shows the title alone, and one without buttons says what to do instead.
     private func words(of notice: Notice, for server: PresenterServer) -> (title: String, body: String) {
-        let instead = server.hasActions ? nil : notice.withoutButtons
-        let body = [notice.body, instead ?? ""].filter { !$0.isEmpty }.joined(separator: "\n")
+        let body = notice.body(ofServer: server.label, advertisesButtons: server.hasActions)
         guard !server.hasBody, !body.isEmpty else { return (notice.title, body) }
         return ([notice.title, body].filter { !$0.isEmpty }.joined(separator: ": "), "")
     }

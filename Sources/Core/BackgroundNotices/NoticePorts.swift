@@ -56,6 +56,8 @@ package struct Notice: Sendable, Equatable, Codable {
     package var alerts = false
     /// What a person can do instead, where the server has no buttons.
     package var withoutButtons: String?
+    /// Labels of servers that advertise buttons, and whose buttons no user found.
+    package var serversWithoutButtons: [String] = []
     /// The path of a picture, which a presenter has read by a process of its own: it may come from a stranger.
     package var picture: String?
 
@@ -75,6 +77,12 @@ package struct Notice: Sendable, Equatable, Codable {
         self.actions = actions
         self.soundName = soundName
         self.isPersistent = isPersistent
+    }
+
+    /// Returns the body for a server, with ``withoutButtons`` if the server draws no buttons.
+    package func body(ofServer label: String, advertisesButtons: Bool) -> String {
+        let hasButtons = advertisesButtons && !serversWithoutButtons.contains(label)
+        return [body, hasButtons ? "" : withoutButtons ?? ""].filter { !$0.isEmpty }.joined(separator: "\n")
     }
 }
 
@@ -116,8 +124,8 @@ package enum PresenterEvent: Sendable, Equatable {
     case unheard(identifier: String, serverID: UInt32)
     /// Which server the ids that follow belong to, told before the first of them, and before `serverAppeared`. Ids of another one mean nothing.
     case serverIs(String)
-    /// Whether the server that `serverIs` told of shows buttons: told when it is asked what it can do, before its first notification.
-    case serverHasButtons(Bool)
+    /// The server that `serverIs` named advertises buttons, or does not. Comes before its first notification.
+    case serverHasButtons(Bool, label: String)
     /// The person wants to see no notifications, or wants to again.
     case doNotDisturb(Bool)
     /// It answered ``Presenter/ask()``.

@@ -27,6 +27,11 @@ package struct NotificationServerReport: Codable, Sendable, Equatable {
         (self.capabilities, self.pid) = (capabilities, pid)
     }
 
+    /// The server's name and version.
+    package var label: String { Self.label(name, version) }
+
+    package static func label(_ name: String, _ version: String) -> String { "\(name) \(version)" }
+
     /// What failed while it was asked.
     package init(_ failure: PresenterFailure, pid: Int32?) {
         switch failure {

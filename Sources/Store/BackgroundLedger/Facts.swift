@@ -212,7 +212,7 @@ extension FactName where Value == Date {
     package static var lookedAt: Self { Self("lookedAt") }
 }
 extension FactName where Value == Bool {
-    /// The notification server shows buttons; absent: it was not asked, or is gone.
+    /// The notification server advertises buttons, and is not one of ``serversWithoutButtons``; absent: it was not asked, or is gone.
     package static var serverHasButtons: Self { Self("serverHasButtons") }
 }
 extension FactName where Value == ServerKnowledge {
@@ -225,6 +225,8 @@ extension FactName where Value == ServerKnowledge {
 extension FactName where Value == [String] {
     /// Of notifications that were not seen, those that a person has read of in a terminal.
     package static var noticesListed: Self { Self("noticesListed") }
+    /// Labels of notification servers that advertise buttons, and whose button a user did not find in `notify --test`.
+    package static var serversWithoutButtons: Self { Self("serversWithoutButtons") }
 }
 extension FactName where Value == String {
     /// The time zone in which the occurrence of a request's rule was planned last. Absent if an earlier version planned it.
@@ -260,6 +262,16 @@ extension LedgerTransaction {
         else { return nil }
         return DecodedFacts.shared.value(name.name, text)
     }
+
+    /// Stores whether the user found the button of the notification server that runs now.
+    package func recordButtons(areDrawn: Bool, byServer label: String) throws {
+        let others = try (fact(.serversWithoutButtons) ?? []).filter { $0 != label }
+        let servers = areDrawn ? others : Array(others.suffix(Self.mostServersWithoutButtons - 1)) + [label]
+        try setFact(.serversWithoutButtons, servers.isEmpty ? nil : servers)
+        try setFact(.serverHasButtons, areDrawn)
+    }
+
+    private static let mostServersWithoutButtons = 16
 
     /// Writes only a changed value, so that repeating it rings no bell.
     package func setFact<Value>(_ name: FactName<Value>, _ value: Value?) throws {

@@ -36,6 +36,15 @@ extension LedgerTransaction {
             database.cachedStatement(sql: "SELECT * FROM notificationResponse WHERE deliveredAt IS NULL ORDER BY id"))
     }
 
+    /// The newest response to a notification, also after the app received it.
+    package func lastResponse(to notification: String) throws -> NotificationResponseRecord? {
+        try NotificationResponseRecord.fetchReadable(
+            database.cachedStatement(
+                sql: "SELECT * FROM notificationResponse WHERE notification = ? ORDER BY id DESC LIMIT 1"),
+            arguments: [notification]
+        ).first
+    }
+
     /// What lets the process of a launch raise a window; `nil`: nobody has just pressed anything, or the desktop gave none.
     package func activationToken(ofLaunch id: Int64, now: Date) throws -> String? {
         guard let launch = try launch(id), launch.kind == .notificationResponse else { return nil }

@@ -33,16 +33,21 @@ extension ExaminedApp {
         if case .success(let report)? = desktop.conditions, let knowledge = report.conditions.knowledge {
             facts.knowledge = knowledge
         }
-        if facts.buttons != .switchedOff, let server = desktop.server { facts.buttons = Self.buttons(server) }
+        if facts.buttons != .switchedOff, let server = desktop.server { facts.buttons = buttons(server) }
         return facts
     }
 
-    private static func buttons(_ server: Result<NotificationServerReport, CommandFailure>) -> DesktopFacts.Buttons {
+    /// `true` if the server advertises buttons, and a user did not find the button of `notify --test`.
+    func hidesButtons(_ report: NotificationServerReport) -> Bool {
+        report.capabilities.contains("actions") && books?.recorded.serversWithoutButtons.contains(report.label) == true
+    }
+
+    private func buttons(_ server: Result<NotificationServerReport, CommandFailure>) -> DesktopFacts.Buttons {
         switch server {
         case .failure(let failure): return .unreachable(failure.message)
         case .success(let report):
             switch report.trouble {
-            case nil: return report.capabilities.contains("actions") ? .shown : .notShown
+            case nil: return report.capabilities.contains("actions") && !hidesButtons(report) ? .shown : .notShown
             case .noBus: return .noSession
             case .noServer: return .unreachable("nobody shows them on this desktop")
             case .refused: return .unreachable("their server refuses to answer")

@@ -36,9 +36,15 @@ struct NotificationsExamination: Examination {
     func row(_ report: NotificationServerReport, _ app: ExaminedApp) -> DoctorFinding {
         switch report.trouble {
         case nil:
-            let server = "\(report.name) \(report.version)"
+            let server = report.label
             guard report.capabilities.contains("actions") else {
                 return DoctorFinding(check, .warning, "\(server) shows them without buttons: photos are sent from the terminal")
+            }
+            if app.hidesButtons(report) {
+                return DoctorFinding(
+                    check, .warning,
+                    "\(server) shows them, and you did not press the button of the last test: photos are sent from the terminal",
+                    fix: .init("\(app.command) notify --test"))
             }
             let measured = MeasuredServers.all?.words(of: report).map { " " + $0 } ?? ""
             return DoctorFinding(check, .ok, "\(server) shows them, with buttons.\(measured)")

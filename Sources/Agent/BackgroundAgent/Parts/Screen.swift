@@ -39,7 +39,9 @@ struct Screen {
             guard try pass.transaction.fact(.notificationServer) != server else { return }
             try noteLostServer(&pass)
             try pass.transaction.setFact(.notificationServer, server)
-        case .serverHasButtons(let hasButtons): try pass.transaction.setFact(.serverHasButtons, hasButtons)
+        case .serverHasButtons(let advertised, let label):
+            let areDrawn = try pass.transaction.fact(.serversWithoutButtons)?.contains(label) != true
+            try pass.transaction.setFact(.serverHasButtons, advertised && areDrawn)
         case .doNotDisturb(let isOn):
             let since = try pass.transaction.fact(.doNotDisturbSince)
             if isOn != (since != nil) { try pass.transaction.setFact(.doNotDisturbSince, isOn ? pass.now : nil) }
@@ -367,6 +369,7 @@ struct Screen {
             soundName: content.themeSound, isPersistent: record.staysOnScreen)
         notice.soundFile = content.sound == nil ? nil : content.soundFile
         notice.withoutButtons = content.withoutButtons
+        notice.serversWithoutButtons = try pass.transaction.fact(.serversWithoutButtons) ?? []
         notice.isQuiet = record.life.deliveredAt != nil
         notice.picture = content.attachments?.first(where: \.isPicture).flatMap { attachment in
             // A row may come from anywhere.
