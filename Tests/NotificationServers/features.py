@@ -197,7 +197,9 @@ def takeoff(scene):
 def replace(scene):
     first = scene.show()
     second = scene.show(title="Another title")
-    expect(second.replaces == first.number, f"it asks to replace {second.replaces}, not {first.number}")
+    # Plasma hides the replacement of a notification that left the screen, so an alert closes the first.
+    replaced = 0 if scene.desk.name == "plasma" else first.number
+    expect(second.replaces == replaced, f"it asks to replace {second.replaces}, not {replaced}")
     expect(len(scene.bus.standing()) == 1, f"{len(scene.bus.standing())} stand there")
 
 
