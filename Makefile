@@ -1,7 +1,7 @@
 # Two commands on a fresh machine: `make demo` and `make test`. Both install what is missing and say so.
 
 SWIFT ?= swift
-RUN_PACKAGES = libcurl4-openssl-dev libssl-dev libnotify-dev libgexiv2-dev libsqlite3-dev libtomlplusplus-dev nlohmann-json3-dev libxml2-dev pkg-config
+RUN_PACKAGES = libcurl4-openssl-dev libssl-dev libnotify-dev libgexiv2-dev libsqlite3-dev libtomlplusplus-dev nlohmann-json3-dev libxml2-dev zlib1g-dev pkg-config
 TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 python3-dbusmock procps util-linux iproute2 libcairo2 fonts-dejavu-core libimage-exiftool-perl xdg-desktop-portal xdg-desktop-portal-gtk zsh fish man-db desktop-file-utils appstream
 INTEROP_PACKAGES = nginx-light apache2-bin lighttpd lighttpd-mod-webdav python3-venv curl
 BENCHMARK_PACKAGES = jq libnotify-bin curl
@@ -51,7 +51,7 @@ EFFECTS = BackgroundAgentTests.AdoptionTests EndToEndTests DesktopServicesTests 
 	BackgroundAgentTests.LauncherConformanceTests BackgroundAgentTests.ActivationTests \
 	StormyCommandTests.CheckCommandTests StormyCommandTests.Photo StormyCommandTests.Upload
 # Those that need no desktop.
-UNIT = $(PURE) UserUnits BackgroundLedger BackgroundAgent BackgroundTransfer CurlTransport FaultyServer StormyConfiguration PhotoMetadata
+UNIT = $(PURE) UserUnits BackgroundLedger BackgroundAgent BackgroundTransfer CurlTransport FaultyServer StormyConfiguration PhotoLocations PhotoMetadata
 # $(1): tests, or modules; what --filter has to say for them.
 empty =
 tests = ^($(subst $(empty) $(empty),|,$(strip $(1))))

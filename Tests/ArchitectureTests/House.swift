@@ -21,6 +21,7 @@ struct House {
             "COpenSSL": [],
             "CLibnotify": [],
             "CLibgexiv2": [],
+            "CZlib": [],
             "CTomlplusplus": [],
             "CNlohmannJSON": [],
             // Core
@@ -72,6 +73,7 @@ struct House {
                 "BackgroundCommands", "BackgroundRuntime", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer",
                 "ProcessSupport", "Stormy", "StormyConfiguration", "StormyWeather",
             ],
+            "PhotoLocations": ["CZlib"],
             "PhotoMetadata": ["CLibgexiv2"],
             "stormy": ["StormyCommand"],
             "photo-cleaner": ["CLinux", "PhotoMetadata"],
@@ -134,6 +136,7 @@ struct House {
             "COpenSSL": ["CurlTransport", "FaultyServer"],
             "CLibnotify": ["DesktopServices", "file-chooser"],
             "CLibgexiv2": ["PhotoMetadata"],
+            "CZlib": ["PhotoLocations"],
             "GRDB": ["BackgroundLedger", "SQLiteFiles", "Stormy"],
             "GRDBSQLite": ["SQLiteFiles"],
             "CTomlplusplus": ["StormyConfiguration"],
