@@ -27,7 +27,7 @@ struct TIFFDirectory {
         1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8,
     ]
 
-    /// Reads the entries that lie inside the view. `nil` if there is not one.
+    /// Reads the entries that are inside the view. `nil` if the directory begins behind the end.
     ///
     /// - Parameters:
     ///   - shift: What is added to the offsets of values; makers' notes can have another base than the file.
@@ -35,10 +35,10 @@ struct TIFFDirectory {
     init?(_ view: ByteView, at offset: Int, little: Bool, isBig: Bool = false, shift: Int = 0) {
         (entrySize, countSize) = isBig ? (20, 8) : (12, 2)
         let width = isBig ? 8 : 4
-        guard offset >= 0, let stored = view.number(offset, countSize, little: little), stored > 0 else { return nil }
+        guard offset >= 0, let stored = view.number(offset, countSize, little: little) else { return nil }
         let first = offset + countSize
         let count = min(stored, (view.count - first) / entrySize, isBig ? 1 << 20 : 0xFFFF)
-        guard count > 0, let bytes = view.bytes(first, count * entrySize) else { return nil }
+        guard count >= 0, count > 0 || stored == 0, let bytes = view.bytes(first, count * entrySize) else { return nil }
         func number(_ start: Int, _ length: Int) -> Int {
             var result: UInt64 = 0
             for index in 0..<length { result = result << 8 | UInt64(bytes[start + (little ? length - 1 - index : index)]) }

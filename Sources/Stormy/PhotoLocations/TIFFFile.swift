@@ -49,7 +49,7 @@ struct TIFFFile {
         guard firstDirectory >= 8, let directory = TIFFDirectory(view, at: firstDirectory, little: little, isBig: isBig) else {
             return false
         }
-        return directory.entries.count < 1_000
+        return (1..<1_000).contains(directory.entries.count)
             && directory.entries.prefix(8).allSatisfy { (1...18).contains($0.type) && $0.tag > 0 || $0.tag == 0 }
     }
 

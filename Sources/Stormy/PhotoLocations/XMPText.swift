@@ -67,6 +67,8 @@ struct XMPScanner {
     private(set) var pairs: [(Double?, Double?)] = []
     /// Long values in base64, which can be pictures.
     private(set) var encoded: [Range<Int>] = []
+    /// The length from which on a value can be a picture.
+    private static let longValue = 200
     private var waitingLatitude: Double?
     private var prefixes: Set<[UInt8]> = []
     private var position = 0
@@ -79,7 +81,7 @@ struct XMPScanner {
     mutating func scan() {
         var contentStart = 0
         while let start = next(UInt8(ascii: "<"), from: position) {
-            if start - contentStart > 400 { noteEncoded(contentStart..<start) }
+            if start - contentStart > Self.longValue { noteEncoded(contentStart..<start) }
             if has("<!--", at: start) {
                 position = end(of: "-->", from: start)
             } else if has("<![CDATA[", at: start) {
@@ -111,9 +113,10 @@ struct XMPScanner {
             for attribute in attributes {
                 let name = Array(text[attribute.name])
                 if self.isLocation(name) {
-                    found.append(attribute.name.lowerBound..<min(attribute.value.upperBound + 1, text.count))
+                    let end = attribute.value.upperBound
+                    found.append(attribute.name.lowerBound..<(end < text.count && text[end] != UInt8(ascii: "<") ? end + 1 : end))
                     notePlace(name, attribute.value)
-                } else if attribute.value.count > 400 {
+                } else if attribute.value.count > Self.longValue {
                     noteEncoded(attribute.value)
                 }
             }
@@ -149,9 +152,10 @@ struct XMPScanner {
                 continue
             }
             let valueStart = position + 1
-            let end = next(text[position], from: valueStart) ?? text.count
+            // A tag cannot begin inside a value: the mark of its end is damaged.
+            let end = text[valueStart...].firstIndex { $0 == text[position] || $0 == UInt8(ascii: "<") } ?? text.count
             result.append((start..<start + name.count, valueStart..<end))
-            position = min(end + 1, text.count)
+            position = end < text.count && text[end] != UInt8(ascii: "<") ? end + 1 : end
         }
         if position < text.count, text[position] == UInt8(ascii: ">") { position += 1 }
         return result
