@@ -1,7 +1,7 @@
 # Two commands on a fresh machine: `make demo` and `make test`. Both install what is missing and say so.
 
 SWIFT ?= swift
-RUN_PACKAGES = libcurl4-openssl-dev libssl-dev libnotify-dev libgexiv2-dev libsqlite3-dev libtomlplusplus-dev nlohmann-json3-dev libxml2-dev zlib1g-dev pkg-config
+RUN_PACKAGES = libcurl4-openssl-dev libssl-dev libnotify-dev libsqlite3-dev libtomlplusplus-dev nlohmann-json3-dev libxml2-dev zlib1g-dev pkg-config
 TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 python3-dbusmock procps util-linux iproute2 libcairo2 fonts-dejavu-core libimage-exiftool-perl xdg-desktop-portal xdg-desktop-portal-gtk zsh fish man-db desktop-file-utils appstream
 INTEROP_PACKAGES = nginx-light apache2-bin lighttpd lighttpd-mod-webdav python3-venv curl
 BENCHMARK_PACKAGES = jq libnotify-bin curl
@@ -43,7 +43,7 @@ THREADED = BackgroundTransfer CurlTransport BackgroundAgent BackgroundLedger Des
 # Of these what one thread alone does, many times over: nothing for that sanitizer to see, and a quarter of its time.
 ONE_THREADED = BackgroundLedgerTests.TransferChoiceTests BackgroundLedgerTests.RequestChoiceTests
 # Tests that need a process, a bus or a server. `make check` leaves them out; a test of the house looks that none is forgotten.
-EFFECTS = BackgroundAgentTests.AdoptionTests EndToEndTests DesktopServicesTests CurlTransportTests FaultyServerTests PhotoMetadataTests \
+EFFECTS = BackgroundAgentTests.AdoptionTests EndToEndTests DesktopServicesTests CurlTransportTests FaultyServerTests PhotoLocationsTests.ExifToolTests \
 	BackgroundTransferTests.OrdinarySession BackgroundTransferTests.Session BackgroundTransferTests.URLProtocolTests \
 	BackgroundLedgerTests.BellTests BackgroundLedgerTests.ChildProcessTests BackgroundLedgerTests.FileLockTests \
 	BackgroundTasksTests.RegistrationTests BackgroundSchedulingTests.WallClockOracleTests \
@@ -51,7 +51,7 @@ EFFECTS = BackgroundAgentTests.AdoptionTests EndToEndTests DesktopServicesTests 
 	BackgroundAgentTests.LauncherConformanceTests BackgroundAgentTests.ActivationTests \
 	StormyCommandTests.CheckCommandTests StormyCommandTests.Photo StormyCommandTests.Upload
 # Those that need no desktop.
-UNIT = $(PURE) UserUnits BackgroundLedger BackgroundAgent BackgroundTransfer CurlTransport FaultyServer StormyConfiguration PhotoLocations PhotoMetadata
+UNIT = $(PURE) UserUnits BackgroundLedger BackgroundAgent BackgroundTransfer CurlTransport FaultyServer StormyConfiguration PhotoLocations
 # $(1): tests, or modules; what --filter has to say for them.
 empty =
 tests = ^($(subst $(empty) $(empty),|,$(strip $(1))))

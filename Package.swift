@@ -33,7 +33,7 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 
 // Where each module stands: `Sources/<floor>/<module>`. A floor builds on those before it.
 let floors: [(name: String, modules: [String])] = [
-    ("C", ["CLinux", "CLibcurl", "CLibcrypto", "COpenSSL", "CLibnotify", "CLibgexiv2", "CTomlplusplus", "CNlohmannJSON", "CZlib"]),
+    ("C", ["CLinux", "CLibcurl", "CLibcrypto", "COpenSSL", "CLibnotify", "CTomlplusplus", "CNlohmannJSON", "CZlib"]),
     ("Core", ["BackgroundScheduling", "TransferMachines", "BackgroundNotices"]),
     ("Store", ["ProcessSupport", "UserUnits", "SQLiteFiles", "Spool", "BackgroundLedger"]),
     (
@@ -50,7 +50,7 @@ let floors: [(name: String, modules: [String])] = [
     (
         "Stormy",
         [
-            "StormyWeather", "StormyConfiguration", "Stormy", "StormyCommand", "PhotoLocations", "PhotoMetadata", "stormy", "photo-cleaner",
+            "StormyWeather", "StormyConfiguration", "Stormy", "StormyCommand", "PhotoLocations", "stormy", "photo-cleaner",
             "file-chooser",
         ]
     ),
@@ -98,7 +98,6 @@ let package = Package(
         .systemLibrary(name: "CLibcrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLibnotify", pkgConfig: "libnotify", providers: [.apt(["libnotify-dev"])]),
-        .systemLibrary(name: "CLibgexiv2", pkgConfig: "gexiv2", providers: [.apt(["libgexiv2-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "CTomlplusplus"),
         .target(name: "CNlohmannJSON"),
@@ -192,11 +191,10 @@ let package = Package(
             ], resources: [.embedInCode("Resources/Stormy-Info.plist"), .embedInCode("Resources/Stormy.svg")],
             swiftSettings: strict),
         .target(name: "PhotoLocations", dependencies: ["CZlib"], swiftSettings: strict),
-        .target(name: "PhotoMetadata", dependencies: ["CLibgexiv2"], swiftSettings: strict),
         .executableTarget(
             name: "stormy", dependencies: ["StormyCommand"], swiftSettings: strict, linkerSettings: shipped + smallICU),
         .executableTarget(
-            name: "photo-cleaner", dependencies: ["CLinux", "PhotoMetadata"], swiftSettings: strict, linkerSettings: shipped),
+            name: "photo-cleaner", dependencies: ["CLinux", "PhotoLocations"], swiftSettings: strict, linkerSettings: shipped),
         .executableTarget(
             name: "file-chooser", dependencies: ["CLibnotify"], swiftSettings: strict, linkerSettings: shipped),
 
@@ -298,7 +296,6 @@ let package = Package(
                 "UserNotifications",
             ], swiftSettings: strict),
         .testTarget(name: "PhotoLocationsTests", dependencies: ["PhotoLocations"], swiftSettings: strict),
-        .testTarget(name: "PhotoMetadataTests", dependencies: ["PhotoMetadata"], swiftSettings: strict),
         .testTarget(
             name: "StormyTests", dependencies: ["BackgroundTasksTesting", "ServerScripts", "Stormy", grdb], swiftSettings: strict),
         .testTarget(

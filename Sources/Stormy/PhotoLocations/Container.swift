@@ -22,6 +22,16 @@ enum Container {
             BoxFile(view, block ?? "the film or picture").clean()
             return true
         }
+        if first.starts(with: [0xFF, 0x0A]) {
+            // A JPEG XL codestream without boxes has no metadata.
+            view.notePixels(0, view.count)
+            return true
+        }
+        // Raw files of Fujifilm, Minolta, Sigma and Canon hold pictures and directories that are found by their marks.
+        if has("FUJIFILMCCD-RAW") || has("\0MRM") || has("FOVb") || has("HEAPCCDR", at: 6) {
+            OpaqueBytes(view, block ?? "raw file").clean()
+            return true
+        }
         if var tiff = TIFFFile(view, block ?? "TIFF") {
             tiff.clean()
             return true

@@ -11,13 +11,24 @@ package struct FoundPlace: Sendable, Hashable {
 }
 
 /// Why a photo cannot be cleaned.
-package enum LocationFailure: Error, Sendable, Equatable {
+package enum LocationFailure: Error, Sendable, Equatable, CustomStringConvertible {
     /// The file cannot be read, or changed while it was read.
     case unreadable
     /// The file costs more than a photo may.
     case tooExpensive(String)
     /// A block that may hold a location and cannot be changed in place.
     case unproven(block: String)
+    /// No parser knows the format. The file is as it was.
+    case unknownFormat
+
+    package var description: String {
+        switch self {
+        case .unreadable: "it cannot be read, or changed while it was read"
+        case .tooExpensive(let block): "it has too many parts to be searched for a location (\(block))"
+        case .unproven(let block): "a location in it cannot be removed (\(block))"
+        case .unknownFormat: "not a photo or film of a known format"
+        }
+    }
 }
 
 /// One search for locations: what is read, and what was found. The parsers of the containers share it.

@@ -18,6 +18,7 @@ package enum PhotoCleaning {
     package static func clean(descriptor: Int32) throws(LocationFailure) -> Report {
         guard let file = FileBytes(descriptor: descriptor) else { throw .unreadable }
         let found = try PhotoLocations(searching: file)
+        guard found.isKnownFormat else { throw .unknownFormat }
         let report = Report(blocks: found.blocks, credentials: found.credentials)
         if found.overwrites.isEmpty { return report }
         var expected: UInt32 = 0

@@ -8,6 +8,8 @@ package struct PhotoLocations {
     package let places: [FoundPlace]
     /// Content credentials that are removed, because they sign the old bytes.
     package let credentials: [String]
+    /// Whether a parser knows the format. Bytes of other formats are searched like a trailer.
+    package let isKnownFormat: Bool
     private let search: LocationSearch
 
     /// Searches all bytes.
@@ -16,7 +18,8 @@ package struct PhotoLocations {
     package init(searching source: PhotoBytes) throws(LocationFailure) {
         let search = LocationSearch(source)
         let view = ByteView(search)
-        if Container.clean(view, nil) {
+        isKnownFormat = Container.clean(view, nil)
+        if isKnownFormat {
             // Whatever no parser read: gaps, and blocks behind damaged ones.
             var covered = ProtectedRanges()
             for range in search.pixels { covered.add(range) }

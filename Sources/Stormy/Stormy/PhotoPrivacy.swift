@@ -11,13 +11,12 @@ enum PhotoPrivacy: Equatable {
 
     /// - Parameters:
     ///   - format: `nil`: not a picture of a kind that is known.
-    ///   - looksLocated: something in the file, as it is now, looks like a place.
+    ///   - looksLocated: Whether something in the file looks like a place. Not considered if the file is proved to be clean.
     init(format: PhotoFormat?, verdict: PhotoCleaner.Verdict, looksLocated: Bool) {
         let advice = "--keep-location sends it as it is"
         switch (verdict, format, looksLocated) {
-        case (.clean, _, true):
-            self = .hold("it may still say where it was taken after its metadata was cleaned; \(advice)")
-        case (.clean(let removed), .some, false): self = .send(removed: removed, note: nil)
+        // The cleaner proved it, also for films, which are not photos of a known kind.
+        case (.clean(let removed), _, _): self = .send(removed: removed, note: nil)
         case (.unreadable, .heic, _), (.unreadable, .avif, _), (.unreadable, .jxl, _), (.unreadable, .raw, _):
             self = .hold("\(format!.rawValue.uppercased()) photos cannot be cleaned of their location here; \(advice)")
         case (.unreadable(let why), _, true): self = .hold("it says where it was taken, and \(why); \(advice)")
@@ -28,7 +27,6 @@ enum PhotoPrivacy: Equatable {
         case (.notCleaned(let why), .some, _), (.notCleaned(let why), nil, true): self = .hold("\(why); \(advice)")
         case (.interrupted, .some, _), (.interrupted, nil, true):
             self = .hold("its metadata cannot be read (the reader ended over it); \(advice)")
-        case (.clean(let removed), nil, false): self = .send(removed: removed, note: Self.unknownKind)
         case (.unreadable, nil, false), (.notCleaned, nil, false), (.interrupted, nil, false):
             self = .send(removed: [], note: Self.unknownKind)
         }
