@@ -21,7 +21,7 @@ endif
 export SEED
 # Of `make simulate`.
 CONFIGURATION ?= release
-FUZZERS = fuzz-wire fuzz-resume fuzz-ledger fuzz-configuration fuzz-photo
+FUZZERS = fuzz-wire fuzz-resume fuzz-ledger fuzz-configuration fuzz-photo fuzz-locations
 # The programs that `make demo` runs, and those that are installed.
 DEMO_PROGRAMS = stormy background-agent photo-cleaner stormy-rehearse
 PROGRAMS = $(DEMO_PROGRAMS) file-chooser
@@ -173,7 +173,7 @@ sanitize-undefined: run-packages test-packages ## The same in C and C++ under th
 	$(SWIFT) build --build-tests $(UNDEFINED) --scratch-path .build-undefined
 	$(SWIFT) test --skip-build $(UNDEFINED) --scratch-path .build-undefined --filter '$(call tests_of,$(UNIT))'
 
-fuzz: run-packages ## Five fuzzers, FUZZ_SECONDS each: what servers, apps, other writers of a ledger, people and cameras may say
+fuzz: run-packages ## Six fuzzers, FUZZ_SECONDS each: what servers, apps, other writers of a ledger, people and cameras may say
 	for product in $(FUZZERS); do \
 	    FUZZING=1 $(SWIFT) build --sanitize=fuzzer --scratch-path .build-fuzz --product $$product || exit 1; done
 	python3 Tests/Fuzzing/fuzz.py .build-fuzz/debug $(FUZZ_SECONDS) $(FUZZERS)

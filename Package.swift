@@ -59,7 +59,7 @@ let floors: [(name: String, modules: [String])] = [
         [
             "ServerScripts", "FaultyServer", "BackgroundTasksTesting", "Rehearsal", "stormy-rehearse",
             "Simulation", "simulate", "proving-ground", "fuzz-wire", "fuzz-resume", "fuzz-ledger", "fuzz-configuration",
-            "fuzz-photo",
+            "fuzz-photo", "fuzz-locations",
         ]
     ),
     ("Examples", ["tide-example", "zashi-example", "realm-example", "courier-example"]),
@@ -369,6 +369,7 @@ let fuzzed: [Target] = [
     .target(name: "fuzz-ledger", dependencies: ["BackgroundLedger"], swiftSettings: strict),
     .target(name: "fuzz-configuration", dependencies: ["StormyConfiguration", "StormyWeather"], swiftSettings: strict),
     .target(name: "fuzz-photo", dependencies: ["Stormy"], swiftSettings: strict),
+    .target(name: "fuzz-locations", dependencies: ["PhotoLocations"], swiftSettings: strict),
 ]
 let fuzzing = strict + [.unsafeFlags(["-parse-as-library"])]
 let isFuzzing = Context.environment["FUZZING"] == "1"

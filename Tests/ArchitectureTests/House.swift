@@ -103,6 +103,7 @@ struct House {
             "fuzz-ledger": ["BackgroundLedger"],
             "fuzz-configuration": ["StormyConfiguration", "StormyWeather"],
             "fuzz-photo": ["Stormy"],
+            "fuzz-locations": ["PhotoLocations"],
             // Examples
             "tide-example": [
                 "BackgroundCommands", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "UserNotifications",

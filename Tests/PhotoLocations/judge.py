@@ -118,7 +118,7 @@ def judge(cleaner, pairs, isWhole):
             data, was = open(copy, "rb").read(), open(original, "rb").read()
             if len(data) != len(was): problems.append("another size")
             if locations.get(copy): problems.append(f"exiftool: {locations[copy]}")
-            # Of a damaged file the coordinates that can still be read.
+            # A damaged file must lose the coordinates that ExifTool can still read.
             values = " ".join(str(value) for value in before.get(original, {}).values())
             wanted = NAMES + NUMBERS if isWhole else NUMBERS if "47.3700" in values and "8.5491" in values else []
             for number in wanted:

@@ -87,6 +87,13 @@ import Testing
         #expect(cleaned.contains("FREE") && !cleaned.contains("GPS5") && cleaned.contains("SCAL"))
     }
 
+    @Test func `telemetry with a damaged list of devices`() throws {
+        var telemetry = TimedMetadataTests.telemetry
+        telemetry[10] = 9
+        #expect(try !Cleaned(Samples.jpeg(Samples.segment(0xE6, Array("GoPro\0".utf8) + telemetry))).contains("GPS5"))
+        #expect(try !Cleaned(Samples.jpeg() + telemetry).contains("GPS5"))
+    }
+
     @Test func `content credentials go with the location, and stay without one`() throws {
         let box = Samples.box("jumb", Samples.box("jumd", Array("c2pa".utf8) + [UInt8](repeating: 7, count: 60)))
         let segment = Samples.segment(0xEB, Array("JP\0\u{1}\0\0\0\u{1}".utf8) + box)

@@ -105,6 +105,21 @@ import Testing
         #expect(try !Cleaned(raw).contains("Zurich"))
     }
 
+    @Test func `a damaged pointer into the GPS directory does not protect it`() throws {
+        var tiff = Samples.tiff([Samples.Entry(tag: 0x8769, type: 4, count: 1, value: Samples.little(0, 4))])
+        let gps = tiff.count - Samples.directory(Samples.gps(), at: 0).count
+        let pointer = try #require(tiff.firstRange(of: Samples.little(0x8769, 2)))
+        tiff.replaceSubrange(pointer + 8..<pointer + 12, with: Samples.little(gps - 5, 4))
+        #expect(try !Cleaned(tiff).contains("Zurich"))
+    }
+
+    @Test func `a GPS directory without entries is as it was`() throws {
+        let pointer = Samples.Entry(tag: 0x8825, type: 4, count: 1, value: Samples.little(60, 4))
+        let tiff =
+            [0x49, 0x49, 42, 0] + Samples.little(8, 4) + Samples.directory([pointer], at: 8) + [UInt8](repeating: 0, count: 40)
+        #expect(try Cleaned(tiff).bytes == tiff)
+    }
+
     @Test func `a GPS pointer into another directory loses its meaning`() throws {
         var tiff = Samples.tiff(hasGPS: false)
         // The entry of the maker becomes a pointer to its own directory.

@@ -50,6 +50,15 @@ import Testing
         #expect(!cleaned.contains(Samples.double(Samples.latitude)) && cleaned.contains(other))
     }
 
+    @Test func `a damaged size of a sample leaves what is behind it`() throws {
+        let sample = [0, 0, 5, 0] + Samples.double(Samples.latitude) + Samples.double(Samples.longitude) + Samples.double(408)
+        var bytes = film("camm", handler: "camm", samples: [sample, [0, 0, 2, 0] + [UInt8](repeating: 1, count: 12)])
+        let sizes = try #require(bytes.firstRange(of: Array("stsz".utf8)))
+        bytes.replaceSubrange(sizes + 16..<sizes + 20, with: [0x7F, 0xFF, 0xFF, 0xFF])
+        let cleaned = try Cleaned(bytes)
+        #expect(!cleaned.contains(Samples.double(Samples.latitude)) && cleaned.contains([UInt8](repeating: 1, count: 12)))
+    }
+
     @Test func `Apple's samples with a key of a location`() throws {
         func key(_ id: Int, _ name: String) -> [UInt8] {
             let declaration = Samples.box("keyd", Array("mdta\(name)".utf8))

@@ -1,10 +1,10 @@
 /// A box of ISO base media files (ISO 14496-12 §4.2): a size, a type, a content.
 struct Box {
-    /// Where the type is in the list, and the size of all before the content.
+    /// The offset of the box in its list, and the size of the header.
     let (start, header): (Int, Int)
     let type: String
     let content: ByteView
-    /// With the header. It may reach beyond the end.
+    /// The size with the header. A damaged box can reach beyond the end.
     let size: Int
     private let list: ByteView
 
@@ -43,7 +43,7 @@ struct Box {
     /// The handler of a box `hdlr`.
     var handler: String { content.name(8) }
 
-    /// The boxes of a box `meta`, which has a version in some files and none in those of QuickTime.
+    /// The boxes inside. A box `meta` has a version, except in files of QuickTime.
     var children: [Box] {
         guard type == "meta" else { return Box.all(in: content) }
         return Box.all(in: content, from: content.has("hdlr", at: 4) ? 0 : 4)

@@ -33,10 +33,11 @@ struct BoxFile {
     }
 
     func clean() {
-        guard view.search.depth < LocationSearch.maximumDepth, view.search.begin("boxes", at: view.offset(0)) else { return }
-        view.search.depth += 1
-        defer { view.search.depth -= 1 }
-        Trailer(view).cleanFromEnd()
+        guard view.search.begin("boxes", at: view.offset(0)) else { return }
+        view.search.nest(block) { cleanBoxes() }
+    }
+
+    private func cleanBoxes() {
         var position = 0
         while let box = Box(view, at: position), Self.isName(box.type), !view.search.isFinished {
             clean(box, depth: 0)

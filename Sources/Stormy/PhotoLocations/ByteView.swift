@@ -4,9 +4,9 @@ import Glibc
 struct ByteView {
     /// Bytes that are neighbours in the file.
     private struct Extent {
-        /// Where in the view.
+        /// The offset in the view.
         var start: Int
-        /// Where in the file.
+        /// The range in the file.
         var offset: Int
         var count: Int
     }
@@ -132,7 +132,7 @@ struct ByteView {
         }
     }
 
-    /// Whether any byte of the view is overwritten.
+    /// True if a byte of the view is overwritten.
     var isTouched: Bool { ranges(0..<count).contains(where: search.overwrites.touches) }
 
     func notePixels(_ start: Int, _ length: Int) {
@@ -144,7 +144,7 @@ struct ByteView {
 
     // MARK: Searching
 
-    /// Where a pattern is, from an offset on. Reads as far as needed, piece by piece.
+    /// The offset of a pattern, from an offset on. Reads as far as needed, piece by piece.
     func find(_ pattern: [UInt8], from start: Int = 0, to end: Int = .max) -> Int? {
         let end = min(end, count)
         var position = max(0, start)

@@ -1,4 +1,4 @@
-/// Which parser reads a file, by its first bytes.
+/// The choice of the parser for a file, by the first bytes.
 enum Container {
     /// - Parameter block: The name for messages; `nil` for the name of the format.
     /// - Returns: `false` if no parser knows the format.

@@ -1,4 +1,4 @@
-/// Content credentials (C2PA) in a superbox of JUMBF. They sign the bytes of the file, and can hold a copy of Exif.
+/// Content credentials (C2PA) in a superbox of JUMBF. Credentials sign the bytes of the file, and can hold a copy of Exif.
 struct ContentCredentials {
     private let view: ByteView
     private let block: String

@@ -12,11 +12,11 @@ enum Base64 {
     static func digit(_ value: UInt8) -> UInt8 { digits[Int(value & 63)] }
 }
 
-/// Bytes that are written as base64 or hexadecimal digits inside a text. They are searched like a file, and the digits are overwritten.
+/// Bytes that are written as base64 or hexadecimal digits inside a text. The decoded bytes are searched like a file, and the digits are overwritten.
 struct EncodedBytes {
     private let view: ByteView
     private let block: String
-    /// Where each digit is in the view.
+    /// The offset of each digit in the view.
     private var positions: [Int] = []
     private var values: [UInt8] = []
     /// Bits of one digit.
@@ -99,15 +99,14 @@ extension LocationSearch {
     /// Searches decoded bytes like a file.
     ///
     /// - Parameter write: Receives the bytes with their overwrites if there are some. The number of bytes is as before.
-    /// - Returns: Whether there were overwrites.
+    /// - Returns: True if there were overwrites.
     @discardableResult
     func clean(nested bytes: [UInt8], as block: String, write: ([UInt8]) -> Void) -> Bool {
         guard depth < Self.maximumDepth else {
             fail(.tooExpensive(block))
             return false
         }
-        let inner = LocationSearch(MemoryBytes(bytes))
-        inner.depth = depth + 1
+        let inner = LocationSearch(MemoryBytes(bytes), depth: depth + 1)
         OpaqueBytes(ByteView(inner), block).cleanAny()
         for place in inner.places { note(place) }
         if let failure = inner.failure { fail(failure) }

@@ -9,6 +9,7 @@ struct FLIRFile {
 
     func clean() {
         view.noteBlock(block)
+        guard view.search.begin("FLIR", at: view.offset(0)) else { return }
         guard view.has("FFF\0", at: 0) || view.has("AFF\0", at: 0) else { return OpaqueBytes(view, block).clean() }
         // The version is between 100 and 199; that shows the order of bytes.
         let little = !(100..<200).contains(view.number(0x14, 4) ?? 0)
@@ -44,10 +45,10 @@ struct FLIRFile {
         }
     }
 
-    /// - Returns: Whether the numbers are a place.
+    /// - Returns: True if the numbers are a place.
     @discardableResult
     private func notePlace(_ start: Int) -> Bool {
-        // The letters of the hemispheres, then two doubles. The order of bytes is that of the file's first number.
+        // The letters of the hemispheres, then two doubles. Both orders of bytes are tried.
         for little in [true, false] {
             guard let latitude = view.bytes(start + 16, 8), let longitude = view.bytes(start + 24, 8) else { return false }
             var x = Double(bitPattern: GPSDirectory.word(latitude, little))

@@ -8,7 +8,7 @@ struct GPMFBlock {
     func clean() {
         clean(view, depth: 0)
         // Values in a list that is damaged in front of them.
-        for name in ["GPS5", "GPS9", "GLPI", "GPRI"] {
+        for name in ["GPS", "GLPI", "GPRI"] {
             var from = 0
             while let place = view.find(Array(name.utf8), from: from) {
                 from = place + 4

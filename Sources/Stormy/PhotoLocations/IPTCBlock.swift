@@ -8,13 +8,13 @@ struct IPTCBlock {
 
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
-    /// - Returns: Whether something was overwritten.
+    /// - Returns: True if something was overwritten.
     @discardableResult
     func clean() -> Bool {
         let bytes = view.allBytes()
         var (position, isChanged, datasets) = (0, false, 0)
         while position + 5 <= bytes.count, datasets < 200_000 {
-            // Some writers leave bytes between datasets.
+            // There can be other bytes between datasets.
             guard bytes[position] == 0x1C else {
                 position += 1
                 continue

@@ -13,19 +13,17 @@ struct JPEGFile {
         var content: ByteView
     }
 
-    /// - Returns: Where the picture ends in the view: behind its last marker.
+    /// - Returns: The end of the picture in the view, behind the last marker.
     @discardableResult
     func clean() -> Int {
-        guard view.has([0xFF, 0xD8], at: 0), view.search.depth < LocationSearch.maximumDepth,
-            view.search.begin("JPEG", at: view.offset(0))
-        else { return 0 }
-        view.search.depth += 1
-        defer { view.search.depth -= 1 }
+        guard view.has([0xFF, 0xD8], at: 0), view.search.begin("JPEG", at: view.offset(0)) else { return 0 }
         let (segments, end) = readSegments()
-        cleanExif(segments)
-        cleanXMP(segments)
-        cleanPhotoshop(segments)
-        cleanJoined(segments)
+        view.search.nest(block) {
+            cleanExif(segments)
+            cleanXMP(segments)
+            cleanPhotoshop(segments)
+            cleanJoined(segments)
+        }
         return end
     }
 
@@ -101,6 +99,7 @@ struct JPEGFile {
                     continue
                 }
             }
+            if segment.content.has("GoPro\0", at: 0) { GPMFBlock(segment.content.from(6), "telemetry (GPMF) in \(name)").clean() }
             OpaqueBytes(segment.content, name).clean()
         }
         cleanSplitExif(segments)
@@ -154,7 +153,7 @@ struct JPEGFile {
         }
     }
 
-    /// Each run of segments is one list of resources.
+    /// Segments in a row are one list of resources.
     private func cleanPhotoshop(_ segments: [Segment]) {
         var run: [ByteView] = []
         func flush() {

@@ -1,4 +1,4 @@
-/// Which names of properties are about the location of a picture: of XMP, of text chunks, of the keys of films.
+/// The names of properties about the location of a picture: in XMP, in text chunks, in the keys of films.
 ///
 /// Source of the rule: Exif 3.0 §4.6.6 (GPS), IPTC Photo Metadata 2023 (location created, location shown, and the older
 /// city, state and country), the schemas of XMP, the W3C's vocabulary of places, Darwin Core, makers' names.

@@ -133,7 +133,7 @@ struct LocationProof {
         for minutes in Set([(degrees - Double(whole)) * 60, (degrees - Double(whole)) * 60 + 1e-6]) where minutes < 60 {
             let (minute, seconds) = (Int(minutes), (minutes - Double(Int(minutes))) * 60)
             let text = decimal(minutes, 2)
-            result.append(("\(whole),\(text)", kind("\(whole)\(text)")))
+            result.append(("\(whole),\(text)", kind("\(whole)\(text)0")))
             result.append((padded(whole, 2) + (minute < 10 ? "0" : "") + text, kind("\(whole)0\(text)")))
             for mark in ["deg ", " deg ", "° ", "°"] {
                 result.append(("\(whole)\(mark)\(minute)'", mark == "°" ? .paired : .certain))
@@ -162,7 +162,7 @@ struct LocationProof {
 
     // MARK: Search
 
-    /// Where the first known place begins, in the first bytes of a piece. The others confirm.
+    /// The offset of the first known place in the first bytes of a piece. The bytes behind the limit only confirm.
     mutating func firstPlace(in bytes: [UInt8], upTo limit: Int) -> Int? {
         guard !patterns.isEmpty else { return nil }
         if let found = search(bytes, limit) { return found }
@@ -219,7 +219,7 @@ struct LocationProof {
         return (48...57).contains(last) || last == 46
     }
 
-    /// Whether minutes and seconds follow that make the angle.
+    /// True if the minutes and seconds that follow make the angle.
     private static func completes(_ degrees: Double, _ bytes: UnsafeBufferPointer<UInt8>, _ start: Int, _ little: Bool) -> Bool {
         guard start + 16 <= bytes.count else { return false }
         func number(_ offset: Int) -> Double {
@@ -246,7 +246,7 @@ struct LocationProof {
         }
     }
 
-    /// What a stream gives before it ends or is damaged.
+    /// The bytes of a stream up to its end or to the first damage.
     private static func inflate(_ bytes: [UInt8], from start: Int) -> [UInt8] {
         var stream = z_stream()
         guard czlib_inflate_start(&stream) == Z_OK else { return [] }

@@ -31,12 +31,12 @@ package enum LocationFailure: Error, Sendable, Equatable, CustomStringConvertibl
     }
 }
 
-/// One search for locations: what is read, and what was found. The parsers of the containers share it.
+/// One search for locations, with the reader and the results. All parsers of one file share the search.
 ///
 /// After a failure every read returns `nil`, so that every parser ends soon.
 final class LocationSearch {
     /// Limits for one photo: calls of the reader, bytes read, overwrites, nested containers.
-    static let (maximumReads, maximumOverwrites, maximumDepth) = (30_000_000, 100_000, 12)
+    static let (maximumReads, maximumOverwrites, maximumDepth) = (30_000_000, 100_000, 24)
     /// The longest block that is looked at in one piece.
     static let maximumBlock = 64 << 20
 
@@ -55,14 +55,23 @@ final class LocationSearch {
     private(set) var blocks: [(range: Range<Int>, name: String)] = []
     /// Offsets in the file at which a structure was parsed, with its kind.
     private var parsed: Set<String> = []
-    var depth = 0
+    private(set) var depth = 0
 
     private var window: [UInt8] = []
     private var windowStart = 0
     private var (reads, bytesRead) = (0, 0)
     private static let windowSize = 1 << 16
 
-    init(_ source: PhotoBytes) { self.source = source }
+    /// - Parameter depth: How many containers are around these bytes.
+    init(_ source: PhotoBytes, depth: Int = 0) { (self.source, self.depth) = (source, depth) }
+
+    /// Parses a container inside of the one that is parsed now. Too many levels are a failure.
+    func nest(_ block: String, _ parse: () -> Void) {
+        guard depth < Self.maximumDepth else { return fail(.tooExpensive(block)) }
+        depth += 1
+        parse()
+        depth -= 1
+    }
 
     var isFinished: Bool { failure != nil }
 
@@ -110,7 +119,7 @@ final class LocationSearch {
         }
         reads += 1
         bytesRead += range.count
-        // Each byte is read a few times; a file that has a small block read again and again costs more.
+        // Parsers read a byte a few times. A file that makes them read a block again and again costs more.
         guard reads < Self.maximumReads, bytesRead < 64 * source.count + (1 << 28) else {
             fail(.tooExpensive("too many parts"))
             return nil

@@ -3,18 +3,18 @@
 /// Source of the numbers: the documentation of ExifTool's tag names.
 struct MakerNote {
     let tiff: ByteView
-    /// Where the note begins, and its bytes.
+    /// The offset of the note, and the number of bytes.
     let at: Int
     let size: Int
     let little: Bool
     let make: String
     let block: String
-    /// What is added to the offsets of values, because the note was moved.
+    /// A number that is added to the offsets of values, because the note was moved.
     var shift = 0
 
-    /// What holds a place in the notes of one maker.
+    /// The entries that hold a place in the notes of one maker.
     private struct Maker {
-        /// Where the directory begins.
+        /// The offset of the directory in the note.
         var directory: Int
         /// Texts and structures that are set to zero.
         var texts: Set<Int> = []
@@ -71,7 +71,7 @@ struct MakerNote {
         }
     }
 
-    /// Sets a text to zero, where it lies by the offsets of the file and by those of the note. Makers use both.
+    /// Sets a text to zero. The offset counts from the header of the file or from the note, because makers use both.
     private func blank(_ entry: TIFFDirectory.Entry, _ directory: TIFFDirectory, _ note: ByteView) {
         let name = "name of a place in \(block)"
         if entry.isInline { return tiff.fill(entry.value, 4, name) }

@@ -16,7 +16,7 @@ struct OpaqueBytes {
             case .photoshop: [Array("8BIM".utf8)]
             case .jpeg: [[0xFF, 0xD8, 0xFF]]
             case .film: [Array("ftyp".utf8)]
-            case .telemetry: [Array("DEVC\0".utf8)]
+            case .telemetry: ["DEVC\0", "GPS5l", "GPS9?"].map { Array($0.utf8) }
             case .thermal: [Array("FFF\0".utf8)]
             case .dashcam: [Array("freeGPS ".utf8)]
             // A sign and a digit, as in "+48.1373+011.5755/".
@@ -38,12 +38,14 @@ struct OpaqueBytes {
     /// Looks for words and numbers of a location in text.
     func cleanText() { scan(Self.texts) }
 
-    /// A file inside a file, if the first bytes are those of a format; or else like unknown bytes.
+    /// Cleans a file inside a file if its format is known, and unknown bytes otherwise.
     func cleanAny() {
         if !Container.clean(view, block) { clean() }
     }
 
-    private func scan(_ table: PatternTable<Mark>) {
+    private func scan(_ table: PatternTable<Mark>) { view.search.nest(block) { scanPieces(table) } }
+
+    private func scanPieces(_ table: PatternTable<Mark>) {
         var (position, next) = (0, 0)
         let step = 1 << 18
         while position < view.count, !view.search.isFinished {
@@ -95,7 +97,11 @@ struct OpaqueBytes {
             guard position >= 4, let size = view.number(position - 4, 4), (12...4_096).contains(size) else { return nil }
             BoxFile(view.from(position - 4), "film in \(block)").clean()
         case .telemetry:
-            if view.has("DVID", at: position + 8) { GPMFBlock(view.from(position), "telemetry (GPMF) in \(block)").clean() }
+            let isList = view.has("DEVC", at: position)
+            guard !isList || view.has("DVID", at: position + 8), let size = view.number(position + 5, 1),
+                let count = view.number(position + 6, 2)
+            else { return nil }
+            GPMFBlock(view.part(position, 8 + size * count), "telemetry (GPMF) in \(block)").clean()
         case .thermal:
             guard let version = view.number(position + 20, 4),
                 (100..<200).contains(version) || (100..<200).contains(version.byteSwapped >> 32)

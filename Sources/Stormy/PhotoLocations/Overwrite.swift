@@ -6,10 +6,10 @@ package struct Overwrite: Sendable, Equatable {
         case fill(UInt8)
     }
 
-    /// Where in the file.
+    /// The range in the file.
     package var range: Range<Int>
     package var content: Content
-    /// What holds the bytes, for messages: "GPS directory of Exif".
+    /// The name of the block, for messages: "GPS directory of Exif".
     package let block: String
 
     /// - Parameter part: A range of the file inside `range`.

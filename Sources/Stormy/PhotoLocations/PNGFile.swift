@@ -137,13 +137,11 @@ struct PNGFile {
                 // Readers show what a damaged stream still gives.
                 return blank("\(name) (\(keyword)) that cannot be inflated")
             }
-            let inner = LocationSearch(MemoryBytes(text))
-            inner.depth = view.search.depth + 1
+            let inner = LocationSearch(MemoryBytes(text), depth: view.search.depth + 1)
             let whole = ByteView(inner)
             // The text as if it were a chunk of plain text.
             let plain = MemoryBytes(Array(keyword.utf8) + [0] + text)
-            let search = LocationSearch(plain)
-            search.depth = view.search.depth + 1
+            let search = LocationSearch(plain, depth: view.search.depth + 1)
             let copy = Chunk(
                 view: ByteView(search), start: 0, content: ByteView(search), size: plain.count, type: "tEXt", block: block)
             if type == "zxIf" {

@@ -1,4 +1,4 @@
-/// Where a photo or film says where it was taken, and the bytes that replace it. Sizes and offsets stay.
+/// The ranges of a photo or film that hold its location, and the bytes that replace them. Sizes and offsets stay.
 ///
 /// Pure: reads through `PhotoBytes` and writes nothing.
 package struct PhotoLocations {
@@ -8,7 +8,7 @@ package struct PhotoLocations {
     package let places: [FoundPlace]
     /// Content credentials that are removed, because they sign the old bytes.
     package let credentials: [String]
-    /// Whether a parser knows the format. Bytes of other formats are searched like a trailer.
+    /// True if a parser knows the format. Bytes of other formats are searched like a trailer.
     package let isKnownFormat: Bool
     private let search: LocationSearch
 
@@ -19,8 +19,9 @@ package struct PhotoLocations {
         let search = LocationSearch(source)
         let view = ByteView(search)
         isKnownFormat = Container.clean(view, nil)
+        Trailer(view).cleanFromEnd()
         if isKnownFormat {
-            // Whatever no parser read: gaps, and blocks behind damaged ones.
+            // Gaps that no parser read, and blocks behind damaged ones.
             var covered = ProtectedRanges()
             for range in search.pixels { covered.add(range) }
             covered.prepare()

@@ -57,21 +57,21 @@ struct TIFFFile {
     /// - Returns: `false` if this structure was cleaned already.
     @discardableResult
     mutating func clean(again: Bool = false) -> Bool {
-        guard view.search.depth < LocationSearch.maximumDepth, view.search.begin("TIFF", at: view.offset(0)) || again else {
-            return false
-        }
-        view.search.depth += 1
-        defer { view.search.depth -= 1 }
+        guard view.search.begin("TIFF", at: view.offset(0)) || again else { return false }
         protected.add(0..<(isBig ? 16 : 8))
         visit()
         protected.prepare()
+        view.search.nest(block) { cleanValues() }
+        return true
+    }
+
+    private func cleanValues() {
         for entry in values { clean(entry) }
         for (directory, pointer) in gps { clean(gps: directory, pointer: pointer) }
         for range in pictures {
             let part = view.part(range.lowerBound, range.count)
             if part.has([0xFF, 0xD8, 0xFF], at: 0) { JPEGFile(part, "picture in \(block)").clean() }
         }
-        return true
     }
 
     // MARK: Directories
@@ -91,7 +91,10 @@ struct TIFFFile {
             guard known.count <= Self.maximumDirectories, entries <= Self.maximumEntries else {
                 return view.search.fail(.tooExpensive(block))
             }
-            protected.add(directory.range)
+            // A damaged pointer leads to bytes that are not a directory.
+            if directory.entries.count(where: { (1...18).contains($0.type) }) * 2 >= directory.entries.count {
+                protected.add(directory.range)
+            }
             // The next one is visited after those below this one, as their order does not matter.
             waiting.append((directory.next, .image, nil))
             for entry in directory.entries {
@@ -213,23 +216,25 @@ struct TIFFFile {
     private func clean(gps offset: Int, pointer: TIFFDirectory.Entry?) {
         let name = "GPS directory of \(block)"
         let directory = offset > 0 ? TIFFDirectory(view, at: offset, little: little, isBig: isBig) : nil
-        guard let directory, !protected.overlaps(directory.range) else {
+        let isSeparate = directory.map { !protected.overlaps($0.range) } ?? false
+        if !isSeparate, let pointer, offset > 0 {
             // The pointer leads nowhere, or to something else, which stays. The entry gets a number that has no meaning.
-            if let pointer, offset > 0 {
-                view.overwrite(pointer.position, with: little ? [0x26, 0x88] : [0x88, 0x26], name)
-                view.fill(pointer.position + directoryWidth.header, directoryWidth.value, name)
-            }
-            return
+            view.overwrite(pointer.position, with: little ? [0x26, 0x88] : [0x88, 0x26], name)
+            view.fill(pointer.position + directoryWidth.header, directoryWidth.value, name)
         }
-        // A directory that holds its version alone is as it will be.
+        // A directory without entries, or with its version alone, is as it will be.
+        guard let directory, !directory.entries.isEmpty else { return }
         if directory.entries.count == 1, directory.entries[0].tag == 0, directory.next == 0 { return }
         GPSDirectory(directory, view, little: little).notePlaces()
+        // Values of another directory are not values of GPS.
+        guard isSeparate || directory.entries.contains(where: { $0.tag == 0 && $0.type == 1 && $0.count == 4 }) else { return }
         for entry in directory.entries where !entry.isInline && entry.value >= 0 && entry.value < view.count {
             // Texts can be long. A number is not, whatever a damaged entry says.
             let limit = [0x1B, 0x1C].contains(entry.tag) ? 1 << 16 : 256
             let range = entry.value..<entry.value + min(entry.size, limit, view.count - entry.value)
             for gap in protected.gaps(range) { view.fill(gap.lowerBound, gap.count, name) }
         }
+        guard isSeparate else { return }
         let version = directory.entries.first { $0.tag == 0 && $0.isInline && $0.count == 4 }
         var content = view.bytes(directory.range.lowerBound, directory.range.count) ?? []
         let kept = version.flatMap { view.bytes($0.position, directory.entrySize) }

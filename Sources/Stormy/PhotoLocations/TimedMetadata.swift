@@ -20,13 +20,14 @@ struct TimedMetadata {
         else { return }
         for entry in Box.all(in: description.content, from: 8) {
             let name = "timed metadata (\(entry.type)) of \(block)"
+            let format = handler == "camm" ? handler : entry.type
             let ids = entry.type == "mebx" ? cleanKeys(entry, name) : []
             if entry.type == "mebx", ids.isEmpty { continue }
             let samples = self.samples(of: table, name)
             if isFragmented, samples.isEmpty, entry.type == "mebx" || ["gpmd", "camm", "rtmd"].contains(entry.type) {
                 file.search.fail(.unproven(block: name))
             }
-            for sample in samples where !file.search.isFinished { clean(sample, entry.type, ids, name) }
+            for sample in samples where !file.search.isFinished { clean(sample, format, ids, name) }
             if entry.type == "gpmd" { cleanTelemetry(name) }
         }
     }
@@ -62,6 +63,7 @@ struct TimedMetadata {
             file.search.fail(.tooExpensive(name))
             return []
         }
+        let data = Box.all(in: file).filter { $0.type == "mdat" }.map { $0.start..<$0.start + $0.size }
         var (result, run, perChunk) = ([ByteView](), 0, 0)
         for chunk in 0..<min(chunks, Self.maximumSamples) {
             while run < runCount, let first = runs.number(8 + 12 * run, 4), first <= chunk + 1 || run == 0 {
@@ -73,7 +75,13 @@ struct TimedMetadata {
                 guard result.count < count, let size = uniform > 0 ? uniform : sizes.number(12 + 4 * result.count, 4) else {
                     return result
                 }
-                result.append(file.part(offset, size))
+                // A damaged size or offset must not reach other boxes.
+                let end = data.first { $0.contains(offset) }?.upperBound ?? 0
+                if end > offset {
+                    result.append(file.part(offset, min(size, end - offset)))
+                } else {
+                    result.append(file.part(0, 0))
+                }
                 offset += size
             }
         }
@@ -145,7 +153,8 @@ struct TimedMetadata {
             if abs(x) <= 90, abs(y) <= 180, x != 0 { file.search.note(FoundPlace(latitude: x, longitude: y)) }
         }
         sample.overwrite(2, with: [0xFF, 0xFF], name)
-        sample.fill(4, sample.count - 4, name)
+        // A damaged size must not reach other data.
+        sample.fill(4, kind == 5 ? 24 : 56, name)
     }
 
     /// Sony's list of numbers, sizes and values: 0x8500 to 0x851F are the tags of GPS.

@@ -1,4 +1,4 @@
-/// What follows a picture in a file: further pictures (MPF), a film, the blocks of phones and cameras that are found from their end.
+/// The data behind a picture in a file: further pictures (MPF), a film, the blocks of phones and cameras that are found from their end.
 struct Trailer {
     private let view: ByteView
 

@@ -9,7 +9,7 @@ struct XMPText {
 
     private static let places = Array("http://www.w3.org/2003/01/geo/wgs84_pos#".utf8)
 
-    /// - Returns: Whether something was overwritten.
+    /// - Returns: True if something was overwritten.
     @discardableResult
     func clean() -> Bool {
         if view.count > LocationSearch.maximumBlock { view.search.fail(.tooExpensive(block)) }
