@@ -3,8 +3,8 @@
 
 usage: judge.py CLEANER FOLDER [MUTATIONS] [SEED]
 
-CLEANER is a program that takes paths, cleans the files in place and prints a line each: "PATH: ok …" or "PATH: HELD …".
-FOLDER holds the originals (see samples.py). With MUTATIONS, so many damaged copies are made, cleaned and judged.
+CLEANER is the program photo-cleaner. FOLDER holds the originals (see samples.py). With MUTATIONS, so many damaged copies are made,
+cleaned and judged. Pixels are compared with Pillow, libheif, libjxl and ffmpeg if they are installed.
 """
 import hashlib, io, json, os, random, re, shutil, struct, subprocess, sys, tempfile
 
@@ -57,19 +57,18 @@ def pixels(path):
 
 
 def clean(cleaner, paths):
-    """The verdict of each file; a crash is one."""
+    """The verdict of each file: "ok" with the blocks, "HELD" with the reason, or "CRASH"."""
     verdicts, rest = {}, list(paths)
     while rest:
-        result = subprocess.run([cleaner, *rest], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        lines = result.stdout.decode(errors="replace").splitlines()
-        for path in rest:
-            for line in lines:
-                if line.startswith(path + ": "):
-                    verdicts[path] = line[len(path) + 2:]
-        done = [path for path in rest if path in verdicts]
-        rest = rest[len(done):]
+        result = subprocess.run([cleaner, os.path.dirname(rest[0])], input=b"".join(path.encode() + b"\0" for path in rest), stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL)
+        # Each response is fields that end with a zero byte; an empty field ends the response.
+        answers = [answer.decode(errors="replace").split("\0") for answer in result.stdout.split(b"\0\0")[:-1]]
+        for path, answer in zip(rest, answers):
+            verdicts[path] = f"{'ok' if answer[0] == 'clean' else 'HELD'} {answer[1:]}"
+        rest = rest[len(answers):]
         if rest:
-            verdicts[rest[0]] = "CRASH " + "\n".join(lines)[-300:]
+            verdicts[rest[0]] = f"CRASH {result.returncode}"
             rest = rest[1:]
     return verdicts
 
@@ -124,7 +123,7 @@ def judge(cleaner, pairs, isWhole):
             for number in wanted:
                 if number in data: problems.append(f"search: {number}")
             if data != was and (isWhole or random.random() < 0.25) and pixels(original) != pixels(copy): problems.append("other pixels")
-            if isWhole and before.get(original) and "[]" == verdict.split()[1]: problems.append(f"nothing found: {before[original]}")
+            if isWhole and before.get(original) and verdict == "ok []": problems.append(f"nothing found: {before[original]}")
         if problems:
             failures += 1
             kept = os.path.join("/tmp/judged", os.path.basename(copy))

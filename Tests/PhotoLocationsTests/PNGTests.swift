@@ -83,6 +83,11 @@ import Testing
         #expect(try Cleaned(png).bytes == png)
     }
 
+    @Test func `control characters in the name of a chunk are not in messages`() throws {
+        let cleaned = try Cleaned(Samples.png(Samples.chunk("a\0\nb", Array("latitude: 47.370094".utf8))))
+        #expect(cleaned.blocks == ["chunk a??b of PNG"])
+    }
+
     @Test func `content credentials become text`() throws {
         let chunk = Samples.chunk("caBX", Samples.box("jumb", Array("jumdc2pa".utf8) + [UInt8](repeating: 1, count: 40)))
         let cleaned = try Cleaned(Samples.png(Samples.chunk("eXIf", Samples.tiff()), chunk))

@@ -24,8 +24,8 @@ package enum LocationFailure: Error, Sendable, Equatable, CustomStringConvertibl
     package var description: String {
         switch self {
         case .unreadable: "it cannot be read, or changed while it was read"
-        case .tooExpensive(let block): "it has too many parts to be searched for a location (\(block))"
-        case .unproven(let block): "a location in it cannot be removed (\(block))"
+        case .tooExpensive(let block): "it has too many parts to be searched for a location (\(block.printable))"
+        case .unproven(let block): "a location in it cannot be removed (\(block.printable))"
         case .unknownFormat: "not a photo or film of a known format"
         }
     }
@@ -156,5 +156,17 @@ final class LocationSearch {
             return nil
         }
         return bytes
+    }
+}
+
+extension String {
+    /// The text with "?" for control characters, which damaged names of chunks and boxes contain.
+    var printable: String {
+        var result = ""
+        for scalar in unicodeScalars {
+            let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+            result.unicodeScalars.append(isControl ? "?" : scalar)
+        }
+        return result
     }
 }

@@ -33,13 +33,15 @@ package struct PhotoLocations {
         }
         if !search.overwrites.all.isEmpty || !search.credentials.isEmpty { search.removeSignatures() }
         if let failure = search.failure { throw failure }
-        (overwrites, places, credentials, self.search) = (search.overwrites.all, search.places, search.credentials, search)
+        (overwrites, places, credentials, self.search) = (
+            search.overwrites.all, search.places, search.credentials.map(\.printable), search
+        )
     }
 
     /// The names of the blocks with a location, without repetition.
     package var blocks: [String] {
         var known: Set<String> = []
-        return overwrites.map(\.block).filter { known.insert($0).inserted && !credentials.contains($0) }
+        return overwrites.map(\.block).filter { known.insert($0).inserted && !search.credentials.contains($0) }.map(\.printable)
     }
 
     /// The bytes of the result.
