@@ -63,7 +63,9 @@ struct TimedMetadata {
             file.search.fail(.tooExpensive(name))
             return []
         }
-        let data = Box.all(in: file).filter { $0.type == "mdat" }.map { $0.start..<$0.start + $0.size }
+        let data = Box.all(in: file).filter { !["ftyp", "moov", "moof", "meta"].contains($0.type) }.map {
+            $0.start..<$0.start + $0.size
+        }
         var (result, run, perChunk) = ([ByteView](), 0, 0)
         for chunk in 0..<min(chunks, Self.maximumSamples) {
             while run < runCount, let first = runs.number(8 + 12 * run, 4), first <= chunk + 1 || run == 0 {
