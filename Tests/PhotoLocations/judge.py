@@ -122,7 +122,10 @@ def judge(cleaner, pairs, isWhole):
             wanted = NAMES + NUMBERS if isWhole else NUMBERS if "47.3700" in values and "8.5491" in values else []
             for number in wanted:
                 if number in data: problems.append(f"search: {number}")
-            if data != was and (isWhole or random.random() < 0.25) and pixels(original) != pixels(copy): problems.append("other pixels")
+            if data != was and (isWhole or random.random() < 0.25):
+                # Decoders of damaged pictures show memory that they did not write: what differs from itself is not compared.
+                shown = [pixels(path) for path in (original, copy, original, original)]
+                if shown[0] != shown[1] and shown[0] == shown[2] == shown[3]: problems.append("other pixels")
             if isWhole and before.get(original) and verdict == "ok []": problems.append(f"nothing found: {before[original]}")
         if problems:
             failures += 1

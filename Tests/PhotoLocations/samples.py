@@ -55,7 +55,12 @@ class Samples:
     def pictures(self):
         for kind, options in [("jpg", []), ("png", []), ("webp", []), ("tif", []), ("heic", []), ("avif", []), ("progressive.jpg", ["-interlace", "JPEG"]),
                               ("lzw.tif", ["-compress", "LZW"]), ("jpeg.tif", ["-compress", "JPEG"]), ("tiles.tif", ["-define", "tiff:tile-geometry=32x32"]),
-                              ("big.tif", ["-endian", "MSB"]), ("lossless.webp", ["-define", "webp:lossless=true"]), ("16.png", ["-depth", "16"])]:
+                              ("big.tif", ["-endian", "MSB"]), ("lossless.webp", ["-define", "webp:lossless=true"]), ("16.png", ["-depth", "16"]),
+                              ("gray.jpg", ["-colorspace", "Gray"]), ("cmyk.jpg", ["-colorspace", "CMYK"]), ("alpha.png", ["-alpha", "set"]),
+                              ("indexed.png", ["-colors", "16"]), ("interlaced.png", ["-interlace", "PNG"]), ("zip.tif", ["-compress", "Zip"]),
+                              ("rle.tif", ["-compress", "RLE"]), ("float.tif", ["-depth", "32", "-define", "quantum:format=floating-point"]),
+                              ("gray.tif", ["-colorspace", "Gray", "-depth", "16"]), ("alpha.webp", ["-alpha", "set"]), ("low.heic", ["-quality", "20"]),
+                              ("low.avif", ["-quality", "20"]), ("restart.jpg", ["-define", "jpeg:restart-interval=4"]), ("444.jpg", ["-sampling-factor", "4:4:4"])]:
             for suffix, tags in [("gps", GPS + KEPT), ("xmp", XMP + KEPT), ("iptc", IPTC), ("all", GPS + XMP + IPTC + KEPT), ("none", KEPT)]:
                 if kind == "tiles.tif" and suffix != "all":
                     continue
@@ -71,8 +76,6 @@ class Samples:
         tag(self.convert("text.png"), "-PNG:Comment=latitude: 47.370094 longitude: 8.549106", "-PNG:Description=A storm")
         tag(self.convert("southwest.jpg"), "-GPSLatitude=33.856784", "-GPSLatitudeRef=S", "-GPSLongitude=70.648923", "-GPSLongitudeRef=W")
         tag(self.convert("destination.jpg"), "-GPSDestLatitude=33.856784", "-GPSDestLatitudeRef=S", "-GPSDestLongitude=70.648923", "-GPSDestLongitudeRef=W")
-        tag(self.convert("geotiff.tif"), "-GeoTiffDoubleParams=47.370094 8.549106 3", "-GeoTiffAsciiParams=Zurich|", "-GeoTiffDirectory=1 1 0 0",
-            "-ModelTiePoint=0 0 0 8.549106 47.370094 0", "-PixelScale=0.1 0.1 0") if False else None
 
     def jpegs(self):
         # The second copy of everything in the thumbnail, in MPF's second picture, in Photoshop's resources.

@@ -44,6 +44,10 @@ import Testing
         #expect(note.contains("not a photo"))
     }
 
+    @Test func `a film that cannot be proved to be clean is held`() {
+        for verdict in [PhotoCleaner.Verdict.notCleaned("x"), .interrupted] { #expect(isHeld(ends(nil, verdict, false))) }
+    }
+
     @Test func `a film that is proved to be clean is sent without a note`() {
         #expect(ends(nil, .clean(["box loci"]), false) == .send(removed: ["box loci"], note: nil))
     }

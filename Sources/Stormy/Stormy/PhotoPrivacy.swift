@@ -23,11 +23,11 @@ enum PhotoPrivacy: Equatable {
         case (.unreadable(let why), .some, false):
             self = .send(removed: [], note: "\(why); nothing was found in it that says where it was taken")
         case (.noRoom(let why), _, _): self = .hold(why)
-        // Something was found and is still there, or nobody could look.
-        case (.notCleaned(let why), .some, _), (.notCleaned(let why), nil, true): self = .hold("\(why); \(advice)")
-        case (.interrupted, .some, _), (.interrupted, nil, true):
+        // A location was found and is still there, or no program could look for one. Films are not photos of a known kind.
+        case (.notCleaned(let why), _, _): self = .hold("\(why); \(advice)")
+        case (.interrupted, _, _):
             self = .hold("its metadata cannot be read (the reader ended over it); \(advice)")
-        case (.unreadable, nil, false), (.notCleaned, nil, false), (.interrupted, nil, false):
+        case (.unreadable, nil, false):
             self = .send(removed: [], note: Self.unknownKind)
         }
     }
