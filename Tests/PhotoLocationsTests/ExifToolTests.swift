@@ -62,8 +62,12 @@ import Testing
     @Test(arguments: ["", "hello", "GIF89a"]) func `a file of another format is not changed`(_ text: String) throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("file").path
-        try Data((text + "latitude: 48.137154").utf8).write(to: URL(fileURLWithPath: path))
-        #expect(throws: LocationFailure.unknownFormat) { try clean(path) }
-        #expect(try String(contentsOfFile: path, encoding: .utf8) == text + "latitude: 48.137154")
+        for (content, failure) in [
+            (text, LocationFailure.unknownFormat), (text + "latitude: 48.137154", .unproven(block: "the file")),
+        ] {
+            try Data(content.utf8).write(to: URL(fileURLWithPath: path))
+            #expect(throws: failure) { try clean(path) }
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == content)
+        }
     }
 }

@@ -18,7 +18,10 @@ package enum PhotoCleaning {
     package static func clean(descriptor: Int32) throws(LocationFailure) -> Report {
         guard let file = FileBytes(descriptor: descriptor) else { throw .unreadable }
         let found = try PhotoLocations(searching: file)
-        guard found.isKnownFormat else { throw .unknownFormat }
+        guard found.isKnownFormat else {
+            // Nothing is written into a file whose format is unknown, for example a text.
+            throw found.blocks.first.map { .unproven(block: $0) } ?? .unknownFormat
+        }
         let report = Report(blocks: found.blocks, credentials: found.credentials)
         if found.overwrites.isEmpty { return report }
         var expected: UInt32 = 0

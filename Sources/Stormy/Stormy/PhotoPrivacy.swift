@@ -1,16 +1,16 @@
 import Foundation
 
-/// Whether a photo may leave the machine, after it was tried to take its location out. Pure.
+/// The decision whether a photo may be sent, after the cleaner tried to remove its location. Pure.
 ///
-/// The rule: never sent uncleaned in silence. What can be cleaned is; what cannot is held back, unless it is no photo of a
-/// kind that is known and nothing in it looks like a place, and then that is said.
+/// A photo or film is sent if the cleaner proved that it has no location. A file of an unknown format is sent with a note if nothing in it
+/// looks like a location. All other files are held.
 enum PhotoPrivacy: Equatable {
-    /// - Parameter note: something the person should know.
+    /// - Parameter note: A text for the user.
     case send(removed: [String], note: String?)
     case hold(String)
 
     /// - Parameters:
-    ///   - format: `nil`: not a picture of a kind that is known.
+    ///   - format: `nil` if the file is not a picture of a known kind.
     ///   - looksLocated: Whether something in the file looks like a place. Not considered if the file is proved to be clean.
     init(format: PhotoFormat?, verdict: PhotoCleaner.Verdict, looksLocated: Bool) {
         let advice = "--keep-location sends it as it is"
