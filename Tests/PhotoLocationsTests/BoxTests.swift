@@ -95,6 +95,30 @@ import Testing
         #expect(cleaned.bytes.suffix(4).elementsEqual([0xFF, 0x0A, 1, 2]))
     }
 
+    /// Bits from the lowest on: gray or not, markers less 0xC0 in 6 bits, the end of the picture, kinds in 2 bits, each with a size.
+    @Test(arguments: [
+        ([0xE0, 0xE1], [0, 2, 0], true), ([0xE0, 0xED], [0, 0], false), ([0xE1, 0xE2], [2, 1, 1], true), ([0xFE], [], false),
+    ])
+    func `compressed markers of an old JPEG file become free if they are unknown`(_ markers: [Int], _ kinds: [Int], _ stays: Bool)
+        throws
+    {
+        var bits = [0]
+        for marker in markers + [0xD9] { bits += (0..<6).map { (marker - 0xC0) >> $0 & 1 } }
+        // Kind 2 is the number 2 and one more bit.
+        var index = 0
+        while index < kinds.count {
+            bits += [kinds[index] & 1, kinds[index] >> 1]
+            if kinds[index] == 2 { bits += [kinds[index + 1]] }
+            bits += [Int](repeating: 0, count: 16)
+            index += kinds[index] == 2 ? 2 : 1
+        }
+        var bytes = [UInt8](repeating: 0, count: 20)
+        for (place, bit) in bits.enumerated() { bytes[place / 8] |= UInt8(bit << (place % 8)) }
+        let signature: [UInt8] = [0, 0, 0, 12] + Array("JXL \r\n".utf8) + [0x87, 0x0A]
+        let cleaned = try Cleaned(signature + Samples.box("jbrd", bytes) + Samples.box("jxlc", [0xFF, 0x0A]))
+        #expect(cleaned.contains("jbrd") == stays && cleaned.blocks.isEmpty == stays)
+    }
+
     @Test func `Canon's CR3 has a directory of GPS in a box`() throws {
         let canon: [UInt8] = [0x85, 0xC0, 0xB6, 0x87, 0x82, 0x0F, 0x11, 0xE0, 0x81, 0x11, 0xF4, 0xCE, 0x46, 0x2B, 0x6A, 0x48]
         let gps = [0x49, 0x49, 42, 0] + Samples.little(8, 4) + Samples.directory(Samples.gps(), at: 8)

@@ -8,7 +8,7 @@ struct BoxFile {
     ]
     /// Coded pictures and sound, and tables about them.
     private static let pixels: Set<String> = [
-        "mdat", "jxlc", "jxlp", "jp2c", "jbrd", "stbl", "ftyp", "mvhd", "tkhd", "mdhd", "hdlr", "vmhd", "smhd", "dinf", "elst",
+        "mdat", "jxlc", "jxlp", "jp2c", "stbl", "ftyp", "mvhd", "tkhd", "mdhd", "hdlr", "vmhd", "smhd", "dinf", "elst",
         "free", "skip",
         "mvex", "sidx", "mfra", "trun", "tfhd", "tfdt", "mfhd", "ihdr", "colr",
     ]
@@ -59,6 +59,12 @@ struct BoxFile {
         case "Exif": cleanExif(box.content, name)
         case "xml ", "XMP_": XMPText(box.content, "XMP in \(name)").clean()
         case "brob": box.free("compressed metadata (\(box.content.name(0))) in \(name)")
+        case "jbrd":
+            if JPEGReconstruction(box.content).holdsUnknownMarkers {
+                box.free("compressed markers of the old JPEG file in \(name)")
+            } else {
+                box.content.notePixels(0, box.content.count)
+            }
         case "jumb": ContentCredentials(box.content, "content credentials (C2PA) in \(name)").note { box.free($0) }
         case "GPMF": GPMFBlock(box.content, "telemetry (GPMF) in \(name)").clean()
         case "CMT1", "CMT2", "CMT3", "CMT4":
