@@ -1,10 +1,11 @@
 # Two commands on a fresh machine: `make demo` and `make test`. Both install what is missing and say so.
 
 SWIFT ?= swift
-RUN_PACKAGES = libcurl4-openssl-dev libssl-dev libnotify-dev libgexiv2-dev libsqlite3-dev libtomlplusplus-dev nlohmann-json3-dev libexpat1-dev pkg-config
+RUN_PACKAGES = libcurl4-openssl-dev libssl-dev libnotify-dev libsqlite3-dev libtomlplusplus-dev nlohmann-json3-dev libexpat1-dev zlib1g-dev pkg-config
 TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 python3-dbusmock procps util-linux iproute2 libcairo2 fonts-dejavu-core libimage-exiftool-perl xdg-desktop-portal xdg-desktop-portal-gtk zsh fish man-db desktop-file-utils appstream
 INTEROP_PACKAGES = nginx-light apache2-bin lighttpd lighttpd-mod-webdav python3-venv curl
 BENCHMARK_PACKAGES = jq libnotify-bin curl
+PHOTO_PACKAGES = ffmpeg libheif-examples webp libjxl-tools libavif-bin python3-pil imagemagick libimage-exiftool-perl
 COMPARE_PACKAGES = cron anacron systemd libnotify-bin curl manpages
 # How much of each proof; CI takes less.
 KILLS ?= 300
@@ -13,6 +14,7 @@ RESTARTS ?= 1000
 SEEDS ?= 10000
 MONTHS ?= 300
 WHYS ?= 10000
+PHOTOS ?= 10000
 FUZZ_SECONDS ?= 60
 # What is drawn by lot is drawn by this: the same seed draws the same again.
 ifndef SEED
@@ -21,7 +23,7 @@ endif
 export SEED
 # Of `make simulate`.
 CONFIGURATION ?= release
-FUZZERS = fuzz-wire fuzz-resume fuzz-ledger fuzz-configuration fuzz-photo
+FUZZERS = fuzz-wire fuzz-resume fuzz-ledger fuzz-configuration fuzz-photo fuzz-locations
 # The programs that `make demo` runs, and those that are installed.
 DEMO_PROGRAMS = stormy background-agent photo-cleaner stormy-rehearse
 PROGRAMS = $(DEMO_PROGRAMS) file-chooser
@@ -43,7 +45,7 @@ THREADED = BackgroundTransfer CurlTransport BackgroundAgent BackgroundLedger Des
 # Of these what one thread alone does, many times over: nothing for that sanitizer to see, and a quarter of its time.
 ONE_THREADED = BackgroundLedgerTests.TransferChoiceTests BackgroundLedgerTests.RequestChoiceTests
 # Tests that need a process, a bus or a server. `make check` leaves them out; a test of the house looks that none is forgotten.
-EFFECTS = BackgroundAgentTests.AdoptionTests EndToEndTests DesktopServicesTests CurlTransportTests FaultyServerTests PhotoMetadataTests \
+EFFECTS = BackgroundAgentTests.AdoptionTests EndToEndTests DesktopServicesTests CurlTransportTests FaultyServerTests PhotoLocationsTests.ExifToolTests \
 	BackgroundTransferTests.OrdinarySession BackgroundTransferTests.Session BackgroundTransferTests.URLProtocolTests \
 	BackgroundLedgerTests.BellTests BackgroundLedgerTests.ChildProcessTests BackgroundLedgerTests.FileLockTests \
 	BackgroundTasksTests.RegistrationTests BackgroundSchedulingTests.WallClockOracleTests \
@@ -51,7 +53,7 @@ EFFECTS = BackgroundAgentTests.AdoptionTests EndToEndTests DesktopServicesTests 
 	BackgroundAgentTests.LauncherConformanceTests BackgroundAgentTests.ActivationTests \
 	StormyCommandTests.CheckCommandTests StormyCommandTests.Photo StormyCommandTests.Upload
 # Those that need no desktop.
-UNIT = $(PURE) UserUnits BackgroundLedger BackgroundAgent BackgroundTransfer CurlTransport FaultyServer StormyConfiguration PhotoMetadata
+UNIT = $(PURE) UserUnits BackgroundLedger BackgroundAgent BackgroundTransfer CurlTransport FaultyServer StormyConfiguration PhotoLocations
 # $(1): tests, or modules; what --filter has to say for them.
 empty =
 tests = ^($(subst $(empty) $(empty),|,$(strip $(1))))
@@ -65,7 +67,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
 PROCESSES_WIDTH ?= 16
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build-folder plain install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages notification-servers notification-servers-sample compare torture restarts simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages compare-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-day benchmark-waiting benchmark-notifications
+.PHONY: help demo build-folder plain install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages notification-servers notification-servers-sample compare torture restarts simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz photos coverage mutate format lint run-packages test-packages benchmark-packages photo-packages compare-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-day benchmark-waiting benchmark-notifications
 
 help: ## Show this list (times on two cores)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -173,10 +175,14 @@ sanitize-undefined: run-packages test-packages ## The same in C and C++ under th
 	$(SWIFT) build --build-tests $(UNDEFINED) --scratch-path .build-undefined
 	$(SWIFT) test --skip-build $(UNDEFINED) --scratch-path .build-undefined --filter '$(call tests_of,$(UNIT))'
 
-fuzz: run-packages ## Five fuzzers, FUZZ_SECONDS each: what servers, apps, other writers of a ledger, people and cameras may say
+fuzz: run-packages ## Six fuzzers, FUZZ_SECONDS each: what servers, apps, other writers of a ledger, people and cameras may say
 	for product in $(FUZZERS); do \
 	    FUZZING=1 $(SWIFT) build --sanitize=fuzzer --scratch-path .build-fuzz --product $$product || exit 1; done
 	python3 Tests/Fuzzing/fuzz.py .build-fuzz/debug $(FUZZ_SECONDS) $(FUZZERS)
+
+photos: build photo-packages ## Photos and films of common tools, and damaged copies: no location, and the same pixels: make photos PHOTOS=10000 SEED=1
+	rm -rf .build/photos && python3 Tests/PhotoLocations/samples.py .build/photos
+	/usr/bin/python3 Tests/PhotoLocations/judge.py .build/debug/photo-cleaner .build/photos $(PHOTOS) $(SEED)
 
 coverage: run-packages test-packages ## Which lines of the pure modules the tests reach
 	$(SWIFT) test --enable-code-coverage --scratch-path .build-coverage --filter '$(call tests_of,$(PURE))'
@@ -270,6 +276,9 @@ interop-packages:
 
 benchmark-packages:
 	$(call install,$(BENCHMARK_PACKAGES))
+
+photo-packages:
+	$(call install,$(PHOTO_PACKAGES))
 
 compare-packages:
 	$(call install,$(COMPARE_PACKAGES))

@@ -36,8 +36,8 @@ let floors: [(name: String, modules: [String])] = [
     (
         "C",
         [
-            "CLinux", "CLibcurl", "CLibcrypto", "COpenSSL", "CLibnotify", "CLibgexiv2", "CLibexpat", "CTomlplusplus",
-            "CNlohmannJSON", "CWarningRegions",
+            "CLinux", "CLibcurl", "CLibcrypto", "COpenSSL", "CLibnotify", "CLibexpat", "CTomlplusplus",
+            "CNlohmannJSON", "CWarningRegions", "CZlib",
         ]
     ),
     ("Core", ["BackgroundScheduling", "TransferMachines", "BackgroundNotices"]),
@@ -56,7 +56,7 @@ let floors: [(name: String, modules: [String])] = [
     (
         "Stormy",
         [
-            "StormyWeather", "StormyConfiguration", "Stormy", "StormyCommand", "PhotoMetadata", "stormy", "photo-cleaner",
+            "StormyWeather", "StormyConfiguration", "Stormy", "StormyCommand", "PhotoLocations", "stormy", "photo-cleaner",
             "file-chooser",
         ]
     ),
@@ -65,7 +65,7 @@ let floors: [(name: String, modules: [String])] = [
         [
             "ServerScripts", "FaultyServer", "BackgroundTasksTesting", "Rehearsal", "stormy-rehearse",
             "Simulation", "simulate", "proving-ground", "fuzz-wire", "fuzz-resume", "fuzz-ledger", "fuzz-configuration",
-            "fuzz-photo",
+            "fuzz-photo", "fuzz-locations",
         ]
     ),
     ("Examples", ["tide-example", "zashi-example", "realm-example", "courier-example"]),
@@ -104,8 +104,8 @@ let package = Package(
         .systemLibrary(name: "CLibcrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLibnotify", pkgConfig: "libnotify", providers: [.apt(["libnotify-dev"])]),
-        .systemLibrary(name: "CLibgexiv2", pkgConfig: "gexiv2", providers: [.apt(["libgexiv2-dev"])]),
         .systemLibrary(name: "CLibexpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "CTomlplusplus"),
         .target(name: "CNlohmannJSON"),
         .target(name: "CWarningRegions", exclude: ["regions.bin"]),
@@ -199,11 +199,11 @@ let package = Package(
                 "ProcessSupport", "Stormy", "StormyConfiguration", "StormyWeather", argumentParser,
             ], resources: [.embedInCode("Resources/Stormy-Info.plist"), .embedInCode("Resources/Stormy.svg")],
             swiftSettings: strict),
-        .target(name: "PhotoMetadata", dependencies: ["CLibgexiv2"], swiftSettings: strict),
+        .target(name: "PhotoLocations", dependencies: ["CZlib"], swiftSettings: strict),
         .executableTarget(
             name: "stormy", dependencies: ["StormyCommand"], swiftSettings: strict, linkerSettings: shipped + smallICU),
         .executableTarget(
-            name: "photo-cleaner", dependencies: ["CLinux", "PhotoMetadata"], swiftSettings: strict, linkerSettings: shipped),
+            name: "photo-cleaner", dependencies: ["CLinux", "PhotoLocations"], swiftSettings: strict, linkerSettings: shipped),
         .executableTarget(
             name: "file-chooser", dependencies: ["CLibnotify"], swiftSettings: strict, linkerSettings: shipped),
 
@@ -306,7 +306,7 @@ let package = Package(
                 "BackgroundScenes", "BackgroundTasks", "BackgroundTasksTesting", "BackgroundTransfer", "ServerScripts",
                 "UserNotifications",
             ], swiftSettings: strict),
-        .testTarget(name: "PhotoMetadataTests", dependencies: ["PhotoMetadata"], swiftSettings: strict),
+        .testTarget(name: "PhotoLocationsTests", dependencies: ["PhotoLocations"], swiftSettings: strict),
         .testTarget(
             name: "StormyTests", dependencies: ["BackgroundTasksTesting", "ServerScripts", "Stormy", grdb], swiftSettings: strict),
         .testTarget(
@@ -380,6 +380,7 @@ let fuzzed: [Target] = [
     .target(name: "fuzz-ledger", dependencies: ["BackgroundLedger"], swiftSettings: strict),
     .target(name: "fuzz-configuration", dependencies: ["StormyConfiguration", "StormyWeather"], swiftSettings: strict),
     .target(name: "fuzz-photo", dependencies: ["Stormy"], swiftSettings: strict),
+    .target(name: "fuzz-locations", dependencies: ["PhotoLocations"], swiftSettings: strict),
 ]
 let fuzzing = strict + [.unsafeFlags(["-parse-as-library"])]
 let isFuzzing = Context.environment["FUZZING"] == "1"

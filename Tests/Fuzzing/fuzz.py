@@ -101,6 +101,15 @@ SEEDS = {
         b"\0\0\0\x18ftypheic\0\0\0\0mif1heic\xa9xyz+52.5+013.4/", b"\0\0\0\x0cJXL \r\n\x87\n\0\0\0\x10brobExif",
         b"\xff\xd8\xff" + "<x drone-dji:GpsLatitude='1'/>".encode("utf-16-le"),
     ],
+    # The first byte chooses the container.
+    "fuzz-locations": [
+        b"\0" + tiff("<"), b"\0" + tiff(">"), b"\1" + tiff("<"),
+        b"\2" + b"<x:xmpmeta><exif:GPSLatitude>47,22.2N</exif:GPSLatitude><a photoshop:City='Z'/></x:xmpmeta>",
+        b"\3" + b"\0\0\xa1\x0a\x08\0\0\0MCC_Data228SEFH\x6a\0\0\0\1\0\0\0\0\0\xa1\x0a\x13\0\0\0\x13\0\0\0\x18\0\0\0SEFT",
+        b"\3" + b"DEVC\0\1\0\x18DVIDL\4\0\1\0\0\0\1GPS5l\4\0\1\0\0\0\1", b"\4" + b"Location\0Zurich\0\0\0\0",
+        b"\5" + b"EXIF\x40\0\0\0" + tiff("<"), b"\6" + b"\0\0\0\x1eudta\0\0\0\x16\xa9xyz\0\x0a\0\0+52.5+013.4/",
+        b"\7" + b"\0\0\0\x1ciinf\0\0\0\0\0\1\0\0\0\x10infe\2\0\0\0\0\1\0\0Exif\0",
+    ],
 }
 
 

@@ -109,7 +109,9 @@ import Testing
             let photo = try home.write(OtherPicture.heic, to: "camera/new.heic")
             let held = try await home.stormy("upload", photo.path)
             #expect(held.status == 77)
-            #expect(held.errors.contains("HEIC photos cannot be cleaned") && held.errors.contains("--keep-location"))
+            #expect(
+                held.errors.contains("a location in it cannot be removed (item Exif of")
+                    && held.errors.contains("--keep-location"))
             #expect(try await home.rows("transfers").map { $0["state"] as? String } == ["held"])
             #expect(try await home.stormy("upload", "--keep-location", "--wait", photo.path).status == 0)
             #expect(store.arrived == ["new.heic"])
@@ -117,13 +119,15 @@ import Testing
         }
     }
 
-    @Test func `an HDR photo that would lose its gain map is held back`() async throws {
+    @Test func `an HDR photo is sent with its gain map and without its location`() async throws {
         try await PhotoHome.play { home, store in
             let photo = try home.write(JPEG.withGainMap, to: "camera/hdr.jpg")
-            let held = try await home.stormy("upload", photo.path)
-            #expect(held.status == 77 && held.errors.contains("it would lose its other pictures"), "\(held)")
-            #expect(try await home.stormy("upload", "--keep-location", "--wait", photo.path).status == 0)
-            #expect(store.contents(of: "hdr.jpg") == JPEG.withGainMap)
+            let sent = try await home.stormy("upload", "--wait", photo.path)
+            #expect(sent.status == 0 && sent.errors.contains("location removed (GPS directory of Exif of JPEG)"), "\(sent)")
+            let arrived = try #require(store.contents(of: "hdr.jpg"))
+            // The GPS directory is in the first 160 bytes; the index of pictures, XMP and both pictures are behind it.
+            #expect(arrived.count == JPEG.withGainMap.count && arrived.dropFirst(160) == JPEG.withGainMap.dropFirst(160))
+            #expect(arrived != JPEG.withGainMap)
         }
     }
 

@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(arguments: PhotoFormat.allCases + [nil]) func whatStillLooksLocatedIsHeld(_ format: PhotoFormat?) {
-        for verdict in [PhotoCleaner.Verdict.clean([]), .unreadable("x"), .notCleaned("x"), .interrupted] {
+        for verdict in [PhotoCleaner.Verdict.unreadable("x"), .notCleaned("x"), .interrupted] {
             #expect(isHeld(ends(format, verdict, true)))
         }
     }
@@ -23,7 +23,7 @@ import Testing
     @Test(arguments: PhotoFormat.allCases) func whatCouldNotBeLookedAtOrCleanedIsHeld(_ format: PhotoFormat) {
         #expect(isHeld(ends(format, .notCleaned("the program photo-cleaner is not installed"), false)))
         #expect(
-            ends(format, .clean(["Exif.GPSInfo.GPSLatitude"]), false) == .send(removed: ["Exif.GPSInfo.GPSLatitude"], note: nil))
+            ends(format, .clean(["GPS directory of Exif"]), false) == .send(removed: ["GPS directory of Exif"], note: nil))
         let unreadable = ends(format, .unreadable("damaged"), false)
         switch format {
         case .heic, .avif, .jxl, .raw: #expect(isHeld(unreadable))
@@ -48,11 +48,19 @@ import Testing
     }
 
     @Test func anythingElseIsSaidToBeThat() {
-        guard case .send([], let note?) = ends(nil, .clean([]), false) else {
+        guard case .send([], let note?) = ends(nil, .unreadable("not a photo or film of a known format"), false) else {
             Issue.record("sent in silence")
             return
         }
         #expect(note.contains("not a photo"))
+    }
+
+    @Test func `a film that cannot be proved to be clean is held`() {
+        for verdict in [PhotoCleaner.Verdict.notCleaned("x"), .interrupted] { #expect(isHeld(ends(nil, verdict, false))) }
+    }
+
+    @Test func `a film that is proved to be clean is sent without a note`() {
+        #expect(ends(nil, .clean(["box loci"]), false) == .send(removed: ["box loci"], note: nil))
     }
 
     // MARK: What looks located

@@ -7,9 +7,9 @@ import Synchronization
 /// an app down with it. It stays for the next photo, and ends with this process. It sees one folder, in which one photo lies.
 final class PhotoCleaner: Sendable {
     enum Verdict: Sendable, Equatable {
-        /// The file is clean now; what was removed from it.
+        /// The file is proved to be without a location. The blocks that were overwritten.
         case clean([String])
-        /// What reads metadata cannot read it.
+        /// The file cannot be opened, or its format is unknown. The file is as it was.
         case unreadable(String)
         /// It was looked at and could not be cleaned; or nobody could look.
         case notCleaned(String)

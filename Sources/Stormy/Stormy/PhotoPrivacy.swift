@@ -1,34 +1,32 @@
 import Foundation
 
-/// Whether a photo may leave the machine, after it was tried to take its location out. Pure.
+/// The decision whether a photo may be sent, after the cleaner tried to remove its location. Pure.
 ///
-/// The rule: never sent uncleaned in silence. What can be cleaned is; what cannot is held back, unless it is no photo of a
-/// kind that is known and nothing in it looks like a place, and then that is said.
+/// A photo or film is sent if the cleaner proved that it has no location. A file of an unknown format is sent with a note if nothing in it
+/// looks like a location. All other files are held.
 enum PhotoPrivacy: Equatable {
-    /// - Parameter note: something the person should know.
+    /// - Parameter note: A text for the user.
     case send(removed: [String], note: String?)
     case hold(String)
 
     /// - Parameters:
-    ///   - format: `nil`: not a picture of a kind that is known.
-    ///   - looksLocated: something in the file, as it is now, looks like a place.
+    ///   - format: `nil` if the file is not a picture of a known kind.
+    ///   - looksLocated: Whether something in the file looks like a place. Not considered if the file is proved to be clean.
     init(format: PhotoFormat?, verdict: PhotoCleaner.Verdict, looksLocated: Bool) {
         let advice = "--keep-location sends it as it is"
         switch (verdict, format, looksLocated) {
-        case (.clean, _, true):
-            self = .hold("it may still say where it was taken after its metadata was cleaned; \(advice)")
-        case (.clean(let removed), .some, false): self = .send(removed: removed, note: nil)
+        // The cleaner proved it, also for films, which are not photos of a known kind.
+        case (.clean(let removed), _, _): self = .send(removed: removed, note: nil)
         case (.unreadable, .heic, _), (.unreadable, .avif, _), (.unreadable, .jxl, _), (.unreadable, .raw, _):
             self = .hold("\(format!.rawValue.uppercased()) photos cannot be cleaned of their location here; \(advice)")
         case (.unreadable(let why), _, true): self = .hold("it says where it was taken, and \(why); \(advice)")
         case (.unreadable(let why), .some, false):
             self = .send(removed: [], note: "\(why); nothing was found in it that says where it was taken")
-        // Something was found and is still there, or nobody could look.
-        case (.notCleaned(let why), .some, _), (.notCleaned(let why), nil, true): self = .hold("\(why); \(advice)")
-        case (.interrupted, .some, _), (.interrupted, nil, true):
+        // A location was found and is still there, or no program could look for one. Films are not photos of a known kind.
+        case (.notCleaned(let why), _, _): self = .hold("\(why); \(advice)")
+        case (.interrupted, _, _):
             self = .hold("its metadata cannot be read (the reader ended over it); \(advice)")
-        case (.clean(let removed), nil, false): self = .send(removed: removed, note: Self.unknownKind)
-        case (.unreadable, nil, false), (.notCleaned, nil, false), (.interrupted, nil, false):
+        case (.unreadable, nil, false):
             self = .send(removed: [], note: Self.unknownKind)
         }
     }

@@ -37,7 +37,7 @@ package struct PhotoUploads: Sendable {
 
     package enum Result: Sendable, Equatable {
         /// - Parameters:
-        ///   - removed: what said where it was taken, by exiv2's names.
+        ///   - removed: The blocks that held a location, and the content credentials that were removed with it.
         ///   - note: something the person should know about it.
         case queued(photo: Int64, transfer: Int64, removed: [String] = [], note: String? = nil)
         /// Kept back: it says where it was taken, or may.
@@ -280,13 +280,10 @@ package struct PhotoUploads: Sendable {
     }
 
     private func clean(_ copy: URL, _ format: PhotoFormat?, mayTryAgain: Bool) throws -> PhotoPrivacy {
-        let before = try Self.structure(of: copy)
         let verdict = try cleaner.clean(copy)
         if mayTryAgain, verdict == .interrupted { throw CleanerInterrupted() }
-        if case .clean(let removed) = verdict, !removed.isEmpty, let damage = try Self.structure(of: copy).damage(since: before) {
-            return .hold("its location cannot be removed without damage: \(damage); --keep-location sends it as it is")
-        }
-        return PhotoPrivacy(format: format, verdict: verdict, looksLocated: try Self.saysWhere(copy))
+        let isProved = if case .clean = verdict { true } else { false }
+        return PhotoPrivacy(format: format, verdict: verdict, looksLocated: isProved ? false : try Self.saysWhere(copy))
     }
 
     /// By which a transfer finds its photo again, and whether the person hears of its end by notification.
@@ -306,11 +303,6 @@ package struct PhotoUploads: Sendable {
             guard parts.count >= 2, parts[0] == "photo", let photo = Int64(parts[1]) else { return nil }
             self.init(photo: photo, tells: parts.count == 3)
         }
-    }
-
-    private static func structure(of file: URL) throws -> PhotoStructure {
-        let photo = try MappedFile(file)
-        return withExtendedLifetime(photo) { PhotoStructure(of: photo.data) }
     }
 
     private static func saysWhere(_ file: URL) throws -> Bool {

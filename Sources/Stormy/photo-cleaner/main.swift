@@ -1,14 +1,14 @@
 // Cleans photos of their location, one after the other: a path, ended by a zero byte, comes in, what was removed goes out.
 // It ends with its input. Whoever asks has to expect that a damaged file ends it earlier.
 //
-// An answer is fields, each ended by a zero byte: "clean" and the names of what was removed; "unreadable", where nothing in the file
-// could be looked at, and why; "failed" and why; "fault" and why if the system failed. An empty field ends it.
+// A response is fields, each ended by a zero byte: "clean" and the names of the blocks that were overwritten; "unreadable" and why, if
+// the format is unknown; "failed" and why; "fault" and why if the system failed. An empty field ends it.
 //
 // Its one argument is the folder in which the photos lie: whoever takes the parser over has no network and no other files of the person.
 // Without Foundation, which is ten times its size.
 @preconcurrency import CLinux  // its stdio has the same variables
 @preconcurrency import Glibc  // stdin, stdout and stderr are variables there
-import PhotoMetadata
+import PhotoLocations
 
 // What a crafted file may cost at most.
 var memory = rlimit(rlim_cur: 2 << 30, rlim_max: 2 << 30)
@@ -21,7 +21,6 @@ var none = sigset_t()
 sigemptyset(&none)
 sigprocmask(SIG_SETMASK, &none, nil)
 
-LocationRemoval.start()
 guard CommandLine.arguments.count == 2 else {
     fputs("usage: photo-cleaner FOLDER\n", stderr)
     exit(64)
@@ -32,12 +31,16 @@ guard clinux_confine(CommandLine.arguments[1]) == 0 else {
 }
 
 func answer(about path: String) -> [String] {
-    do {
-        return ["clean"] + (try LocationRemoval.clean(path))
+    // The photo is a regular file. Without O_NONBLOCK, opening a named pipe waits for a writer.
+    let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard descriptor >= 0 else { return ["fault", "its copy cannot be opened (\(String(cString: strerror(errno))))"] }
+    defer { close(descriptor) }
+    do throws(LocationFailure) {
+        let report = try PhotoCleaning.clean(descriptor: descriptor)
+        return ["clean"] + report.blocks + report.credentials
     } catch {
-        if error.isFault { return ["fault", "\(error)"] }
-        if case .unreadable = error { return ["unreadable", "\(error)"] }
-        return ["failed", "\(error)"]
+        if error == .unreadable { return ["fault", "\(error)"] }
+        return [error == .unknownFormat ? "unreadable" : "failed", "\(error)"]
     }
 }
 

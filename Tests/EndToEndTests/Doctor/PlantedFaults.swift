@@ -246,7 +246,7 @@ enum PlantedFaults {
             try patient.shell("chmod 600 '\(patient.path("programs/photo-cleaner"))'")
         },
         PlantedFault(
-            "the photo cleaner does not work", "photo-cleaner", says: "gexiv2",
+            "the photo cleaner does not work", "photo-cleaner", says: "libz",
             .byHand {
                 try $0.shell("cp '\(Home.product("photo-cleaner"))' '\($0.path("programs/photo-cleaner"))'")
             }
@@ -254,7 +254,7 @@ enum PlantedFaults {
             try patient.useCopies()
             try patient.shell("rm '\(patient.path("programs/photo-cleaner"))'")
             _ = try patient.write(
-                "#!/bin/sh\necho libgexiv2.so.2: no such file >&2; exit 127\n", to: "programs/photo-cleaner", mode: 0o700)
+                "#!/bin/sh\necho libz.so.1: no such file >&2; exit 127\n", to: "programs/photo-cleaner", mode: 0o700)
         },
         PlantedFault("the chooser may not be executed", "file-chooser") { patient in
             try patient.useCopies()

@@ -38,7 +38,7 @@ enum JPEG {
         return Data(block)
     }
 
-    /// An HDR photo with a position and a gain map: the XMP block stands behind the index of its pictures, where exiv2 moves it.
+    /// An HDR photo with a position and a gain map: the XMP block is behind the index of its pictures.
     static let withGainMap = Data(
         base64Encoded: """
             /9j/4QCaRXhpZgAASUkqAAgAAAACAA8BAgAFAAAAJgAAACWIBAABAAAALAAAAAAAAABUZXN0AAAEAAEAAgACAAAATgAAAAIABQADAAAAYgAAAAMAAgAC\
@@ -77,7 +77,15 @@ enum OtherPicture {
             iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVQI12OoAwAAgAB/zkuMpAAAAABJRU5ErkJggg==
             """)!
     static let webP = Data(base64Encoded: "UklGRh4AAABXRUJQVlA4TBEAAAAvAAAAAAdQv/rVr/+BiOh/AAA=")!
-    /// The photo cleaner cannot read it, so the photo is held back.
-    static let heic =
-        Data([0, 0, 0, 24]) + Data("ftypheic".utf8) + Data(count: 4) + Data("mif1heic".utf8) + Data(repeating: 7, count: 900)
+    /// The Exif item is inside of another item, which the photo cleaner does not change, so the photo is held back.
+    static let heic: Data = {
+        func box(_ type: String, _ content: Data) -> Data {
+            withUnsafeBytes(of: UInt32(content.count + 8).bigEndian) { Data($0) } + Data(type.utf8) + content
+        }
+        let entry = box("infe", Data([2, 0, 0, 0, 0, 1, 0, 0]) + Data("Exif\0".utf8))
+        let items = box("iinf", Data([0, 0, 0, 0, 0, 1]) + entry)
+        let locations = box("iloc", Data([1, 0, 0, 0, 0x44, 0, 0, 1, 0, 1, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9]))
+        return box("ftyp", Data("heic\0\0\0\0mif1heic".utf8)) + box("meta", Data(count: 4) + items + locations)
+            + box("mdat", Data(repeating: 7, count: 900))
+    }()
 }

@@ -1,0 +1,74 @@
+/// A box of ISO base media files (ISO 14496-12 §4.2): a size, a type, a content.
+struct Box {
+    /// The offset of the box in its list, and the size of the header.
+    let (start, header): (Int, Int)
+    let type: String
+    let content: ByteView
+    /// The size with the header. A damaged box can reach beyond the end.
+    let size: Int
+    private let list: ByteView
+
+    /// `nil` at the end, and if the size is not possible.
+    init?(_ list: ByteView, at start: Int) {
+        guard start + 8 <= list.count, var size = list.number(start, 4) else { return nil }
+        var header = 8
+        if size == 1 {
+            guard let long = list.number(start + 8, 8) else { return nil }
+            (size, header) = (long, 16)
+        } else if size == 0 {
+            size = list.count - start
+        }
+        guard size >= header, size < 1 << 60 else { return nil }
+        (self.start, self.header, self.size, self.list) = (start, header, size, list)
+        type = list.name(start + 4)
+        content = list.part(start + header, size - header)
+    }
+
+    /// The boxes of a list, up to the first one that is not possible.
+    static func all(in list: ByteView, from first: Int = 0) -> [Box] {
+        var (boxes, position) = ([Box](), first)
+        while boxes.count < 200_000, let box = Box(list, at: position) {
+            boxes.append(box)
+            position += box.size
+        }
+        return boxes
+    }
+
+    /// Makes the box free space.
+    func free(_ name: String) {
+        list.overwrite(start + 4, with: Array("free".utf8), name)
+        content.fill(0, content.count, name)
+    }
+
+    /// The handler of a box `hdlr`.
+    var handler: String { content.name(8) }
+
+    /// The boxes inside. A box `meta` has a version, except in files of QuickTime.
+    var children: [Box] {
+        guard type == "meta" else { return Box.all(in: content) }
+        return Box.all(in: content, from: content.has("hdlr", at: 4) ? 0 : 4)
+    }
+}
+
+/// The numbers of a box in order.
+struct BoxReader {
+    private let view: ByteView
+    private(set) var position: Int
+
+    init(_ view: ByteView, at position: Int) { (self.view, self.position) = (view, position) }
+
+    /// 0 for a length of 0; `nil` beyond the end.
+    mutating func number(_ length: Int) -> Int? {
+        guard length > 0 else { return 0 }
+        defer { position += length }
+        return view.number(position, length)
+    }
+
+    /// A text that ends with a zero.
+    mutating func text() -> String? {
+        guard let bytes = view.bytes(position, min(1_000, max(0, view.count - position))), let end = bytes.firstIndex(of: 0)
+        else { return nil }
+        position += end + 1
+        return String(decoding: bytes[..<end], as: UTF8.self)
+    }
+}

@@ -1,0 +1,126 @@
+/// A file of boxes: HEIC, AVIF, CR3, MP4, MOV, JPEG XL, JPEG 2000.
+struct BoxFile {
+    private static let first: Set<String> = [
+        "ftyp", "moov", "mdat", "free", "skip", "wide", "pnot", "styp", "moof", "JXL ", "jP  ", "jP\u{1A}\u{1A}",
+    ]
+    private static let lists: Set<String> = [
+        "moov", "trak", "mdia", "minf", "udta", "moof", "traf", "edts", "jp2h", "asoc", "gpmf", "ilst",
+    ]
+    /// Coded pictures and sound, and tables about them.
+    private static let pixels: Set<String> = [
+        "mdat", "jxlc", "jxlp", "jp2c", "stbl", "ftyp", "mvhd", "tkhd", "mdhd", "hdlr", "vmhd", "smhd", "dinf", "elst",
+        "free", "skip",
+        "mvex", "sidx", "mfra", "trun", "tfhd", "tfdt", "mfhd", "ihdr", "colr",
+    ]
+    private static let xmp: [UInt8] = [
+        0xBE, 0x7A, 0xCF, 0xCB, 0x97, 0xA9, 0x42, 0xE8, 0x9C, 0x71, 0x99, 0x94, 0x91, 0xE3, 0xAF, 0xAC,
+    ]
+    private static let credentials: [UInt8] = [
+        0xD8, 0xFE, 0xC3, 0xD6, 0x1B, 0x0E, 0x48, 0x3C, 0x92, 0x97, 0x58, 0x28, 0x87, 0x7E, 0xC4, 0x81,
+    ]
+    private static let canon: [UInt8] = [
+        0x85, 0xC0, 0xB6, 0x87, 0x82, 0x0F, 0x11, 0xE0, 0x81, 0x11, 0xF4, 0xCE, 0x46, 0x2B, 0x6A, 0x48,
+    ]
+
+    private let view: ByteView
+    private let block: String
+
+    init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
+
+    static func isPlausible(_ view: ByteView) -> Bool {
+        guard let box = Box(view, at: 0) else { return false }
+        return first.contains(box.type)
+    }
+
+    func clean() {
+        guard view.search.begin("boxes", at: view.offset(0)) else { return }
+        view.search.nest(block) { cleanBoxes() }
+    }
+
+    private func cleanBoxes() {
+        var position = 0
+        while let box = Box(view, at: position), Self.isName(box.type), !view.search.isFinished {
+            clean(box, depth: 0)
+            position += box.size
+        }
+        if position < view.count { Trailer(view.from(position)).clean() }
+    }
+
+    private static func isName(_ type: String) -> Bool {
+        type.unicodeScalars.allSatisfy { (0x20...0x7E).contains($0.value) || $0.value == 0xA9 } || type.hasPrefix("jP")
+    }
+
+    private func clean(_ box: Box, depth: Int) {
+        guard depth < 16 else { return view.search.fail(.tooExpensive(block)) }
+        let name = "box \(box.type) of \(block)"
+        if depth == 0 || box.type == "uuid" { box.content.noteBlock(name) }
+        switch box.type {
+        case "uuid": cleanUUID(box, depth, name)
+        case "Exif": cleanExif(box.content, name)
+        case "xml ", "XMP_": XMPText(box.content, "XMP in \(name)").clean()
+        case "brob": box.free("compressed metadata (\(box.content.name(0))) in \(name)")
+        case "jbrd":
+            if JPEGReconstruction(box.content).holdsUnknownMarkers {
+                box.free("compressed markers of the old JPEG file in \(name)")
+            } else {
+                box.content.notePixels(0, box.content.count)
+            }
+        case "jumb": ContentCredentials(box.content, "content credentials (C2PA) in \(name)").note { box.free($0) }
+        case "GPMF": GPMFBlock(box.content, "telemetry (GPMF) in \(name)").clean()
+        case "CMT1", "CMT2", "CMT3", "CMT4":
+            if var tiff = TIFFFile(box.content, "Exif in \(name)", isGPS: box.type == "CMT4") { tiff.clean() }
+        case "NCDT": MovieMetadata(box, name).cleanNikon()
+        case "meta":
+            MovieMetadata(box, name).cleanKeys()
+            HEIFItems(box, file: view, block).clean()
+            for child in box.children where !["keys", "ilst", "iinf", "iloc", "idat", "iprp"].contains(child.type) {
+                clean(child, depth: depth + 1)
+            }
+        case "moov": cleanMovie(box, depth)
+        case "©xyz", "loci", "gps ", "GPS ", "@xyz": MovieMetadata(box, name).cleanLocation(in: view)
+        case "sefd": Trailer(box.content).clean()
+        default:
+            if Self.lists.contains(box.type) {
+                for child in box.children { clean(child, depth: depth + 1) }
+            } else if Self.pixels.contains(box.type) {
+                box.content.notePixels(0, box.content.count)
+            } else {
+                OpaqueBytes(box.content, name).cleanAny()
+            }
+        }
+    }
+
+    private func cleanMovie(_ box: Box, _ depth: Int) {
+        let children = box.children
+        for child in children { clean(child, depth: depth + 1) }
+        let isFragmented = children.contains { $0.type == "mvex" }
+        for track in children where track.type == "trak" {
+            TimedMetadata(track, file: view, block, isFragmented: isFragmented).clean()
+        }
+    }
+
+    /// The offset of the header of TIFF, and TIFF.
+    private func cleanExif(_ content: ByteView, _ name: String) {
+        let start = 4 + (content.number(0, 4) ?? 0)
+        if var tiff = TIFFFile(content.from(start), "Exif in \(name)") {
+            tiff.clean()
+        } else {
+            OpaqueBytes(content, name).clean()
+        }
+    }
+
+    private func cleanUUID(_ box: Box, _ depth: Int, _ name: String) {
+        let content = box.content.from(16)
+        switch box.content.bytes(0, 16) {
+        case Self.xmp: XMPText(content, "XMP in \(name)").clean()
+        case Self.credentials: ContentCredentials(content, "content credentials (C2PA) in \(name)").note { box.free($0) }
+        case Self.canon: for child in Box.all(in: content) { clean(child, depth: depth + 1) }
+        default:
+            if box.content.has("JpgTiffExif->JP2", at: 0), var tiff = TIFFFile(content, "Exif in \(name)") {
+                tiff.clean()
+            } else {
+                OpaqueBytes(content, name).cleanAny()
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+/// The choice of the parser for a file, by the first bytes.
+enum Container {
+    /// - Parameter block: The name for messages; `nil` for the name of the format.
+    /// - Returns: `false` if no parser knows the format.
+    static func clean(_ view: ByteView, _ block: String?) -> Bool {
+        guard let first = view.bytes(0, min(16, view.count)) else { return false }
+        func has(_ text: String, at offset: Int = 0) -> Bool { first.dropFirst(offset).starts(with: text.utf8) }
+        if first.starts(with: [0xFF, 0xD8, 0xFF]) {
+            let end = JPEGFile(view, block ?? "JPEG").clean()
+            if end > 0 { Trailer(view.from(end)).clean() }
+            return end > 0
+        }
+        if first.starts(with: PNGFile.signature) {
+            PNGFile(view, block ?? "PNG").clean()
+            return true
+        }
+        if has("RIFF"), first.count >= 12 {
+            RIFFFile(view, block ?? view.name(8)).clean()
+            return true
+        }
+        if BoxFile.isPlausible(view) {
+            BoxFile(view, block ?? "the film or picture").clean()
+            return true
+        }
+        if first.starts(with: [0xFF, 0x0A]) {
+            // A JPEG XL codestream without boxes has no metadata.
+            view.notePixels(0, view.count)
+            return true
+        }
+        // Raw files of Fujifilm, Minolta, Sigma and Canon hold pictures and directories that are found by their marks.
+        if has("FUJIFILMCCD-RAW") || has("\0MRM") || has("FOVb") || has("HEAPCCDR", at: 6) {
+            OpaqueBytes(view, block ?? "raw file").clean()
+            return true
+        }
+        if var tiff = TIFFFile(view, block ?? "TIFF") {
+            tiff.clean()
+            return true
+        }
+        return false
+    }
+}

@@ -1,0 +1,29 @@
+/// Content credentials (C2PA) in a superbox of JUMBF. Credentials sign the bytes of the file, and can hold a copy of Exif.
+struct ContentCredentials {
+    private let view: ByteView
+    private let block: String
+
+    /// - Parameter view: The bytes of the superbox, or parts of it.
+    init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
+
+    private static let words = ["c2pa", "jumb"]
+    private static let locations = [
+        "GPSL", "gpsl", "atitude", "Iptc4xmpExt:Location", "photoshop:City", "photoshop:Country", "photoshop:State",
+        "LocationCreated",
+        "LocationShown",
+    ]
+
+    /// Has the credentials removed if anything in the file changes, because they do not hold then, or if they name a location.
+    ///
+    /// - Parameter remove: Overwrites them; its argument is the name for messages.
+    func note(remove: @escaping (String) -> Void) {
+        let bytes = view.allBytes()
+        guard Self.words.contains(where: { bytes.firstRange(of: Array($0.utf8)) != nil }) else {
+            return OpaqueBytes(view, block).clean()
+        }
+        let block = block
+        view.noteBlock(block)
+        view.search.noteSignature(block) { remove(block) }
+        if Self.locations.contains(where: { bytes.firstRange(of: Array($0.utf8)) != nil }) { view.search.removeSignatures() }
+    }
+}

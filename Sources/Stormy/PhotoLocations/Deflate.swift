@@ -1,0 +1,54 @@
+import CZlib
+
+/// Inflates deflated metadata (RFC 1950).
+enum Deflate {
+    /// - Parameter limit: The number of bytes that are returned at most.
+    /// - Returns: `nil` if the bytes are not a complete stream within the limit.
+    static func inflate(_ bytes: [UInt8], limit: Int) -> [UInt8]? {
+        var stream = z_stream()
+        guard czlib_inflate_start(&stream) == Z_OK else { return nil }
+        defer { inflateEnd(&stream) }
+        var (input, result) = (bytes, [UInt8]())
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        return input.withUnsafeMutableBufferPointer { input in
+            stream.next_in = input.baseAddress
+            stream.avail_in = UInt32(input.count)
+            while true {
+                let status = buffer.withUnsafeMutableBufferPointer { output in
+                    stream.next_out = output.baseAddress
+                    stream.avail_out = UInt32(output.count)
+                    return CZlib.inflate(&stream, Z_NO_FLUSH)
+                }
+                let count = buffer.count - Int(stream.avail_out)
+                result += buffer[..<count]
+                if status == Z_STREAM_END { return result }
+                guard status == Z_OK, result.count <= limit, count > 0 || stream.avail_in > 0 else { return nil }
+            }
+        }
+    }
+
+    /// The CRC-32 of PNG, continued from the one of the bytes before.
+    static func checksum(_ bytes: [UInt8], after previous: UInt32 = 0) -> UInt32 {
+        UInt32(crc32(UInt(previous), bytes, UInt32(bytes.count)))
+    }
+}
+
+extension Deflate {
+    /// A stream of an exact length that inflates to spaces: blocks that are stored, behind a header and before the checksum.
+    static func spaces(in length: Int) -> [UInt8]? {
+        var (rest, result) = (length - 6, [UInt8]([0x78, 0x01]))
+        guard rest > 5 else { return nil }
+        var count = 0
+        while rest > 0 {
+            // The last block must have room for its header.
+            var size = min(rest - 5, 0xFFFF)
+            if rest - 5 - size > 0, rest - 5 - size <= 5 { size -= 10 }
+            let isLast = rest - 5 - size == 0
+            let (low, high) = (UInt8(size & 0xFF), UInt8(size >> 8))
+            result += [isLast ? 1 : 0, low, high, ~low, ~high] + [UInt8](repeating: 0x20, count: size)
+            (rest, count) = (rest - 5 - size, count + size)
+        }
+        let checksum = UInt32(adler32(1, [UInt8](repeating: 0x20, count: count), UInt32(count)))
+        return result + (0..<4).map { UInt8(truncatingIfNeeded: checksum >> (24 - 8 * UInt32($0))) }
+    }
+}

@@ -1,0 +1,118 @@
+/// Digits of base64.
+enum Base64 {
+    private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    private static let values: [UInt8] = {
+        var result = [UInt8](repeating: 0xFF, count: 256)
+        for (value, digit) in digits.enumerated() { result[Int(digit)] = UInt8(value) }
+        return result
+    }()
+
+    static func isLetter(_ byte: UInt8) -> Bool { values[Int(byte)] != 0xFF || byte == UInt8(ascii: "=") }
+    static func value(_ byte: UInt8) -> UInt8? { values[Int(byte)] == 0xFF ? nil : values[Int(byte)] }
+    static func digit(_ value: UInt8) -> UInt8 { digits[Int(value & 63)] }
+}
+
+/// Bytes that are written as base64 or hexadecimal digits inside a text. The decoded bytes are searched like a file, and the digits are overwritten.
+struct EncodedBytes {
+    private let view: ByteView
+    private let block: String
+    /// The offset of each digit in the view.
+    private var positions: [Int] = []
+    private var values: [UInt8] = []
+    /// Bits of one digit.
+    private let width: Int
+
+    /// Base64 in a range of the view.
+    init(_ view: ByteView, _ range: Range<Int>, _ block: String) {
+        self.init(view, block, width: 6)
+        var isEntity = false
+        for (index, byte) in (view.bytes(range.lowerBound, range.count) ?? []).enumerated() {
+            // "&#xA;" is a line's end in an attribute.
+            if byte == UInt8(ascii: "&") { isEntity = true }
+            if !isEntity, let value = Base64.value(byte) { append(value, at: range.lowerBound + index) }
+            if byte == UInt8(ascii: ";") { isEntity = false }
+        }
+    }
+
+    /// Hexadecimal digits in a range of the view; other letters are skipped.
+    init(hexadecimal view: ByteView, _ range: Range<Int>, _ block: String) {
+        self.init(view, block, width: 4)
+        for (index, byte) in (view.bytes(range.lowerBound, range.count) ?? []).enumerated() {
+            switch byte {
+            case 48...57: append(byte - 48, at: range.lowerBound + index)
+            case 65...70: append(byte - 55, at: range.lowerBound + index)
+            case 97...102: append(byte - 87, at: range.lowerBound + index)
+            default: break
+            }
+        }
+    }
+
+    private init(_ view: ByteView, _ block: String, width: Int) { (self.view, self.block, self.width) = (view, block, width) }
+
+    private mutating func append(_ value: UInt8, at position: Int) {
+        values.append(value)
+        positions.append(position)
+    }
+
+    /// The bytes that the digits mean.
+    var decoded: [UInt8] {
+        var (result, bits, count) = ([UInt8](), 0, 0)
+        result.reserveCapacity(values.count)
+        for value in values {
+            bits = (bits << width | Int(value)) & 0xFFFF
+            count += width
+            if count >= 8 {
+                count -= 8
+                result.append(UInt8(bits >> count & 0xFF))
+            }
+        }
+        return result
+    }
+
+    func clean() {
+        view.search.clean(nested: decoded, as: block) { changed in write(changed) }
+    }
+
+    /// Writes the digits of changed bytes.
+    private func write(_ bytes: [UInt8]) {
+        var (bits, count, digit) = (0, 0, 0)
+        for byte in bytes {
+            bits = (bits << 8 | Int(byte)) & 0xFFFF
+            count += 8
+            while count >= width, digit < values.count {
+                count -= width
+                set(digit, UInt8(bits >> count & (1 << width - 1)))
+                digit += 1
+            }
+        }
+        if count > 0, digit < values.count { set(digit, UInt8(bits << (width - count) & (1 << width - 1))) }
+    }
+
+    private func set(_ digit: Int, _ value: UInt8) {
+        guard values[digit] != value else { return }
+        let letter = width == 6 ? Base64.digit(value) : value < 10 ? 48 + value : 87 + value
+        view.overwrite(positions[digit], with: [letter], block)
+    }
+}
+
+extension LocationSearch {
+    /// Searches decoded bytes like a file.
+    ///
+    /// - Parameter write: Receives the bytes with their overwrites if there are some. The number of bytes is as before.
+    /// - Returns: True if there were overwrites.
+    @discardableResult
+    func clean(nested bytes: [UInt8], as block: String, write: ([UInt8]) -> Void) -> Bool {
+        guard depth < Self.maximumDepth else {
+            fail(.tooExpensive(block))
+            return false
+        }
+        let inner = LocationSearch(MemoryBytes(bytes), depth: depth + 1)
+        OpaqueBytes(ByteView(inner), block).cleanAny()
+        for place in inner.places { note(place) }
+        if let failure = inner.failure { fail(failure) }
+        if !inner.overwrites.all.isEmpty || !inner.credentials.isEmpty { inner.removeSignatures() }
+        guard !inner.overwrites.all.isEmpty, let changed = inner.bytes(0..<bytes.count) else { return false }
+        write(changed)
+        return true
+    }
+}

@@ -1,0 +1,64 @@
+/// Thermal data of a FLIR camera (FFF): a header, a list of records, and records. A record of kind 0x2B is a location.
+///
+/// Source of the numbers: the documentation of ExifTool's FLIR tags.
+struct FLIRFile {
+    private let view: ByteView
+    private let block: String
+
+    init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
+
+    func clean() {
+        view.noteBlock(block)
+        guard view.search.begin("FLIR", at: view.offset(0)) else { return }
+        guard view.has("FFF\0", at: 0) || view.has("AFF\0", at: 0) else { return OpaqueBytes(view, block).clean() }
+        // The version is between 100 and 199; that shows the order of bytes.
+        let little = !(100..<200).contains(view.number(0x14, 4) ?? 0)
+        guard let list = view.number(0x18, 4, little: little), let count = view.number(0x1C, 4, little: little) else { return }
+        for index in 0..<min(count, 10_000) {
+            let entry = list + 32 * index
+            guard let kind = view.number(entry, 2, little: little), let start = view.number(entry + 12, 4, little: little),
+                let size = view.number(entry + 16, 4, little: little)
+            else { break }
+            if kind == 0x2B {
+                notePlace(start)
+                view.fill(start, size, block)
+                // An unused entry.
+                view.fill(entry, 2, block)
+            } else if kind != 1 {
+                // Not the thermal picture.
+                OpaqueBytes(view.part(start, size), block).clean()
+            }
+        }
+        cleanUnlisted()
+    }
+
+    /// Records that the list does not name: the letters of the hemispheres, and doubles behind them.
+    private func cleanUnlisted() {
+        for north in ["N\0", "S\0"] {
+            for east in ["E\0", "W\0"] {
+                var from = 0
+                while let place = view.find(Array((north + east).utf8), from: from) {
+                    from = place + 4
+                    if place >= 8, notePlace(place - 8) { view.fill(place - 8, 96, block) }
+                }
+            }
+        }
+    }
+
+    /// - Returns: True if the numbers are a place.
+    @discardableResult
+    private func notePlace(_ start: Int) -> Bool {
+        // The letters of the hemispheres, then two doubles. Both orders of bytes are tried.
+        for little in [true, false] {
+            guard let latitude = view.bytes(start + 16, 8), let longitude = view.bytes(start + 24, 8) else { return false }
+            var x = Double(bitPattern: GPSDirectory.word(latitude, little))
+            var y = Double(bitPattern: GPSDirectory.word(longitude, little))
+            guard abs(x) <= 90, abs(y) <= 180, abs(x) > 1e-6 || abs(y) > 1e-6 else { continue }
+            if view.has("S", at: start + 8) { x = -abs(x) }
+            if view.has("W", at: start + 10) { y = -abs(y) }
+            view.search.note(FoundPlace(latitude: x, longitude: y))
+            return true
+        }
+        return false
+    }
+}

@@ -1,0 +1,56 @@
+/// Telemetry of GoPro cameras (GPMF): a name, a type, the size of a value, how many values, values. Values of positions become FREE, which readers skip.
+struct GPMFBlock {
+    private let view: ByteView
+    private let block: String
+
+    init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
+
+    func clean() {
+        clean(view, depth: 0)
+        // Values in a list that is damaged in front of them.
+        for name in ["GPS", "GLPI", "GPRI"] {
+            var from = 0
+            while let place = view.find(Array(name.utf8), from: from) {
+                from = place + 4
+                if let size = view.number(place + 5, 1), let count = view.number(place + 6, 2) {
+                    cleanValue(view, place, size, count)
+                }
+            }
+        }
+    }
+
+    private func cleanValue(_ list: ByteView, _ position: Int, _ size: Int, _ count: Int) {
+        let content = list.part(position + 8, size * count)
+        notePlace(content, size)
+        list.overwrite(position, with: Array("FREE".utf8), block)
+        content.fill(0, content.count, block)
+    }
+
+    private static func isLocation(_ name: String) -> Bool { name.hasPrefix("GPS") || ["GLPI", "GPRI"].contains(name) }
+
+    private func clean(_ list: ByteView, depth: Int) {
+        var position = 0
+        while position + 8 <= list.count, depth < 8, !view.search.isFinished {
+            guard let type = list.number(position + 4, 1), let size = list.number(position + 5, 1),
+                let count = list.number(position + 6, 2)
+            else { return }
+            let name = list.name(position)
+            if name == "\0\0\0\0" { return }
+            let content = list.part(position + 8, size * count)
+            if type == 0 {
+                clean(content, depth: depth + 1)
+            } else if Self.isLocation(name) {
+                cleanValue(list, position, size, count)
+            }
+            position += 8 + (size * count + 3) / 4 * 4
+        }
+    }
+
+    /// GPS5 and GPS9: latitude and longitude first, each 1e-7 degrees.
+    private func notePlace(_ content: ByteView, _ size: Int) {
+        guard size >= 20, let first = content.number(0, 4), let second = content.number(4, 4) else { return }
+        let (latitude, longitude) = (Int32(truncatingIfNeeded: first), Int32(truncatingIfNeeded: second))
+        guard latitude != 0 || longitude != 0 else { return }
+        view.search.note(FoundPlace(latitude: Double(latitude) / 1e7, longitude: Double(longitude) / 1e7))
+    }
+}

@@ -1,0 +1,111 @@
+/// The items of a picture in boxes (ISO 23008-12): Exif, XMP, and embedded JPEG.
+struct HEIFItems {
+    private struct Item {
+        var type: String
+        var contentType = ""
+        var isEncoded = false
+    }
+
+    private let meta: Box
+    private let file: ByteView
+    private let block: String
+
+    init(_ meta: Box, file: ByteView, _ block: String) { (self.meta, self.file, self.block) = (meta, file, block) }
+
+    private static let pictures: Set<String> = [
+        "hvc1", "lhv1", "av01", "grid", "iden", "iovl", "tmap", "avc1", "unci", "j2k1", "vvc1", "evc1", "mski", "rgan",
+    ]
+
+    func clean() {
+        let boxes = meta.children
+        guard let info = boxes.first(where: { $0.type == "iinf" }), let locations = boxes.first(where: { $0.type == "iloc" })
+        else { return }
+        let items = readItems(info.content)
+        let data = boxes.first { $0.type == "idat" }?.content
+        for (number, part) in readLocations(locations.content, data, items) {
+            guard let item = items[number], part.count > 0 else { continue }
+            clean(item, part)
+        }
+    }
+
+    private func readItems(_ content: ByteView) -> [Int: Item] {
+        guard let version = content.number(0, 1) else { return [:] }
+        var items: [Int: Item] = [:]
+        for entry in Box.all(in: content, from: version == 0 ? 6 : 8) where entry.type == "infe" {
+            guard let version = entry.content.number(0, 1), version >= 2 else { continue }
+            var reader = BoxReader(entry.content, at: 4)
+            guard let number = reader.number(version == 2 ? 2 : 4), reader.number(2) != nil else { continue }
+            var item = Item(type: entry.content.name(reader.position))
+            _ = reader.number(4)
+            if item.type == "mime", reader.text() != nil {
+                item.contentType = reader.text() ?? ""
+                item.isEncoded = !(reader.text() ?? "").isEmpty
+            }
+            items[number] = item
+        }
+        return items
+    }
+
+    /// The bytes of each item, joined from its extents.
+    private func readLocations(_ content: ByteView, _ data: ByteView?, _ items: [Int: Item]) -> [(Int, ByteView)] {
+        var reader = BoxReader(content, at: 0)
+        guard let version = reader.number(1), reader.number(3) != nil, let sizes = reader.number(1), let more = reader.number(1),
+            let count = reader.number(version < 2 ? 2 : 4)
+        else { return [] }
+        let (offsetSize, lengthSize, baseSize, indexSize) = (sizes >> 4, sizes & 15, more >> 4, version == 0 ? 0 : more & 15)
+        var (result, extents) = ([(Int, ByteView)](), 0)
+        for _ in 0..<min(count, 100_000) {
+            guard let number = reader.number(version < 2 ? 2 : 4), let method = version == 0 ? 0 : reader.number(2),
+                reader.number(2) != nil, let base = reader.number(baseSize), let parts = reader.number(2)
+            else { break }
+            var ranges: [ByteView] = []
+            for _ in 0..<parts {
+                guard reader.number(indexSize) != nil, let offset = reader.number(offsetSize),
+                    let length = reader.number(lengthSize)
+                else { break }
+                extents += 1
+                let source = method & 15 == 1 ? data : file
+                if let source { ranges.append(length == 0 ? source.from(base + offset) : source.part(base + offset, length)) }
+            }
+            guard extents < 500_000 else {
+                file.search.fail(.tooExpensive("items of \(block)"))
+                break
+            }
+            if method & 15 > 1, let item = items[number], ["Exif", "mime"].contains(item.type) {
+                file.search.fail(.unproven(block: "item \(item.type) of \(block)"))
+            }
+            result.append((number, ByteView(joining: ranges, in: file.search)))
+        }
+        return result
+    }
+
+    private func clean(_ item: Item, _ part: ByteView) {
+        let name = "item \(item.type) of \(block)"
+        switch item.type {
+        case "Exif":
+            part.noteBlock(name)
+            let start = 4 + (part.number(0, 4) ?? 0)
+            if var tiff = TIFFFile(part.from(start), "Exif of \(block)") { tiff.clean() } else { OpaqueBytes(part, name).clean() }
+        case "mime" where item.isEncoded: cleanEncoded(part, name)
+        case "mime":
+            part.noteBlock(name)
+            if !XMPText(part, "XMP of \(block)").clean() { OpaqueBytes(part, name).cleanAny() }
+        case "jpeg": JPEGFile(part, "picture in \(block)").clean()
+        default: if !Self.pictures.contains(item.type), part.count < 1 << 22 { OpaqueBytes(part, name).cleanAny() }
+        }
+    }
+
+    /// Deflated XMP with a location becomes a deflated text of spaces, stored without compression.
+    private func cleanEncoded(_ part: ByteView, _ name: String) {
+        guard let text = Deflate.inflate(part.allBytes(), limit: 32 << 20) else {
+            return part.search.fail(.unproven(block: name))
+        }
+        part.search.clean(nested: text, as: name) { _ in
+            if let stored = Deflate.spaces(in: part.count) {
+                part.overwrite(0, with: stored, name)
+            } else {
+                part.search.fail(.unproven(block: name))
+            }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+/// The names of properties about the location of a picture: in XMP, in text chunks, in the keys of films.
+///
+/// Source of the rule: Exif 3.0 §4.6.6 (GPS), IPTC Photo Metadata 2023 (location created, location shown, and the older
+/// city, state and country), the schemas of XMP, the W3C's vocabulary of places, Darwin Core, makers' names.
+enum LocationNames {
+    /// - Parameter name: Without the prefix of a namespace. ASCII.
+    static func isLocation(_ name: some Sequence<UInt8>) -> Bool {
+        let name = String(decoding: name.map { (65...90).contains($0) ? $0 + 32 : $0 }, as: UTF8.self)
+        guard name.utf8.count > 2, name.utf8.count < 200, !pixelPlaces.contains(name) else { return false }
+        return names.contains(name) || words.contains { contains(name, $0) }
+            || name.hasSuffix("city") && !["capacity", "opacity", "velocity", "elasticity"].contains { name.hasSuffix($0) }
+    }
+
+    static func contains(_ text: String, _ word: String) -> Bool { Array(text.utf8).firstRange(of: Array(word.utf8)) != nil }
+
+    private static let words = ["gps", "latitude", "longitude", "longtitude", "location", "geotag", "iso6709", "georeference"]
+
+    private static let names: Set<String> = [
+        "state", "province", "provincestate", "stateprovince", "country", "countrycode", "countryname", "landmark", "worldregion",
+        "city2", "sublocation", "locality", "municipality", "county", "verbatimcoordinates", "placename", "geo:lat", "geo:long",
+    ]
+
+    /// Places inside the picture, not of the world.
+    private static let pixelPlaces: Set<String> = ["subjectlocation", "facelocation", "subjectarea"]
+}

@@ -1,0 +1,172 @@
+import Glibc
+
+/// A place that the parsers found. The proof looks for it in the result.
+package struct FoundPlace: Sendable, Hashable {
+    /// Degrees, south negative.
+    package var latitude: Double?
+    /// Degrees, west negative.
+    package var longitude: Double?
+    /// The bytes of a number as the file had them, if they are unusual enough to be looked for.
+    package var raw: [UInt8] = []
+}
+
+/// Why a photo cannot be cleaned.
+package enum LocationFailure: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The file cannot be read, or changed while it was read.
+    case unreadable
+    /// The file costs more than a photo may.
+    case tooExpensive(String)
+    /// A block that may hold a location and cannot be changed in place.
+    case unproven(block: String)
+    /// No parser knows the format. The file is as it was.
+    case unknownFormat
+
+    package var description: String {
+        switch self {
+        case .unreadable: "it cannot be read, or changed while it was read"
+        case .tooExpensive(let block): "it has too many parts to be searched for a location (\(block.printable))"
+        case .unproven(let block): "a location in it cannot be removed (\(block.printable))"
+        case .unknownFormat: "not a photo or film of a known format"
+        }
+    }
+}
+
+/// One search for locations, with the reader and the results. All parsers of one file share the search.
+///
+/// After a failure every read returns `nil`, so that every parser ends soon.
+final class LocationSearch {
+    /// Limits for one photo: calls of the reader, bytes read, overwrites, nested containers.
+    static let (maximumReads, maximumOverwrites, maximumDepth) = (30_000_000, 100_000, 24)
+    /// The longest block that is looked at in one piece.
+    static let maximumBlock = 64 << 20
+
+    let source: PhotoBytes
+    private(set) var failure: LocationFailure?
+    private(set) var overwrites = OverwriteList()
+    private(set) var places: [FoundPlace] = []
+    private var knownPlaces: Set<FoundPlace> = []
+    /// Names of content credentials that were removed.
+    private(set) var credentials: [String] = []
+    /// Content credentials that are removed if anything else changes.
+    private(set) var signatures: [(block: String, remove: () -> Void)] = []
+    /// Ranges of the file that hold coded pixels, sound or text that is not metadata.
+    private(set) var pixels: [Range<Int>] = []
+    /// Blocks with their names, for messages.
+    private(set) var blocks: [(range: Range<Int>, name: String)] = []
+    /// Offsets in the file at which a structure was parsed, with its kind.
+    private var parsed: Set<String> = []
+    private(set) var depth = 0
+
+    private var window: [UInt8] = []
+    private var windowStart = 0
+    private var (reads, bytesRead) = (0, 0)
+    private static let windowSize = 1 << 16
+
+    /// - Parameter depth: How many containers are around these bytes.
+    init(_ source: PhotoBytes, depth: Int = 0) { (self.source, self.depth) = (source, depth) }
+
+    /// Parses a container inside of the one that is parsed now. Too many levels are a failure.
+    func nest(_ block: String, _ parse: () -> Void) {
+        guard depth < Self.maximumDepth else { return fail(.tooExpensive(block)) }
+        depth += 1
+        parse()
+        depth -= 1
+    }
+
+    var isFinished: Bool { failure != nil }
+
+    func fail(_ failure: LocationFailure) { self.failure = self.failure ?? failure }
+
+    /// Returns `false` if this structure was parsed already.
+    func begin(_ kind: String, at offset: Int) -> Bool { parsed.insert("\(kind) \(offset)").inserted }
+
+    func note(_ place: FoundPlace) {
+        guard places.count < 2_000, knownPlaces.insert(place).inserted else { return }
+        places.append(place)
+    }
+
+    func notePixels(_ range: Range<Int>) {
+        if let last = pixels.last, last.upperBound == range.lowerBound {
+            pixels[pixels.count - 1] = last.lowerBound..<range.upperBound
+        } else if !range.isEmpty {
+            pixels.append(range)
+        }
+    }
+
+    func noteBlock(_ range: Range<Int>, _ name: String) { if blocks.count < 100_000 { blocks.append((range, name)) } }
+
+    func noteSignature(_ block: String, remove: @escaping () -> Void) { signatures.append((block, remove)) }
+
+    func removeSignatures() {
+        for signature in signatures {
+            signature.remove()
+            if !credentials.contains(signature.block) { credentials.append(signature.block) }
+        }
+        signatures = []
+    }
+
+    func overwrite(_ overwrite: Overwrite) {
+        guard overwrites.all.count < Self.maximumOverwrites else { return fail(.tooExpensive(overwrite.block)) }
+        overwrites.add(overwrite)
+    }
+
+    /// The bytes of a range of the file, `nil` beyond the end.
+    ///
+    /// - Parameter current: With the overwrites so far.
+    func bytes(_ range: Range<Int>, current: Bool = true) -> [UInt8]? {
+        guard failure == nil, range.lowerBound >= 0, range.upperBound <= source.count, range.count <= Self.maximumBlock else {
+            return nil
+        }
+        reads += 1
+        bytesRead += range.count
+        // Parsers read a byte a few times. A file that makes them read a block again and again costs more.
+        guard reads < Self.maximumReads, bytesRead < 64 * source.count + (1 << 28) else {
+            fail(.tooExpensive("too many parts"))
+            return nil
+        }
+        if range.isEmpty { return [] }
+        var result: [UInt8]
+        if range.count <= Self.windowSize {
+            if range.lowerBound < windowStart || range.upperBound > windowStart + window.count {
+                let start = range.lowerBound
+                guard let bytes = load(start..<min(start + Self.windowSize, source.count)) else { return nil }
+                (window, windowStart) = (bytes, start)
+            }
+            result = Array(window[range.lowerBound - windowStart..<range.upperBound - windowStart])
+        } else {
+            guard let bytes = load(range) else { return nil }
+            result = bytes
+        }
+        if current, overwrites.touches(range) {
+            result.withUnsafeMutableBytes { overwrites.apply(to: $0, at: range.lowerBound) }
+        }
+        return result
+    }
+
+    private func load(_ range: Range<Int>) -> [UInt8]? {
+        let source = source
+        var isRead = false
+        let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
+            isRead = source.read(at: range.lowerBound, into: UnsafeMutableRawBufferPointer(buffer))
+            if !isRead { buffer.initialize(repeating: 0) }
+            count = range.count
+        }
+        guard isRead else {
+            fail(.unreadable)
+            return nil
+        }
+        return bytes
+    }
+}
+
+extension String {
+    /// The text with "?" for control characters, which damaged names of chunks and boxes contain.
+    var printable: String {
+        var result = ""
+        for scalar in unicodeScalars {
+            let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+            result.unicodeScalars.append(isControl ? "?" : scalar)
+        }
+        return result
+    }
+}

@@ -1,0 +1,45 @@
+import Glibc
+
+/// The MD5 digest (RFC 1321), which extended XMP and Photoshop use to find changes.
+enum MD5 {
+    private static let shifts: [UInt32] = [7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23, 6, 10, 15, 21]
+    private static let sines: [UInt32] = (1...64).map { UInt32(abs(sin(Double($0))) * 4_294_967_296) }
+
+    static func digest(of bytes: [UInt8]) -> [UInt8] {
+        var message = bytes
+        message.append(0x80)
+        while message.count % 64 != 56 { message.append(0) }
+        let bits = UInt64(bytes.count) * 8
+        for index in 0..<8 { message.append(UInt8(truncatingIfNeeded: bits >> (8 * UInt64(index)))) }
+        var (a0, b0, c0, d0): (UInt32, UInt32, UInt32, UInt32) = (0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476)
+        var words = [UInt32](repeating: 0, count: 16)
+        for start in stride(from: 0, to: message.count, by: 64) {
+            for index in 0..<16 {
+                let place = start + 4 * index
+                words[index] =
+                    UInt32(message[place]) | UInt32(message[place + 1]) << 8 | UInt32(message[place + 2]) << 16
+                    | UInt32(message[place + 3]) << 24
+            }
+            var (a, b, c, d) = (a0, b0, c0, d0)
+            for round in 0..<64 {
+                let (mixed, word): (UInt32, Int)
+                switch round / 16 {
+                case 0: (mixed, word) = ((b & c) | (~b & d), round)
+                case 1: (mixed, word) = ((d & b) | (~d & c), (5 * round + 1) % 16)
+                case 2: (mixed, word) = (b ^ c ^ d, (3 * round + 5) % 16)
+                default: (mixed, word) = (c ^ (b | ~d), 7 * round % 16)
+                }
+                let sum = a &+ mixed &+ sines[round] &+ words[word]
+                let shift = shifts[round / 16 * 4 + round % 4]
+                (a, d, c, b) = (d, c, b, b &+ (sum << shift | sum >> (32 - shift)))
+            }
+            (a0, b0, c0, d0) = (a0 &+ a, b0 &+ b, c0 &+ c, d0 &+ d)
+        }
+        return [a0, b0, c0, d0].flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * UInt32($0))) } }
+    }
+
+    static func hexadecimal(_ digest: [UInt8]) -> [UInt8] {
+        let digits = Array("0123456789ABCDEF".utf8)
+        return digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+    }
+}

@@ -1,0 +1,87 @@
+/// A maker note: what a camera's maker keeps in Exif. Makers store names of places, and cities of the world clock.
+///
+/// Source of the numbers: the documentation of ExifTool's tag names.
+struct MakerNote {
+    let tiff: ByteView
+    /// The offset of the note, and the number of bytes.
+    let at: Int
+    let size: Int
+    let little: Bool
+    let make: String
+    let block: String
+    /// A number that is added to the offsets of values, because the note was moved.
+    var shift = 0
+
+    /// The entries that hold a place in the notes of one maker.
+    private struct Maker {
+        /// The offset of the directory in the note.
+        var directory: Int
+        /// Texts and structures that are set to zero.
+        var texts: Set<Int> = []
+        /// Numbers of cities. Zero is a city, so that the entry gets a number without meaning.
+        var cities: Set<Int> = []
+        /// Lists whose second number is a city; zero is none.
+        var clocks: Set<Int> = []
+        /// Offsets of values begin at the note.
+        var isRelative = false
+        var little: Bool?
+    }
+
+    func clean() {
+        let note = tiff.part(at, size)
+        if let maker = maker(note) { clean(maker, note) }
+        // Nikon's note is a TIFF structure, and other notes contain some.
+        OpaqueBytes(note, block).clean()
+    }
+
+    private func maker(_ note: ByteView) -> Maker? {
+        let panasonic: Set<Int> = [0x67, 0x69, 0x6B, 0x6D, 0x6F, 0x80]
+        if note.has("Panasonic\0", at: 0) { return Maker(directory: 12, texts: panasonic) }
+        if note.has("LEICA\0", at: 0) { return Maker(directory: 8, texts: panasonic) }
+        if note.has("Nikon\0\u{2}", at: 0) {
+            let little = note.has("II", at: 10)
+            guard let first = note.number(14, 4, little: little) else { return nil }
+            return Maker(directory: 10 + first, texts: [0x39], isRelative: true, little: little)
+        }
+        if note.has("PENTAX \0", at: 0) {
+            return Maker(directory: 10, cities: [0x23, 0x24], isRelative: true, little: note.has("II", at: 8))
+        }
+        if note.has("AOC\0", at: 0) {
+            return Maker(
+                directory: 6, cities: [0x23, 0x24], little: note.has("MM", at: 4) ? false : note.has("II", at: 4) ? true : nil)
+        }
+        if make.hasPrefix("Canon") { return Maker(directory: 0, clocks: [0x35]) }
+        if make.uppercased().hasPrefix("SAMSUNG") { return Maker(directory: 0, texts: [0x30, 0x31]) }
+        return nil
+    }
+
+    private func clean(_ maker: Maker, _ note: ByteView) {
+        let little = maker.little ?? little
+        let base = maker.isRelative ? at + (note.has("Nikon", at: 0) ? 10 : 0) : shift
+        guard let directory = TIFFDirectory(tiff, at: at + maker.directory, little: little, shift: base) else { return }
+        for entry in directory.entries {
+            if maker.texts.contains(entry.tag) {
+                blank(entry, directory, note)
+            } else if maker.cities.contains(entry.tag), entry.isInline {
+                tiff.overwrite(entry.position, with: [0xFF, 0xFF], "city in \(block)")
+                tiff.fill(entry.value, 4, "city in \(block)")
+            } else if maker.clocks.contains(entry.tag), entry.size >= 16, let city = tiff.number(entry.value + 8, 4), city != 0 {
+                tiff.fill(entry.value + 8, 4, "city in \(block)")
+            }
+        }
+    }
+
+    /// Sets a text to zero. The offset counts from the header of the file or from the note, because makers use both.
+    private func blank(_ entry: TIFFDirectory.Entry, _ directory: TIFFDirectory, _ note: ByteView) {
+        let name = "name of a place in \(block)"
+        if entry.isInline { return tiff.fill(entry.value, 4, name) }
+        let limit = min(entry.size, 4_096)
+        for start in Set([entry.value, entry.value + at]) where start >= at + 4 && start + limit <= at + size {
+            // Not over the directory itself.
+            guard !directory.range.overlaps(start..<start + limit) else { continue }
+            guard let bytes = tiff.bytes(start, limit), bytes.contains(where: { $0 != 0 }) else { continue }
+            tiff.fill(start, limit, name)
+            break
+        }
+    }
+}

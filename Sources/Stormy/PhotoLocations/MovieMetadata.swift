@@ -1,0 +1,102 @@
+/// Metadata of a film that holds for all of it: boxes of locations, keys with values, and a maker's list.
+struct MovieMetadata {
+    private let box: Box
+    private let name: String
+
+    init(_ box: Box, _ name: String) { (self.box, self.name) = (box, name) }
+
+    /// A box that is a location becomes free space.
+    ///
+    /// - Parameter file: The film, for boxes that lead to other places of it.
+    func cleanLocation(in file: ByteView) {
+        let content = box.content
+        switch box.type {
+        case "loci": noteLoci()
+        case "gps ":
+            // Behind a version and a number: offset and size of each block.
+            for entry in stride(from: 8, to: min(content.count, 1 << 20), by: 8) {
+                guard let offset = content.number(entry, 4), let size = content.number(entry + 4, 4) else { break }
+                if file.has("GPS ", at: offset + 8) || file.has("freeGPS", at: offset + 4) {
+                    file.part(offset + 8, size - 8).fill(0, size - 8, name)
+                }
+            }
+        default:
+            if let place = PlaceText.iso6709(content.bytes(0, min(content.count, 200)) ?? []) {
+                content.search.note(FoundPlace(latitude: place.latitude, longitude: place.longitude))
+            }
+        }
+        box.free(name)
+    }
+
+    /// Version, language, name, role, longitude, latitude, altitude as 16.16 (3GPP TS 26.244 §8.8).
+    private func noteLoci() {
+        var reader = BoxReader(box.content, at: 6)
+        guard reader.text() != nil, reader.number(1) != nil, let longitude = reader.number(4), let latitude = reader.number(4)
+        else { return }
+        func degrees(_ number: Int) -> Double { Double(Int32(truncatingIfNeeded: number)) / 65_536 }
+        box.content.search.note(FoundPlace(latitude: degrees(latitude), longitude: degrees(longitude)))
+    }
+
+    // MARK: Keys and values
+
+    /// QuickTime's keys with the values of `ilst`, and iTunes' own names.
+    func cleanKeys() {
+        let children = box.children
+        let lists = children.filter { $0.type == "ilst" }.flatMap { Box.all(in: $0.content) }
+        var keys: Set<Int> = []
+        for list in children where list.type == "keys" {
+            var position = 8
+            var index = 1
+            while let size = list.content.number(position, 4), size >= 8, index < 100_000 {
+                let key = list.content.bytes(position + 8, min(size - 8, 400)) ?? []
+                if LocationNames.isLocation(key) {
+                    keys.insert(index)
+                    list.content.fill(position + 8, size - 8, with: UInt8(ascii: "-"), "key of \(name)")
+                }
+                position += size
+                index += 1
+            }
+        }
+        for item in lists {
+            let index = item.content.search.isFinished ? 0 : number(item.type)
+            let label =
+                item.type == "----" ? Box.all(in: item.content).first { $0.type == "name" }?.content.from(4).allBytes() ?? [] : []
+            if keys.contains(index) || ["©xyz", "loci"].contains(item.type) || LocationNames.isLocation(label) {
+                notePlace(item)
+                item.free("location in \(name)")
+            } else if item.type.unicodeScalars.first != "c" {
+                OpaqueBytes(item.content, name).clean()
+            }
+        }
+    }
+
+    private func number(_ type: String) -> Int { type.unicodeScalars.reduce(0) { $0 << 8 | Int($1.value & 0xFF) } }
+
+    private func notePlace(_ item: Box) {
+        // A box `data`, then a type and a language.
+        if let place = PlaceText.iso6709(
+            item.content.bytes(min(16, item.content.count), min(200, max(0, item.content.count - 16))) ?? [])
+        {
+            item.content.search.note(FoundPlace(latitude: place.latitude, longitude: place.longitude))
+        }
+    }
+
+    // MARK: Nikon
+
+    /// A list of numbers, types, counts and values. The numbers of a location begin with 0x0120.
+    func cleanNikon() {
+        let sizes = [1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8]
+        for list in Box.all(in: box.content) where list.type == "NCTG" {
+            var position = 0
+            while let tag = list.content.number(position, 4), let type = list.content.number(position + 4, 2),
+                let count = list.content.number(position + 6, 2)
+            {
+                let size = (sizes[type] ?? 1) * count
+                if tag >> 16 == 0x0120, tag & 0xFFFF > 0 { list.content.fill(position + 8, size, name) }
+                if tag == 0x0200_0039 || tag & 0xFFFF == 0x39 { list.content.fill(position + 8, size, name) }
+                position += 8 + size
+            }
+        }
+        OpaqueBytes(box.content, name).clean()
+    }
+}

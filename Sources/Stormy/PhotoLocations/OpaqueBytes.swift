@@ -1,0 +1,184 @@
+/// Bytes of a format that is not read here: unknown blocks, trailers, makers' notes. Blocks of known formats inside are found by their first bytes.
+struct OpaqueBytes {
+    private let view: ByteView
+    private let block: String
+
+    init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
+
+    private enum Mark: CaseIterable, Sendable {
+        case tiff, xmp, iptc, photoshop, jpeg, film, telemetry, thermal, dashcam, place, text
+
+        var patterns: [[UInt8]] {
+            switch self {
+            case .tiff: [[0x49, 0x49, 0x2A, 0], [0x4D, 0x4D, 0, 0x2A]]
+            case .xmp: ["<x:xmpmeta", "<rdf:RDF"].flatMap { [Array($0.utf8), Self.wide($0)] }
+            case .iptc: IPTCBlock.locations.map { [0x1C, 2, $0] }
+            case .photoshop: [Array("8BIM".utf8)]
+            case .jpeg: [[0xFF, 0xD8, 0xFF]]
+            case .film: [Array("ftyp".utf8)]
+            case .telemetry: ["DEVC\0", "GPS5l", "GPS9?"].map { Array($0.utf8) }
+            case .thermal: [Array("FFF\0".utf8)]
+            case .dashcam: [Array("freeGPS ".utf8)]
+            // A sign and a digit, as in "+48.1373+011.5755/".
+            case .place: "+-".utf8.flatMap { sign in (48...57).map { [sign, $0] } }
+            case .text: LooseText.words.flatMap { [Array($0.utf8), Self.wide($0)] }
+            }
+        }
+
+        /// UTF-16, little endian; with another first byte it is also big endian.
+        static func wide(_ text: String) -> [UInt8] { Array(text.utf8.map { [$0] }.joined(separator: [0])) }
+    }
+
+    private static let marks = PatternTable(Mark.allCases.flatMap { mark in mark.patterns.map { ($0, mark) } })
+    private static let texts = PatternTable([Mark.text, .place].flatMap { mark in mark.patterns.map { ($0, mark) } })
+
+    /// Looks at all bytes for known blocks.
+    func clean() { scan(Self.marks) }
+
+    /// Looks for words and numbers of a location in text.
+    func cleanText() { scan(Self.texts) }
+
+    /// Cleans a file inside a file if its format is known, and unknown bytes otherwise.
+    func cleanAny() {
+        if !Container.clean(view, block) { clean() }
+    }
+
+    private func scan(_ table: PatternTable<Mark>) { view.search.nest(block) { scanPieces(table) } }
+
+    private func scanPieces(_ table: PatternTable<Mark>) {
+        var (position, next) = (0, 0)
+        let step = 1 << 18
+        while position < view.count, !view.search.isFinished {
+            guard let piece = view.bytes(position, min(step + 32, view.count - position)) else { return }
+            var index = max(0, next - position)
+            while let (found, mark) = table.first(in: piece, from: index), found < step {
+                index = found + 1
+                if let end = clean(mark, at: position + found), end > position + index {
+                    next = end
+                    index = end - position
+                    if index >= piece.count { break }
+                }
+            }
+            position += step
+            if next > position { position = next }
+        }
+    }
+
+    /// - Returns: Where looking continues, if the block was understood to its end.
+    private func clean(_ mark: Mark, at position: Int) -> Int? {
+        switch mark {
+        case .tiff:
+            if var tiff = TIFFFile(view.from(position), "TIFF structure in \(block)"), tiff.isPlausible { tiff.clean() }
+        case .xmp: return cleanXMP(position)
+        case .iptc:
+            // The chance that three bytes are there in other data is not small: the next dataset must follow, or the end.
+            guard let size = view.number(position + 3, 2), size > 0, size < 0x8000 else { return nil }
+            let end = position + 5 + size
+            if view.has([0x1C, 2], at: end) || end == view.count || view.has([0x1C, 3], at: end)
+                || end < view.count && isText(position + 5, size)
+            {
+                IPTCBlock(view.part(position, size + 5), "IPTC in \(block)").clean()
+            }
+        case .photoshop:
+            if view.has([4, 4], at: position + 4) || view.has([4, 0x22], at: position + 4)
+                || view.has([4, 0x24], at: position + 4),
+                let nameLength = view.number(position + 6, 1), let size = view.number(position + 6 + (nameLength + 2) / 2 * 2, 4)
+            {
+                let count = 10 + (nameLength + 2) / 2 * 2 + size
+                if view.search.begin("8BIM", at: view.offset(position)) {
+                    PhotoshopResources(view.part(position, count), "Photoshop resources in \(block)").clean()
+                }
+            }
+        case .jpeg:
+            guard let marker = view.number(position + 3, 1), marker >= 0xC0, marker != 0xFF else { return nil }
+            let end = JPEGFile(view.from(position), "picture in \(block)").clean()
+            return end > 0 ? position + end : nil
+        case .film:
+            guard position >= 4, let size = view.number(position - 4, 4), (12...4_096).contains(size) else { return nil }
+            BoxFile(view.from(position - 4), "film in \(block)").clean()
+        case .telemetry:
+            let isList = view.has("DEVC", at: position)
+            guard !isList || view.has("DVID", at: position + 8), let size = view.number(position + 5, 1),
+                let count = view.number(position + 6, 2)
+            else { return nil }
+            GPMFBlock(view.part(position, 8 + size * count), "telemetry (GPMF) in \(block)").clean()
+        case .thermal:
+            guard let version = view.number(position + 20, 4),
+                (100..<200).contains(version) || (100..<200).contains(version.byteSwapped >> 32)
+            else { return nil }
+            FLIRFile(view.from(position), "thermal data (FLIR) in \(block)").clean()
+        case .dashcam:
+            let size = position >= 4 ? view.number(position - 4, 4) ?? 0 : 0
+            view.fill(position + 8, (16...0x10000).contains(size) ? size - 12 : 0x1000, "dashcam location in \(block)")
+            view.overwrite(position + 4, with: Array("    ".utf8), "dashcam location in \(block)")
+        case .place: LooseText(view, block).cleanPlace(at: position)
+        case .text: LooseText(view, block).clean(at: position)
+        }
+        return nil
+    }
+
+    private func isText(_ start: Int, _ count: Int) -> Bool {
+        guard count < 256, let bytes = view.bytes(start, count) else { return false }
+        return bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+    }
+
+    private func cleanXMP(_ position: Int) -> Int? {
+        let isWide = view.number(position + 1, 1) == 0
+        let isMeta = view.number(position + (isWide ? 2 : 1), 1) == Int(UInt8(ascii: "x"))
+        let closing = isMeta ? "</x:xmpmeta" : "</rdf:RDF"
+        let pattern = isWide ? Mark.wide(closing) : Array(closing.utf8)
+        // UTF-16 begins one byte before its letter if it is big endian.
+        let isBig =
+            isWide && position > 0 && view.number(position - 1, 1) == 0 && view.number(position + pattern.count * 2, 1) != 0
+        let limit = min(view.count, position + LocationSearch.maximumBlock)
+        let end =
+            view.find(pattern, from: position, to: limit).map { $0 + pattern.count + (isWide ? 2 : 1) }
+            ?? min(limit, position + (1 << 20))
+        guard view.search.begin("XMP", at: view.offset(position)) else { return nil }
+        XMPText(view.part(position - (isBig ? 1 : 0), end - position), "XMP in \(block)").clean()
+        return end
+    }
+}
+
+/// Finds the first of many patterns. The first two bytes of a pattern decide quickly.
+struct PatternTable<Value: Sendable>: Sendable {
+    private var patterns: [(bytes: [UInt8], value: Value)] = []
+    private var byPrefix: [[Int32]] = []
+    private var isFirst = [UInt16](repeating: 0, count: 1 << 16)
+
+    init(_ patterns: [([UInt8], Value)]) {
+        for (bytes, value) in patterns where bytes.count >= 2 {
+            let prefix = Int(bytes[0]) << 8 | Int(bytes[1])
+            if isFirst[prefix] == 0 {
+                byPrefix.append([])
+                isFirst[prefix] = UInt16(byPrefix.count)
+            }
+            byPrefix[Int(isFirst[prefix]) - 1].append(Int32(self.patterns.count))
+            self.patterns.append((bytes, value))
+        }
+    }
+
+    func first(in bytes: [UInt8], from start: Int) -> (index: Int, value: Value)? {
+        bytes.withUnsafeBufferPointer { bytes in
+            isFirst.withUnsafeBufferPointer { isFirst in
+                var index = start
+                let last = bytes.count - 1
+                while index < last {
+                    let list = isFirst[Int(bytes[index]) << 8 | Int(bytes[index + 1])]
+                    if list != 0 {
+                        for pattern in byPrefix[Int(list) - 1] {
+                            let wanted = patterns[Int(pattern)].bytes
+                            if wanted.count <= bytes.count - index,
+                                (2..<wanted.count).allSatisfy({ bytes[index + $0] == wanted[$0] })
+                            {
+                                return (index, patterns[Int(pattern)].value)
+                            }
+                        }
+                    }
+                    index += 1
+                }
+                return nil
+            }
+        }
+    }
+}

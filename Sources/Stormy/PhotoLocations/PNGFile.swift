@@ -1,0 +1,190 @@
+/// A PNG file: chunks with checksums. The checksum of a changed chunk is written again.
+///
+/// Text that is deflated and holds a location becomes plain text of the same length: what is deflated cannot be changed in place.
+struct PNGFile {
+    static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+    /// Chunks of pixels, of colours, and of the structure.
+    private static let pixels: Set<String> = [
+        "IHDR", "PLTE", "IDAT", "IEND", "tRNS", "acTL", "fcTL", "fdAT", "cHRM", "gAMA", "sBIT", "sRGB", "bKGD", "hIST", "pHYs",
+        "sPLT",
+        "tIME", "iCCP", "cICP", "mDCv", "cLLi",
+    ]
+    private static let maximumText = 32 << 20
+
+    private let view: ByteView
+    private let block: String
+
+    init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
+
+    func clean() {
+        var position = 8
+        while let size = view.number(position, 4), !view.search.isFinished {
+            let type = view.name(position + 4)
+            let content = view.part(position + 8, size)
+            if Self.pixels.contains(type) {
+                view.notePixels(position, 12 + size)
+            } else if content.count > 0 {
+                Chunk(view: view, start: position, content: content, size: size, type: type, block: block).clean()
+            }
+            position += 12 + size
+            if type == "IEND" {
+                if position < view.count { Trailer(view.from(position)).clean() }
+                return
+            }
+        }
+    }
+
+    private struct Chunk {
+        let view: ByteView
+        let start: Int
+        let content: ByteView
+        let size: Int
+        let type: String
+        let block: String
+
+        var name: String { "chunk \(type) of \(block)" }
+
+        func clean() {
+            content.noteBlock(name)
+            switch type {
+            case "eXIf": cleanExif()
+            case "tEXt": cleanText(from: keywordEnd)
+            case "zTXt": cleanDeflated(from: keywordEnd + 1)
+            case "iTXt": cleanInternational()
+            case "caBX":
+                let (view, start, size) = (view, start, size)
+                ContentCredentials(content, "content credentials (C2PA) in \(name)").note { PNGFile.blank(view, start, size, $0) }
+            // Exif that is deflated, behind a zero and its size.
+            case "zxIf": cleanDeflated(from: 5)
+            default: OpaqueBytes(content, name).clean()
+            }
+            writeChecksum()
+        }
+
+        private func writeChecksum() {
+            guard content.isTouched, content.count == size else { return }
+            PNGFile.writeChecksum(view, start, size, name)
+        }
+
+        private func cleanExif() {
+            let start = content.has("Exif\0\0", at: 0) ? 6 : 0
+            if var tiff = TIFFFile(content.from(start), "Exif in \(name)") {
+                tiff.clean()
+            } else {
+                OpaqueBytes(content, name).clean()
+            }
+        }
+
+        // MARK: Text
+
+        /// The keyword of a text chunk, without its zero.
+        private var keyword: [UInt8] { Array((content.bytes(0, min(80, content.count)) ?? []).prefix { $0 != 0 }) }
+
+        private var keywordEnd: Int { keyword.count + 1 }
+
+        private func cleanText(from textStart: Int) {
+            let keyword = keyword
+            let last = keyword.split(separator: UInt8(ascii: ":")).last ?? []
+            // Tools write tags as chunks, for example "exif:GPSLatitude".
+            if LocationNames.isLocation(last) || LocationNames.isLocation(keyword) {
+                return blankKeepingPlaces(String(decoding: keyword, as: UTF8.self), content.from(textStart).allBytes())
+            }
+            let text = content.from(textStart)
+            if keyword.starts(with: "Raw profile type ".utf8) {
+                cleanProfile(text)
+            } else if keyword.elementsEqual("XML:com.adobe.xmp".utf8) {
+                XMPText(text, "XMP in \(name)").clean()
+            } else {
+                OpaqueBytes(text, name).clean()
+            }
+        }
+
+        /// A name, the number of bytes, and hexadecimal digits in lines.
+        private func cleanProfile(_ text: ByteView) {
+            guard let start = Self.digits(of: text.bytes(0, min(200, text.count)) ?? []) else {
+                return OpaqueBytes(text, name).clean()
+            }
+            EncodedBytes(hexadecimal: text, start..<text.count, "profile in \(name)").clean()
+        }
+
+        /// Where the digits begin: behind the line with the number of bytes.
+        private static func digits(of text: [UInt8]) -> Int? {
+            let lines = text.split(separator: 10, omittingEmptySubsequences: false)
+            guard
+                let number = lines.firstIndex(where: { line in
+                    let line = line.drop { $0 == 32 }
+                    return !line.isEmpty && line.allSatisfy { (48...57).contains($0) }
+                })
+            else { return nil }
+            return lines[...number].reduce(0) { $0 + $1.count + 1 }
+        }
+
+        private func cleanInternational() {
+            // Behind the keyword: whether the text is deflated, how, the language, the keyword in that language.
+            let start = keywordEnd
+            guard let isDeflated = content.number(start, 1), let language = content.find([0], from: start + 2),
+                let translated = content.find([0], from: language + 1)
+            else { return OpaqueBytes(content, name).clean() }
+            if isDeflated == 0 { cleanText(from: translated + 1) } else { cleanDeflated(from: translated + 1) }
+        }
+
+        /// Inflates the text and looks for a location in it.
+        private func cleanDeflated(from textStart: Int) {
+            let keyword = String(decoding: keyword, as: UTF8.self)
+            let deflated = content.from(textStart).allBytes()
+            guard !deflated.isEmpty else { return }
+            guard let text = Deflate.inflate(deflated, limit: PNGFile.maximumText) else {
+                // Readers show what a damaged stream still gives.
+                return blank("\(name) (\(keyword)) that cannot be inflated")
+            }
+            let inner = LocationSearch(MemoryBytes(text), depth: view.search.depth + 1)
+            let whole = ByteView(inner)
+            // The text as if it were a chunk of plain text.
+            let plain = MemoryBytes(Array(keyword.utf8) + [0] + text)
+            let search = LocationSearch(plain, depth: view.search.depth + 1)
+            let copy = Chunk(
+                view: ByteView(search), start: 0, content: ByteView(search), size: plain.count, type: "tEXt", block: block)
+            if type == "zxIf" {
+                if var tiff = TIFFFile(whole, name) { tiff.clean() }
+            } else {
+                copy.cleanText(from: keyword.utf8.count + 1)
+            }
+            for found in [inner, search] {
+                for place in found.places { view.search.note(place) }
+                if let failure = found.failure { view.search.fail(failure) }
+                if !found.overwrites.all.isEmpty { blank("\(name) (\(keyword))") }
+            }
+        }
+
+        private func blankKeepingPlaces(_ keyword: String, _ text: [UInt8]) {
+            let degrees = PlaceText.degrees(text.prefix(200))
+            let lower = keyword.lowercased()
+            if LocationNames.contains(lower, "latitude") { view.search.note(FoundPlace(latitude: degrees)) }
+            if LocationNames.contains(lower, "longitude") { view.search.note(FoundPlace(longitude: degrees)) }
+            blank("\(name) (\(keyword))")
+        }
+
+        private func blank(_ name: String) { PNGFile.blank(view, start, size, name) }
+    }
+
+    /// Makes a chunk one of plain text with spaces.
+    private static func blank(_ view: ByteView, _ start: Int, _ size: Int, _ name: String) {
+        let keyword = Array("-\0".utf8.prefix(size))
+        view.overwrite(start + 4, with: Array("tEXt".utf8), name)
+        view.fill(start + 8, size, with: 0x20, name)
+        view.overwrite(start + 8, with: keyword, name)
+        writeChecksum(view, start, size, name)
+    }
+
+    private static func writeChecksum(_ view: ByteView, _ start: Int, _ size: Int, _ name: String) {
+        var (checksum, position) = (UInt32(0), start + 4)
+        let end = start + 8 + size
+        // A chunk that is cut off has no checksum.
+        guard end + 4 <= view.count else { return }
+        while position < end, let piece = view.bytes(position, min(1 << 20, end - position)) {
+            checksum = Deflate.checksum(piece, after: checksum)
+            position += piece.count
+        }
+        view.overwrite(end, with: (0..<4).map { UInt8(truncatingIfNeeded: checksum >> (24 - 8 * UInt32($0))) }, name)
+    }
+}

@@ -1,0 +1,65 @@
+import Glibc
+
+/// Overwrites the location of a photo in its file.
+package enum PhotoCleaning {
+    package struct Report: Sendable, Equatable {
+        /// The blocks that held a location. Empty if the file is as it was.
+        package var blocks: [String]
+        /// The content credentials that were removed, because they signed the old bytes.
+        package var credentials: [String]
+    }
+
+    /// Cleans a file that is open for reading and writing.
+    ///
+    /// Before anything is written, a second search looks for the places in the result. Afterwards the file is read once more: it differs
+    /// from what it was in the reported ranges only.
+    ///
+    /// - Throws: If the file cannot be proved to be without a location. It is unchanged then, unless writing failed.
+    package static func clean(descriptor: Int32) throws(LocationFailure) -> Report {
+        guard let file = FileBytes(descriptor: descriptor) else { throw .unreadable }
+        let found = try PhotoLocations(searching: file)
+        guard found.isKnownFormat else {
+            // Nothing is written into a file whose format is unknown, for example a text.
+            throw found.blocks.first.map { .unproven(block: $0) } ?? .unknownFormat
+        }
+        let report = Report(blocks: found.blocks, credentials: found.credentials)
+        if found.overwrites.isEmpty { return report }
+        var expected: UInt32 = 0
+        try found.prove { expected = Deflate.checksum($0, after: expected) }
+        for overwrite in found.overwrites { try write(overwrite, descriptor) }
+        guard try checksum(of: descriptor, count: file.count) == expected else { throw .unreadable }
+        return report
+    }
+
+    private static func write(_ overwrite: Overwrite, _ descriptor: Int32) throws(LocationFailure) {
+        let piece = 1 << 20
+        for start in stride(from: overwrite.range.lowerBound, to: overwrite.range.upperBound, by: piece) {
+            let part = overwrite.cut(to: start..<min(start + piece, overwrite.range.upperBound))
+            let bytes: [UInt8]
+            switch part.content {
+            case .bytes(let content): bytes = content
+            case .fill(let byte): bytes = [UInt8](repeating: byte, count: part.range.count)
+            }
+            var done = 0
+            while done < bytes.count {
+                let count = bytes.withUnsafeBytes {
+                    pwrite(descriptor, $0.baseAddress! + done, bytes.count - done, off_t(start + done))
+                }
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { throw .unreadable }
+                done += count
+            }
+        }
+    }
+
+    private static func checksum(of descriptor: Int32, count: Int) throws(LocationFailure) -> UInt32 {
+        guard let file = FileBytes(descriptor: descriptor), file.count == count else { throw .unreadable }
+        var checksum: UInt32 = 0
+        for start in stride(from: 0, to: count, by: 1 << 20) {
+            var bytes = [UInt8](repeating: 0, count: min(1 << 20, count - start))
+            guard bytes.withUnsafeMutableBytes({ file.read(at: start, into: $0) }) else { throw .unreadable }
+            checksum = Deflate.checksum(bytes, after: checksum)
+        }
+        return checksum
+    }
+}

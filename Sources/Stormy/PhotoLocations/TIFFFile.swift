@@ -1,0 +1,256 @@
+/// A TIFF structure: a TIFF file, a camera's raw file, or the Exif block of another container.
+///
+/// All directories are visited before anything is overwritten, so that no overwrite reaches pixels or directories.
+struct TIFFFile {
+    private enum Kind { case image, gps, other }
+
+    private let view: ByteView
+    private let block: String
+    private let little: Bool
+    private let isBig: Bool
+    private let firstDirectory: Int
+    private let isGPS: Bool
+    private var make = ""
+
+    /// Directories, headers, and pixels: not overwritten as values.
+    private var protected = ProtectedRanges()
+    /// Directories of GPS, with the entry that leads to each.
+    private var gps: [(directory: Int, pointer: TIFFDirectory.Entry?)] = []
+    /// Values that are read after all directories are known.
+    private var values: [TIFFDirectory.Entry] = []
+    private var pictures: [Range<Int>] = []
+
+    /// The number of directories and entries that are visited at most.
+    private static let (maximumDirectories, maximumEntries) = (300_000, 4_000_000)
+    private static let pointers: Set<Int> = [0x014A, 0x8769, 0xA005, 0x8290, 0xFE00, 0x0190]
+    /// XMP, IPTC, Photoshop, AFCP, maker notes, DNG's private data, embedded JPEG of Panasonic, GeoTIFF, GDAL, content credentials, an embedded raw file.
+    private static let interesting: Set<Int> = [
+        0x02BC, 0x83BB, 0x8649, 0x8568, 0x927C, 0xC634, 0x002E, 0x0127, 33550, 33920, 33922, 34264, 34735, 34736, 34737, 42112,
+        52545, 0xC68C, 0x010E, 0x9286, 0x0120,
+    ]
+
+    /// - Parameters:
+    ///   - view: From the header on.
+    ///   - isGPS: The first directory is one of GPS, as in Canon's CMT4.
+    /// - Returns: `nil` if there is no header.
+    init?(_ view: ByteView, _ block: String, isGPS: Bool = false) {
+        guard let mark = view.bytes(0, 4), mark.starts(with: [0x49, 0x49]) || mark.starts(with: [0x4D, 0x4D]) else { return nil }
+        little = mark[0] == 0x49
+        let version = little ? Int(mark[2]) | Int(mark[3]) << 8 : Int(mark[2]) << 8 | Int(mark[3])
+        // TIFF, BigTIFF, Olympus, Panasonic, DNG of some tools.
+        guard [42, 43, 0x4F52, 0x5352, 0x55].contains(version) else { return nil }
+        isBig = version == 43
+        guard let first = isBig ? view.number(8, 8, little: little) : view.number(4, 4, little: little) else { return nil }
+        (firstDirectory, self.view, self.block, self.isGPS) = (first, view, block, isGPS)
+    }
+
+    /// Whether the first directory is plausible. A header is only four bytes, which other data contain by chance.
+    var isPlausible: Bool {
+        guard firstDirectory >= 8, let directory = TIFFDirectory(view, at: firstDirectory, little: little, isBig: isBig) else {
+            return false
+        }
+        return (1..<1_000).contains(directory.entries.count)
+            && directory.entries.prefix(8).allSatisfy { (1...18).contains($0.type) && $0.tag > 0 || $0.tag == 0 }
+    }
+
+    /// - Parameter again: Also if a structure that begins here was cleaned already, which had fewer bytes.
+    /// - Returns: `false` if this structure was cleaned already.
+    @discardableResult
+    mutating func clean(again: Bool = false) -> Bool {
+        guard view.search.begin("TIFF", at: view.offset(0)) || again else { return false }
+        protected.add(0..<(isBig ? 16 : 8))
+        visit()
+        protected.prepare()
+        view.search.nest(block) { cleanValues() }
+        return true
+    }
+
+    private func cleanValues() {
+        for entry in values { clean(entry) }
+        for (directory, pointer) in gps { clean(gps: directory, pointer: pointer) }
+        for range in pictures {
+            let part = view.part(range.lowerBound, range.count)
+            if part.has([0xFF, 0xD8, 0xFF], at: 0) { JPEGFile(part, "picture in \(block)").clean() }
+        }
+    }
+
+    // MARK: Directories
+
+    private mutating func visit() {
+        var waiting: [(offset: Int, kind: Kind, pointer: TIFFDirectory.Entry?)] = [(firstDirectory, isGPS ? .gps : .image, nil)]
+        var (known, entries): (Set<Int>, Int) = ([], 0)
+        while let (offset, kind, pointer) = waiting.popLast(), !view.search.isFinished {
+            if kind == .gps {
+                gps.append((offset, pointer))
+                continue
+            }
+            guard offset > 0, known.insert(offset).inserted,
+                let directory = TIFFDirectory(view, at: offset, little: little, isBig: isBig)
+            else { continue }
+            entries += directory.entries.count
+            guard known.count <= Self.maximumDirectories, entries <= Self.maximumEntries else {
+                return view.search.fail(.tooExpensive(block))
+            }
+            // A damaged pointer leads to bytes that are not a directory.
+            if directory.entries.count(where: { (1...18).contains($0.type) }) * 2 >= directory.entries.count {
+                protected.add(directory.range)
+            }
+            // The next one is visited after those below this one, as their order does not matter.
+            waiting.append((directory.next, .image, nil))
+            for entry in directory.entries {
+                if entry.tag == 0x8825 {
+                    for target in offsets(entry) { waiting.append((target, .gps, entry)) }
+                } else if Self.pointers.contains(entry.tag), [4, 9, 13, 16, 18].contains(entry.type) {
+                    for target in offsets(entry) { waiting.append((target, .other, nil)) }
+                } else if Self.interesting.contains(entry.tag) {
+                    values.append(entry)
+                } else if entry.tag == 0x010F, let bytes = view.bytes(entry.value, min(entry.size, 32)) {
+                    make = String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+                }
+            }
+            readPixels(directory)
+        }
+    }
+
+    private func offsets(_ entry: TIFFDirectory.Entry) -> [Int] {
+        TIFFDirectory.numbers(of: entry, in: view, little: little, limit: 10_000)
+    }
+
+    /// Strips, tiles, and pictures in JPEG.
+    private mutating func readPixels(_ directory: TIFFDirectory) {
+        let pairs = [(0x0111, 0x0117), (0x0144, 0x0145), (0x0201, 0x0202), (0x0120, 0x0121)]
+        for (start, length) in pairs {
+            guard let starts = directory.entries.first(where: { $0.tag == start }),
+                let lengths = directory.entries.first(where: { $0.tag == length })
+            else { continue }
+            let numbers = TIFFDirectory.numbers(of: starts, in: view, little: little, limit: 1 << 20)
+            let sizes = TIFFDirectory.numbers(of: lengths, in: view, little: little, limit: 1 << 20)
+            for entry in [starts, lengths] where !entry.isInline && entry.value >= 0 && entry.value < view.count {
+                protected.add(entry.value..<min(entry.value + min(entry.size, 1 << 24), view.count))
+            }
+            for (number, size) in zip(numbers, sizes) where number > 0 && number < view.count && size > 0 {
+                let range = number..<number + min(size, view.count - number)
+                protected.add(range)
+                view.notePixels(range.lowerBound, range.count)
+                if pictures.count < 10_000, numbers.count < 16 { pictures.append(range) }
+            }
+        }
+    }
+
+    // MARK: Values
+
+    private func clean(_ entry: TIFFDirectory.Entry) {
+        let part = view.part(entry.value, entry.size)
+        guard part.count > 0 else { return }
+        switch entry.tag {
+        case 0x02BC: XMPText(part, "XMP of \(block)").clean()
+        case 0x83BB, 0x8568: cleanIPTC(part)
+        case 0x8649: PhotoshopResources(part, "Photoshop resources of \(block)").clean()
+        case 0x927C:
+            MakerNote(tiff: view, at: entry.value, size: part.count, little: little, make: make, block: "maker note of \(block)")
+                .clean()
+        case 0xC634: cleanPrivateData(part, entry)
+        case 0x002E, 0x0127: if part.has([0xFF, 0xD8, 0xFF], at: 0) { JPEGFile(part, "picture in \(block)").clean() }
+        case 33550, 33920, 33922, 34264, 34736: blank(entry, "GeoTIFF of \(block)")
+        case 34735:
+            // An empty list of keys: version 1, revision 1.0.
+            blank(entry, "GeoTIFF of \(block)")
+            if part.count >= 8, !protected.overlaps(entry.value..<entry.value + 8) {
+                let one: [UInt8] = little ? [1, 0] : [0, 1]
+                part.overwrite(0, with: one + one, "GeoTIFF of \(block)")
+            }
+        case 34737:
+            for range in protected.gaps(entry.value..<entry.value + max(0, part.count - 1)) {
+                view.fill(range.lowerBound, range.count, with: 0x20, "GeoTIFF of \(block)")
+            }
+        case 52545:
+            let (view, protected, name) = (view, protected, "content credentials of \(block)")
+            let range = entry.value..<entry.value + part.count
+            let remove = { for gap in protected.gaps(range) { view.fill(gap.lowerBound, gap.count, name) } }
+            view.search.noteSignature(name, remove: remove)
+        case 0xC68C:
+            // Deflated in pieces, and of any kind: what it holds cannot be changed.
+            view.search.fail(.unproven(block: "embedded raw file of \(block)"))
+        case 0x0120: OpaqueBytes(part, "camera block of \(block)").clean()
+        case 42112, 0x010E, 0x9286: OpaqueBytes(part, "text of \(block)").cleanText()
+        default: break
+        }
+    }
+
+    /// Some writers swap the bytes of each group of four.
+    private func cleanIPTC(_ part: ByteView) {
+        IPTCBlock(part, "IPTC of \(block)").clean()
+        if part.has([0x1C], at: 3), !part.has([0x1C], at: 0) {
+            view.search.fail(.unproven(block: "IPTC of \(block)"))
+        }
+    }
+
+    /// Adobe's blocks: the maker note of the camera with the offset that it had.
+    private func cleanPrivateData(_ part: ByteView, _ entry: TIFFDirectory.Entry) {
+        OpaqueBytes(part, "private data of \(block)").clean()
+        guard part.has("Adobe\0", at: 0) else { return }
+        var position = 6
+        while let size = part.number(position + 4, 4), position < part.count {
+            let content = position + 8
+            if part.has("MakN", at: position), size > 6, let origin = part.number(content + 2, 4, little: false) {
+                let start = entry.value + content + 6
+                MakerNote(
+                    tiff: view, at: start, size: min(size - 6, part.count - content - 6), little: part.has("II", at: content),
+                    make: make,
+                    block: "maker note of \(block)", shift: start - origin
+                ).clean()
+            }
+            position = content + size + size % 2
+        }
+    }
+
+    private func blank(_ entry: TIFFDirectory.Entry, _ name: String) {
+        guard entry.value >= 0, entry.value < view.count else { return }
+        for range in protected.gaps(entry.value..<entry.value + min(entry.size, view.count - entry.value)) {
+            view.fill(range.lowerBound, range.count, name)
+        }
+    }
+
+    // MARK: GPS
+
+    private func clean(gps offset: Int, pointer: TIFFDirectory.Entry?) {
+        let name = "GPS directory of \(block)"
+        let directory = offset > 0 ? TIFFDirectory(view, at: offset, little: little, isBig: isBig) : nil
+        let isSeparate = directory.map { !protected.overlaps($0.range) } ?? false
+        if !isSeparate, let pointer, offset > 0 {
+            // The pointer leads nowhere, or to something else, which stays. The entry gets a number that has no meaning.
+            view.overwrite(pointer.position, with: little ? [0x26, 0x88] : [0x88, 0x26], name)
+            view.fill(pointer.position + directoryWidth.header, directoryWidth.value, name)
+        }
+        // A directory without entries, or with its version alone, is as it will be.
+        guard let directory, !directory.entries.isEmpty else { return }
+        if directory.entries.count == 1, directory.entries[0].tag == 0, directory.next == 0 { return }
+        GPSDirectory(directory, view, little: little).notePlaces()
+        // Values of another directory are not values of GPS.
+        guard isSeparate || directory.entries.contains(where: { $0.tag == 0 && $0.type == 1 && $0.count == 4 }) else { return }
+        for entry in directory.entries where !entry.isInline && entry.value >= 0 && entry.value < view.count {
+            // Texts can be long. A number is not, whatever a damaged entry says.
+            let limit = [0x1B, 0x1C].contains(entry.tag) ? 1 << 16 : 256
+            let range = entry.value..<entry.value + min(entry.size, limit, view.count - entry.value)
+            for gap in protected.gaps(range) { view.fill(gap.lowerBound, gap.count, name) }
+        }
+        guard isSeparate else { return }
+        let version = directory.entries.first { $0.tag == 0 && $0.isInline && $0.count == 4 }
+        var content = view.bytes(directory.range.lowerBound, directory.range.count) ?? []
+        let kept = version.flatMap { view.bytes($0.position, directory.entrySize) }
+        content = [UInt8](repeating: 0, count: content.count)
+        content[little ? 0 : directory.countSize - 1] = 1
+        content.replaceSubrange(directory.countSize..<directory.countSize + directory.entrySize, with: kept ?? newVersion)
+        view.overwrite(directory.range.lowerBound, with: content, name)
+    }
+
+    private var directoryWidth: (header: Int, value: Int) { isBig ? (12, 8) : (8, 4) }
+
+    /// An entry GPSVersionID with 2.3.0.0.
+    private var newVersion: [UInt8] {
+        let width = directoryWidth.value
+        let count = [UInt8](repeating: 0, count: width - 1)
+        return (little ? [0, 0, 1, 0, 4] + count : [0, 0, 0, 1] + count + [4]) + [2, 3, 0, 0]
+            + [UInt8](repeating: 0, count: width - 4)
+    }
+}

@@ -1,0 +1,92 @@
+/// The data behind a picture in a file: further pictures (MPF), a film, the blocks of phones and cameras that are found from their end.
+struct Trailer {
+    private let view: ByteView
+
+    /// - Parameter view: All bytes behind the picture.
+    init(_ view: ByteView) { self.view = view }
+
+    func clean() {
+        guard view.count > 0 else { return }
+        cleanFromEnd()
+        OpaqueBytes(view, "data behind the picture").clean()
+    }
+
+    /// Cleans the blocks that are found from their end.
+    func cleanFromEnd() {
+        cleanSamsung()
+        cleanInsta360()
+    }
+
+    /// Samsung: blocks, their list (SEFH), the size of the list, and SEFT.
+    private func cleanSamsung() {
+        var end = view.count
+        // Other trailers can be behind it.
+        if !view.has("SEFT", at: end - 4) {
+            guard let found = view.find(Array("SEFT".utf8), from: max(0, view.count - (1 << 20))) else { return }
+            end = found + 4
+        }
+        guard let size = view.number(end - 8, 4, little: true), size >= 12 else { return }
+        let list = end - 8 - size
+        guard view.has("SEFH", at: list), let count = view.number(list + 8, 4, little: true) else { return }
+        for index in 0..<min(count, (size - 12) / 12) {
+            let entry = list + 12 + 12 * index
+            guard let back = view.number(entry + 4, 4, little: true), let size = view.number(entry + 8, 4, little: true),
+                back <= list, size >= 8, let kind = view.number(entry + 2, 2, little: true)
+            else { continue }
+            let isLocation = cleanSamsung(view.part(list - back, min(size, back)), kind)
+            if isLocation { view.fill(entry + 2, 2, "list of Samsung's blocks") }
+        }
+    }
+
+    /// - Returns: Whether the block was a location. Its number and name have no meaning then.
+    private func cleanSamsung(_ part: ByteView, _ kind: Int) -> Bool {
+        guard let nameLength = part.number(4, 4, little: true), nameLength < part.count - 8 else { return false }
+        let name = part.bytes(8, min(nameLength, 200)) ?? []
+        let content = part.from(8 + nameLength)
+        let text = String(decoding: name.filter { $0 >= 0x20 && $0 < 0x7F }, as: UTF8.self)
+        let label = "Samsung block \(text)"
+        content.noteBlock(label)
+        // MCC_Data is the country of the mobile network.
+        if kind == 0x0AA1 || name.starts(with: "MCC".utf8) || LocationNames.isLocation(name) {
+            part.fill(2, 2, label)
+            part.fill(8, nameLength, with: UInt8(ascii: "-"), label)
+            content.fill(0, content.count, label)
+            return true
+        }
+        OpaqueBytes(content, label).cleanAny()
+        return false
+    }
+
+    /// Insta360: records from the end to the beginning, each with its number and size behind it.
+    private func cleanInsta360() {
+        guard view.count > 78, view.has("8db42d694ccc418790edff439fe026bf", at: view.count - 32),
+            let size = view.number(view.count - 40, 4, little: true)
+        else { return }
+        var (end, header, records) = (view.count - 78, view.count - 78, 0)
+        while records < 10_000, let kind = view.number(header, 2, little: true),
+            let count = view.number(header + 2, 4, little: true)
+        {
+            let start = end - count
+            guard start >= max(0, view.count - size), count > 0 else { break }
+            let part = view.part(start, count)
+            if kind == 0x700 {
+                noteInsta360(part)
+                part.fill(0, count, "location record of Insta360")
+            }
+            (header, end) = (start - 6, start - 6)
+            records += 1
+        }
+    }
+
+    /// Records of 53 bytes: a letter for validity, then doubles and letters.
+    private func noteInsta360(_ part: ByteView) {
+        for start in stride(from: 0, to: min(part.count, 53 * 200), by: 53) {
+            guard let latitude = part.bytes(start + 11, 8), let longitude = part.bytes(start + 20, 8) else { return }
+            let (x, y) = (GPSDirectory.word(latitude, true), GPSDirectory.word(longitude, true))
+            let (lat, lon) = (Double(bitPattern: x), Double(bitPattern: y))
+            if lat.isFinite, lon.isFinite, abs(lat) <= 90, abs(lon) <= 180, lat != 0 {
+                view.search.note(FoundPlace(latitude: lat, longitude: lon))
+            }
+        }
+    }
+}

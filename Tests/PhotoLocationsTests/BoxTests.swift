@@ -1,0 +1,141 @@
+import Testing
+
+@testable import PhotoLocations
+
+@Suite struct BoxTests {
+    private let place = Array("\0\u{1E}\u{15}\u{C7}".unicodeScalars.map { UInt8($0.value) }) + Array(Samples.iso.utf8)
+
+    private func movie(_ boxes: [UInt8]...) -> [UInt8] { Samples.box("moov", boxes.flatMap { $0 }) }
+
+    @Test(arguments: [true, false]) func `a box of a location becomes free, with and without ftyp`(_ hasType: Bool) throws {
+        let film =
+            (hasType ? Samples.film : [])
+            + movie(Samples.box("udta", Samples.box("©xyz", place) + Samples.box("©nam", Array("Hail".utf8))))
+        let cleaned = try Cleaned(film)
+        #expect(cleaned.contains("free") && !cleaned.contains("47.37") && cleaned.contains("Hail"))
+        #expect(cleaned.places.contains { abs(($0.latitude ?? 0) - Samples.latitude) < 1e-9 })
+    }
+
+    @Test func `loci becomes free`() throws {
+        let loci =
+            [0, 0, 0, 0, 0x15, 0xC7] + Array("Zurich\0\0".utf8) + Samples.big(Int(Samples.longitude * 65_536), 4)
+            + Samples.big(Int(Samples.latitude * 65_536), 4) + Samples.big(408 << 16, 4) + Array("earth\0\0".utf8)
+        let cleaned = try Cleaned(Samples.film + movie(Samples.box("udta", Samples.box("loci", loci))))
+        #expect(!cleaned.contains("Zurich") && abs(cleaned.places[0].latitude! - Samples.latitude) < 1e-4)
+    }
+
+    @Test(arguments: [true, false]) func `keys and their values, with and without a version of meta`(_ hasVersion: Bool) throws {
+        func key(_ name: String) -> [UInt8] { Samples.big(8 + name.utf8.count, 4) + Array("mdta\(name)".utf8) }
+        let keys = Samples.box(
+            "keys", [0, 0, 0, 0, 0, 0, 0, 2] + key("com.apple.quicktime.make") + key("com.apple.quicktime.location.ISO6709"))
+        func item(_ index: Int, _ value: String) -> [UInt8] {
+            let data = Samples.box("data", [0, 0, 0, 1, 0, 0, 0, 0] + Array(value.utf8))
+            return Samples.big(8 + data.count, 4) + Samples.big(index, 4) + data
+        }
+        let handler = Samples.box("hdlr", [UInt8](repeating: 0, count: 8) + Array("mdta".utf8) + [UInt8](repeating: 0, count: 13))
+        let list = Samples.box("ilst", item(1, "Maker") + item(2, Samples.iso))
+        let film = Samples.film + movie(Samples.box("meta", (hasVersion ? [0, 0, 0, 0] : []) + handler + keys + list))
+        let cleaned = try Cleaned(film)
+        #expect(
+            !cleaned.contains("47.37") && !cleaned.contains("location") && cleaned.contains("Maker")
+                && cleaned.contains("quicktime.make"))
+    }
+
+    private func heif(_ items: [(type: String, content: [UInt8])], method: Int = 0) -> [UInt8] {
+        var (entries, locations, data) = ([UInt8](), [UInt8](), [UInt8]())
+        func build(_ base: Int) -> [UInt8] {
+            (entries, locations, data) = ([], [], [])
+            for (index, item) in items.enumerated() {
+                let mime = item.type == "mime" ? Array("application/rdf+xml\0".utf8) : []
+                entries += Samples.box(
+                    "infe", [2, 0, 0, 0] + Samples.big(index + 1, 2) + [0, 0] + Array("\(item.type)\0".utf8) + mime)
+                // Two extents.
+                let half = item.content.count / 2
+                locations +=
+                    Samples.big(index + 1, 2) + Samples.big(method, 2) + [0, 0, 0, 2]
+                    + Samples.big(base + data.count, 4) + Samples.big(half, 4) + Samples.big(base + data.count + half + 3, 4)
+                    + Samples.big(item.content.count - half, 4)
+                data += item.content[..<half] + [9, 9, 9] + item.content[half...]
+            }
+            let handler = Samples.box(
+                "hdlr", [UInt8](repeating: 0, count: 8) + Array("pict".utf8) + [UInt8](repeating: 0, count: 13))
+            let info = Samples.box("iinf", [0, 0, 0, 0] + Samples.big(items.count, 2) + entries)
+            let list = Samples.box("iloc", [1, 0, 0, 0, 0x44, 0] + Samples.big(items.count, 2) + locations)
+            let inside = method == 1 ? Samples.box("idat", data) : []
+            return Samples.box("ftyp", Array("heic\0\0\0\0mif1heic".utf8))
+                + Samples.box("meta", [0, 0, 0, 0] + handler + info + list + inside)
+        }
+        let start = build(0).count + 8
+        return method == 1 ? build(0) : build(start) + Samples.box("mdat", data)
+    }
+
+    @Test(arguments: [0, 1]) func `Exif and XMP items in two extents, in the file and in idat`(_ method: Int) throws {
+        let cleaned = try Cleaned(
+            heif(
+                [("Exif", [0, 0, 0, 0] + Samples.tiff()), ("mime", Array(Samples.xmp.utf8)), ("hvc1", [1, 2, 3, 4])],
+                method: method))
+        #expect(!cleaned.contains("Zurich") && !cleaned.contains("47,22"))
+        #expect(
+            cleaned.blocks.contains { $0.hasPrefix("GPS directory of Exif") } && cleaned.blocks.contains { $0.hasPrefix("XMP") })
+    }
+
+    @Test func `an Exif item inside of another item is held and named`() throws {
+        #expect(throws: LocationFailure.unproven(block: "item Exif of the film or picture")) {
+            try PhotoLocations(searching: MemoryBytes(heif([("Exif", [0, 0, 0, 0] + Samples.tiff())], method: 2)))
+        }
+    }
+
+    @Test func `JPEG XL: Exif and XMP are cleaned, and compressed boxes become free`() throws {
+        let signature: [UInt8] = [0, 0, 0, 12] + Array("JXL \r\n".utf8) + [0x87, 0x0A]
+        let cleaned = try Cleaned(
+            signature + Samples.box("ftyp", Array("jxl \0\0\0\0jxl ".utf8)) + Samples.box("Exif", [0, 0, 0, 0] + Samples.tiff())
+                + Samples.box("xml ", Array(Samples.xmp.utf8)) + Samples.box("brob", Array("Exif".utf8) + [1, 2, 3, 4])
+                + Samples.box("jxlc", [0xFF, 0x0A, 1, 2]))
+        #expect(!cleaned.contains("Zurich") && cleaned.contains("<dc:title>Hail") && !cleaned.contains("brob"))
+        #expect(cleaned.bytes.suffix(4).elementsEqual([0xFF, 0x0A, 1, 2]))
+    }
+
+    /// Bits from the lowest on: gray or not, markers less 0xC0 in 6 bits, the end of the picture, kinds in 2 bits, each with a size.
+    @Test(arguments: [
+        ([0xE0, 0xE1], [0, 2, 0], true), ([0xE0, 0xED], [0, 0], false), ([0xE1, 0xE2], [2, 1, 1], true), ([0xFE], [], false),
+    ])
+    func `compressed markers of an old JPEG file become free if they are unknown`(_ markers: [Int], _ kinds: [Int], _ stays: Bool)
+        throws
+    {
+        var bits = [0]
+        for marker in markers + [0xD9] { bits += (0..<6).map { (marker - 0xC0) >> $0 & 1 } }
+        // Kind 2 is the number 2 and one more bit.
+        var index = 0
+        while index < kinds.count {
+            bits += [kinds[index] & 1, kinds[index] >> 1]
+            if kinds[index] == 2 { bits += [kinds[index + 1]] }
+            bits += [Int](repeating: 0, count: 16)
+            index += kinds[index] == 2 ? 2 : 1
+        }
+        var bytes = [UInt8](repeating: 0, count: 20)
+        for (place, bit) in bits.enumerated() { bytes[place / 8] |= UInt8(bit << (place % 8)) }
+        let signature: [UInt8] = [0, 0, 0, 12] + Array("JXL \r\n".utf8) + [0x87, 0x0A]
+        let cleaned = try Cleaned(signature + Samples.box("jbrd", bytes) + Samples.box("jxlc", [0xFF, 0x0A]))
+        #expect(cleaned.contains("jbrd") == stays && cleaned.blocks.isEmpty == stays)
+    }
+
+    @Test func `Canon's CR3 has a directory of GPS in a box`() throws {
+        let canon: [UInt8] = [0x85, 0xC0, 0xB6, 0x87, 0x82, 0x0F, 0x11, 0xE0, 0x81, 0x11, 0xF4, 0xCE, 0x46, 0x2B, 0x6A, 0x48]
+        let gps = [0x49, 0x49, 42, 0] + Samples.little(8, 4) + Samples.directory(Samples.gps(), at: 8)
+        let cleaned = try Cleaned(
+            Samples.box("ftyp", Array("crx \0\0\0\u{1}crx isom".utf8))
+                + movie(Samples.box("uuid", canon + Samples.box("CMT1", Samples.tiff(hasGPS: false)) + Samples.box("CMT4", gps))))
+        #expect(!cleaned.contains("Zurich") && cleaned.contains("Maker of cameras") && cleaned.places.count > 0)
+    }
+
+    @Test func `WebP: Exif, XMP and content credentials`() throws {
+        let webp = Samples.riff([
+            ("VP8 ", [1, 2, 3]), ("EXIF", Samples.tiff()), ("XMP ", Array(Samples.xmp.utf8)),
+            ("C2PA", Array("jumbc2pa signed".utf8)),
+        ])
+        let cleaned = try Cleaned(webp)
+        #expect(
+            !cleaned.contains("Zurich") && !cleaned.contains("signed") && cleaned.contains("JUNK")
+                && cleaned.credentials.count == 1)
+    }
+}

@@ -1,0 +1,74 @@
+import CZlib
+import Testing
+
+@testable import PhotoLocations
+
+/// The second search, with a place that the parsers of these tests never see.
+@Suite struct LocationProofTests {
+    private let place = FoundPlace(latitude: -33.856784, longitude: 151.215297)
+
+    private func finds(_ bytes: [UInt8], _ place: FoundPlace? = nil) -> Bool {
+        var proof = LocationProof([place ?? self.place])
+        let all = [UInt8](repeating: 0x41, count: 100) + bytes + [UInt8](repeating: 0x41, count: 100)
+        return proof.firstPlace(in: all, upTo: all.count) != nil
+    }
+
+    @Test(arguments: [
+        "33.856784", "33.8568", "-33.85678", "151.2152", "33,51.40704S", "33 deg 51' 24.42\" S", "33° 51'",
+        "33/1, 51/1, 2442/100", "3351.40704",
+        "+33.86-151.22 33.856 151.215", "-335124.4+1511255.1",
+    ]) func `text`(_ text: String) {
+        #expect(finds(Array(text.utf8)))
+        let wide = text.utf8.flatMap { [$0, 0] as [UInt8] }
+        #expect(finds(wide) && finds([0] + wide), "UTF-16")
+    }
+
+    @Test(arguments: [true, false]) func `rationals`(_ isLittle: Bool) {
+        let number = isLittle ? Samples.little : Samples.big
+        for numbers in [[33, 1, 51, 1, 244_224, 10_000], [33, 1, 51_407_040, 1_000_000, 0, 1]] {
+            #expect(finds(numbers.flatMap { number($0, 4) }))
+        }
+        #expect(!finds([33, 1, 52, 1, 0, 1].flatMap { number($0, 4) }), "another place")
+    }
+
+    @Test(arguments: [true, false]) func `doubles, floats and whole numbers`(_ isLittle: Bool) {
+        let order = { (bytes: [UInt8]) in isLittle ? bytes.reversed() : bytes }
+        func bytes(_ value: UInt64, _ count: Int) -> [UInt8] {
+            order((0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * UInt64(count - 1 - $0))) })
+        }
+        #expect(finds(bytes((-33.856784).bitPattern, 8)))
+        #expect(finds(bytes(UInt64(Float(-33.856784).bitPattern), 4) + bytes(UInt64(Float(151.215297).bitPattern), 4)))
+        for scale in [1e7, 1e6, 1e5, 65_536] {
+            let numbers = [-33.856784, 151.215297].map { UInt64(UInt32(bitPattern: Int32(($0 * scale).rounded()))) }
+            #expect(finds(bytes(numbers[0], 4) + bytes(numbers[1], 4)), "\(scale)")
+            #expect(!finds(bytes(numbers[0], 4)), "one number alone is a coincidence")
+        }
+    }
+
+    @Test func `deflated streams`() {
+        let text = Array("taken at 33.856784 south, 151.215297 east of Greenwich".utf8)
+        var size = compressBound(UInt(text.count))
+        var deflated = [UInt8](repeating: 0, count: Int(size))
+        compress(&deflated, &size, text, UInt(text.count))
+        #expect(finds(Array(deflated[..<Int(size)])))
+    }
+
+    @Test func `bytes of the original number, also as digits`() {
+        let raw = [33, 1, 51, 1, 244_224, 10_000].flatMap { Samples.big($0, 4) }
+        let place = FoundPlace(raw: raw)
+        #expect(finds(raw, place) && finds(Array(raw.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined().utf8), place))
+    }
+
+    @Test(arguments: ["133.856", "0.33856784", "15.1215", "33.9 151", "version 33.85", "51.40"])
+    func `other numbers are not the place`(_ text: String) {
+        #expect(!finds(Array(text.utf8)))
+    }
+
+    /// A parser that overlooks a copy is found out, and the message names the block.
+    @Test func `a copy that no parser reads is held`() throws {
+        let jpeg = Samples.jpeg(
+            Samples.exif(Samples.tiff()), Samples.segment(0xE9, Array("NOTES\0at 47 deg 22' 12.34\" N".utf8)))
+        let found = try PhotoLocations(searching: MemoryBytes(jpeg))
+        #expect(throws: LocationFailure.self) { try found.prove() }
+    }
+}

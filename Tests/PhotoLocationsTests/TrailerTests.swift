@@ -1,0 +1,72 @@
+import Testing
+
+@testable import PhotoLocations
+
+@Suite struct TrailerTests {
+    private func samsung(_ blocks: [(kind: Int, name: String, content: [UInt8])]) -> [UInt8] {
+        var (data, starts) = ([UInt8](), [(Int, Int)]())
+        for block in blocks {
+            let bytes =
+                [0, 0] + Samples.little(block.kind, 2) + Samples.little(block.name.utf8.count, 4) + Array(block.name.utf8)
+                + block.content
+            starts.append((data.count, bytes.count))
+            data += bytes
+        }
+        var entries: [UInt8] = []
+        for (block, start) in zip(blocks, starts) {
+            entries += [0, 0] + Samples.little(block.kind, 2)
+            entries += Samples.little(data.count - start.0, 4) + Samples.little(start.1, 4)
+        }
+        let list = Array("SEFH".utf8) + Samples.little(106, 4) + Samples.little(blocks.count, 4) + entries
+        return data + list + Samples.little(list.count, 4) + Array("SEFT".utf8)
+    }
+
+    @Test func `the country of the network in Samsung's trailer`() throws {
+        let cleaned = try Cleaned(
+            Samples.jpeg()
+                + samsung([(0x0A01, "Image_UTC_Data", Array("1764158400000".utf8)), (0x0AA1, "MCC_Data", Array("228".utf8))]))
+        #expect(!cleaned.contains("228") && !cleaned.contains("MCC") && cleaned.contains("1764158400000"))
+        #expect(cleaned.blocks.contains("Samsung block MCC_Data"))
+    }
+
+    @Test func `a film and a picture in Samsung's trailer`() throws {
+        let film =
+            Samples.film + Samples.box("moov", Samples.box("udta", Samples.box("©xyz", [0, 30, 0, 0] + Array(Samples.iso.utf8))))
+        let picture = Samples.jpeg(Samples.exif(Samples.tiff()))
+        let cleaned = try Cleaned(Samples.jpeg() + samsung([(0x0A30, "MotionPhoto_Data", film), (1, "Image", picture)]))
+        #expect(!cleaned.contains("47.37") && !cleaned.contains("Zurich"))
+    }
+
+    @Test func `a film behind the picture`() throws {
+        let film =
+            Samples.film + Samples.box("moov", Samples.box("udta", Samples.box("©xyz", [0, 30, 0, 0] + Array(Samples.iso.utf8))))
+        #expect(try !Cleaned(Samples.jpeg() + film).contains("47.37"))
+    }
+
+    private var insta360: [UInt8] {
+        var record = Samples.little(1, 4) + Samples.little(0, 6) + [UInt8(ascii: "A")]
+        record += Samples.double(Samples.latitude) + [UInt8(ascii: "N")]
+        record += Samples.double(Samples.longitude) + [UInt8(ascii: "E")]
+        for value in [1.0, 2, 408] { record += Samples.double(value) }
+        var records = [UInt8](repeating: 5, count: 20) + Samples.little(0x300, 2) + Samples.little(20, 4)
+        records += record
+        records += record
+        let size = records.count + 78
+        records += Samples.little(0x700, 2) + Samples.little(106, 4) + [UInt8](repeating: 0, count: 32)
+        records += Samples.little(size, 4) + Samples.little(3, 4)
+        return records + Array("8db42d694ccc418790edff439fe026bf".utf8)
+    }
+
+    @Test func `location records of Insta360 behind pictures and films`() throws {
+        for file in [Samples.jpeg(), Samples.film + Samples.box("mdat", [1, 2, 3])] {
+            let cleaned = try Cleaned(file + insta360)
+            #expect(!cleaned.contains(Samples.double(Samples.latitude)) && cleaned.contains([UInt8](repeating: 5, count: 20)))
+            #expect(cleaned.places == [FoundPlace(latitude: Samples.latitude, longitude: Samples.longitude)])
+        }
+    }
+
+    @Test func `text behind a picture`() throws {
+        let cleaned = try Cleaned(Samples.jpeg() + Array("<html>latitude=47.370094, longitude=8.549106</html>".utf8))
+        #expect(!cleaned.contains("47.37") && cleaned.contains("</html>"))
+    }
+}

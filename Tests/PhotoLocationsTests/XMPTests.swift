@@ -1,0 +1,73 @@
+import Testing
+
+@testable import PhotoLocations
+
+@Suite struct XMPTests {
+    private func cleaned(_ text: String) throws -> String {
+        String(decoding: try Cleaned(Samples.jpeg(Samples.xmp(Array(text.utf8)))).bytes, as: UTF8.self)
+    }
+
+    @Test(arguments: ["exif", "e", "gps-x", "ns1", "a.b"]) func `the prefix of a namespace does not matter`(_ prefix: String)
+        throws
+    {
+        let text = try cleaned(
+            Samples.packet("<\(prefix):GPSLatitude>47,22.20564N</\(prefix):GPSLatitude><dc:title>Hail</dc:title>"))
+        #expect(!text.contains("47,22") && !text.contains("GPSLatitude") && text.contains("<dc:title>Hail</dc:title>"))
+    }
+
+    @Test(arguments: ["'", "\""]) func `attributes of either quote`(_ quote: String) throws {
+        let text = try cleaned(
+            Samples.packet(
+                "", "dc:a=\(quote)kept\(quote) exif:GPSLatitude = \(quote)47,22.20564N\(quote) dc:b=\(quote)kept too\(quote)"))
+        #expect(!text.contains("47,22") && text.contains("kept\(quote)") && text.contains("dc:b=\(quote)kept too\(quote)"))
+    }
+
+    @Test func `a place by the vocabulary of the W3C, under any prefix`() throws {
+        let space = "xmlns:w=\"http://www.w3.org/2003/01/geo/wgs84_pos#\""
+        let text = try cleaned(Samples.packet("<w:lat \(space)>47.370094</w:lat><w:long>8.549106</w:long>", space))
+        #expect(!text.contains("47.37") && !text.contains("8.549"))
+    }
+
+    @Test(arguments: [
+        "drone-dji:GpsLongtitude", "photoshop:City", "Iptc4xmpCore:Location", "Iptc4xmpCore:CountryCode", "dwc:decimalLatitude",
+        "photoshop:State",
+    ])
+    func `makers' and press names of places`(_ name: String) throws {
+        #expect(try !cleaned(Samples.packet("<\(name)>Secret place</\(name)>")).contains("Secret"))
+    }
+
+    @Test(arguments: ["exif:SubjectLocation", "xmp:Opacity", "crs:Velocity", "dc:description", "exif:SubjectArea"])
+    func `properties that are not about the world stay`(_ name: String) throws {
+        #expect(try cleaned(Samples.packet("<\(name)>Kept value</\(name)>")).contains("Kept value"))
+    }
+
+    @Test(arguments: [(2, 0), (2, 1), (4, 0), (4, 3)]) func `UTF-16 and UTF-32 in both orders`(_ width: Int, _ place: Int) throws
+    {
+        let wide = Samples.xmp.utf8.flatMap { letter in (0..<width).map { $0 == place ? letter : 0 } }
+        func wideText(_ text: String) -> [UInt8] { text.utf8.flatMap { letter in (0..<width).map { $0 == place ? letter : 0 } } }
+        let cleaned = try Cleaned(Samples.jpeg(Samples.xmp(wide)))
+        #expect(!cleaned.contains(wideText("Zurich")) && cleaned.contains(wideText("Hail")))
+    }
+
+    @Test func `a picture in base64 is cleaned inside its text`() throws {
+        let inner = Samples.jpeg(Samples.exif(Samples.tiff()))
+        var (digits, bits, count) = ("", 0, 0)
+        for byte in inner + [UInt8](repeating: 0, count: (3 - inner.count % 3) % 3) {
+            (bits, count) = (bits << 8 | Int(byte), count + 8)
+            while count >= 6 {
+                count -= 6
+                digits.unicodeScalars.append(Unicode.Scalar(Base64.digit(UInt8(bits >> count & 63))))
+            }
+            bits &= 0xFFFF
+        }
+        let packet = Samples.packet("<GImage:Data>\(digits)</GImage:Data>")
+        let cleaned = try Cleaned(Samples.jpeg(Samples.xmp(Array(packet.utf8))))
+        #expect(cleaned.blocks == ["XMP of JPEG"] && cleaned.places.count > 0, "\(cleaned.blocks)")
+        #expect(try Cleaned(cleaned.bytes).blocks.isEmpty)
+    }
+
+    @Test func `an element without an end is blank to the end`() throws {
+        let text = try cleaned("<x:xmpmeta><rdf:Description><exif:GPSLatitude>47,22.20564N<b:c>Zurich</b:c>")
+        #expect(!text.contains("47,22") && !text.contains("Zurich"))
+    }
+}
