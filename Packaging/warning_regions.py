@@ -20,6 +20,8 @@ Ireland: its warnings carry FIPS 10-4 codes of counties, and the sea areas' own 
 Czechia, Slovakia, Spain: the names in the input have lost letters by wrong encodings. Czech and Slovak names are decoded again. Spanish
 names are replaced by those that the Spanish service (AEMET) uses for the same zones.
 
+Vienna: the input writes "Wien  1.,Innere Stadt". A name gets one space between words and after a comma.
+
 Format (numbers with a fixed size are little-endian; "varint" is LEB128; signed varints are zigzag-coded):
 
     "SWR1", u32 regions, u32 aliases
@@ -35,6 +37,7 @@ of a ring is not repeated. A ring over the antimeridian continues beyond 180 deg
 
 import gzip
 import json
+import re
 import struct
 import sys
 
@@ -80,7 +83,11 @@ SPAIN = {
 
 
 def name_of(code: str, name: str) -> str:
-    """The name of a region, with the letters that its encoding has lost."""
+    """The name of a region, with the letters that its encoding has lost, and with single spaces."""
+    return " ".join(re.sub(r",(?=\S)", ", ", spelled(code, name)).split())
+
+
+def spelled(code: str, name: str) -> str:
     if code in BULGARIA:
         return BULGARIA[code]
     if code.startswith("ES"):
@@ -90,7 +97,7 @@ def name_of(code: str, name: str) -> str:
             return b"".join(c.encode("latin-1" if 0x80 <= ord(c) <= 0x9F else "cp1252") for c in name).decode("cp1250")
         except UnicodeError:
             return name
-    return " ".join(name.split())
+    return name
 
 
 def varint(number: int) -> bytes:

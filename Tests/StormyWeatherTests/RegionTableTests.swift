@@ -235,6 +235,14 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
         #expect(read.regions == RegionTable.europe.regions)
     }
 
+    @Test func `names have single spaces and a space after each comma`() {
+        let center = RegionTable.europe.region(RegionCode(type: "EMMA_ID", value: "AT901"))
+        #expect(center?.name == "Wien 1., Innere Stadt")
+        for name in RegionTable.europe.regions.map(\.name) {
+            #expect(!name.contains("  ") && !name.replacing(", ", with: "").contains(","), "\(name)")
+        }
+    }
+
     /// The table is read in a few milliseconds, so a look-up takes less than 1 ms. Both are measured in one run, because hosts differ.
     @Test func `a look-up takes a small part of the time that reading the table takes`() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
