@@ -27,6 +27,13 @@ private let noon = Date(timeIntervalSince1970: 1_770_465_600)
         #expect(DataTime.latest(date(time), date(last), now: noon) == date(stored))
     }
 
+    @Test func `a time that was rounded when it was stored is the same time`() {
+        let time = noon + 0.906_349
+        let stored = Date(timeIntervalSince1970: (time.timeIntervalSince1970 * 1000).rounded(.down) / 1000)
+        #expect(!DataTime.isNewer(time, than: stored, now: noon + 60))
+        #expect(DataTime.isNewer(time + 0.01, than: stored, now: noon + 60))
+    }
+
     private func warning(_ identifier: String) -> AlertMessage {
         AlertMessage(
             identifier: identifier, sent: noon,

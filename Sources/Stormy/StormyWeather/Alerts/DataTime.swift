@@ -6,6 +6,8 @@ import Foundation
 package enum DataTime {
     /// Seconds by which clocks differ. A time further ahead is a mistake of the service or of this machine.
     static let tolerance: TimeInterval = 900
+    /// Seconds by which a stored time differs from the time in the answer, because it was rounded.
+    private static let rounding: TimeInterval = 0.001
 
     /// Returns whether an answer may end warnings that it no longer lists.
     ///
@@ -17,7 +19,7 @@ package enum DataTime {
     ///   - last: the latest time in earlier answers.
     package static func isNewer(_ time: Date?, than last: Date?, now: Date) -> Bool {
         guard let time = plausible(time, now), let last = plausible(last, now) else { return true }
-        return time > last
+        return time.timeIntervalSince(last) > rounding
     }
 
     /// Returns what is stored for the next comparison. A time that goes backwards, or that lies in the future, changes nothing.
