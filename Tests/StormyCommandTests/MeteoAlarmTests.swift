@@ -35,8 +35,10 @@ import Testing
         var issuer = "Météo-France"
     }
 
-    private func serve(_ warnings: [Warning], ofCountry country: String = "france", writtenAt hours: Double, _ home: VirtualHome)
-    {
+    private func serve(
+        _ warnings: [Warning], ofCountry country: String = "france", writtenAt hours: Double, padding: Int = 0,
+        _ home: VirtualHome
+    ) {
         let entries = warnings.map { warning in
             let link = "https://feeds.meteoalarm.org/api/v1/warnings/feeds-\(country)/\(warning.id)"
             let area = warning.area.replacing("<geocode", with: "<cap:geocode").replacing("</geocode", with: "</cap:geocode")
@@ -48,7 +50,8 @@ import Testing
         }
         let feed = """
             <?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom" xmlns:cap="urn:oasis:names:tc:emergency:cap:1.2">
-            <title>MeteoAlarm</title><updated>\(time(home, hours))</updated>\(entries.joined())</feed>
+            <title>MeteoAlarm</title><updated>\(time(home, hours))</updated>\(entries.joined())
+            <!-- \(String(repeating: "x", count: padding)) --></feed>
             """
         home.server.route("GET", "/feeds/meteoalarm-legacy-atom-\(country)", .status(200, body: .bytes(Data(feed.utf8))))
         for warning in warnings {
@@ -148,6 +151,14 @@ import Testing
             home.server.route("GET", "/feeds/meteoalarm-legacy-atom-france", .status(503))
             let failed = try await home.stormy("check", "--exit-code")
             #expect(failed.status == 10 && failed.output.contains("no usable answer"), "\(failed)")
+        }
+    }
+
+    @Test func `a feed of 9 MB is read`() async throws {
+        try await play([Self.annecy]) { home in
+            serve([Warning()], writtenAt: 0, padding: 9_000_000, home)
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 10, "\(said)")
         }
     }
 }

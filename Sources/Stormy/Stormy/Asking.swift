@@ -42,11 +42,14 @@ extension URLSessionConfiguration {
     /// - Parameters:
     ///   - patience: seconds without a byte.
     ///   - longest: seconds for all of an answer, however it drips.
-    static func question(patience: Double, longest: Double) -> URLSessionConfiguration {
+    ///   - mostBytes: bytes of an answer, decompressed.
+    static func question(
+        patience: Double, longest: Double, mostBytes: Int = ServiceAnswer.maximumBytes
+    ) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.timeoutIntervalForRequest = patience
         configuration.timeoutIntervalForResource = longest
-        configuration.maximumBodyBytes = Int64(ServiceAnswer.maximumBytes)
+        configuration.maximumBodyBytes = Int64(mostBytes)
         // What a service said is kept in Stormy's own store, with its dates; a service needs to know nobody again.
         (configuration.urlCache, configuration.httpCookieStorage) = (nil, nil)
         return configuration

@@ -178,9 +178,10 @@ struct FeedWarnings: Sendable {
         return (document, data.count)
     }
 
-    func fetch(_ request: WeatherRequest) async throws -> Data {
+    func fetch(_ request: WeatherRequest, mostBytes: Int = ServiceAnswer.maximumBytes) async throws -> Data {
         let request = try URLRequest(request, userAgent: settings.userAgent)
-        let session = URLSession(configuration: .question(patience: Self.patience, longest: Self.longestAnswer))
+        let session = URLSession(
+            configuration: .question(patience: Self.patience, longest: Self.longestAnswer, mostBytes: mostBytes))
         let (data, response) = try await session.data(for: request)
         let status = (response as? HTTPURLResponse)?.statusCode ?? 200
         guard (200...299).contains(status) else { throw WeatherError.service(status: status, reason: "") }

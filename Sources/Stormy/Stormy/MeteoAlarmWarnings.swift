@@ -56,7 +56,8 @@ extension FeedWarnings {
         do {
             let request = try MeteoAlarmFeed.request(for: country, baseURL: settings.weatherBaseURL)
             return try await within(limit) {
-                .feed(try MeteoAlarmFeed(reading: await fetch(request), status: 200, baseURL: settings.weatherBaseURL))
+                let data = try await fetch(request, mostBytes: MeteoAlarmFeed.maximumBytes)
+                return .feed(try MeteoAlarmFeed(reading: data, status: 200, baseURL: settings.weatherBaseURL))
             }
         } catch WeatherError.service(status: 404, _) where settings.weatherBaseURL != nil {
             return .none
