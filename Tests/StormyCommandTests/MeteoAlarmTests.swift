@@ -148,9 +148,25 @@ import Testing
             serve([Warning(), Warning(id: "2", area: Self.code("FR977"))], writtenAt: 0, home)
             let said = try await home.stormy("check", "--exit-code")
             #expect(said.status == 10 && said.errors.contains("areas that are not known: EMMA_ID FR977"), "\(said)")
+            let again = try await home.stormy("check", "--exit-code")
+            #expect(again.status == 10 && !again.errors.contains("areas that are not known"), "\(again)")
             home.server.route("GET", "/feeds/meteoalarm-legacy-atom-france", .status(503))
             let failed = try await home.stormy("check", "--exit-code")
             #expect(failed.status == 10 && failed.output.contains("no usable answer"), "\(failed)")
+        }
+    }
+
+    @Test func `codes that the daily check finds are reported by the next command`() async throws {
+        try await play([Self.annecy]) { home in
+            serve([Warning(area: Self.code("FR977"))], writtenAt: 0, home)
+            try await home.stormy("schedule")
+            #expect(try await home.check().outcome == .completed)
+            serve([Warning(area: Self.code("FR977")), Warning(id: "2", area: Self.code("FR978"))], writtenAt: 1, home)
+            let both = try await home.stormy("check")
+            #expect(both.errors.contains("areas that are not known: EMMA_ID FR977, EMMA_ID FR978"), "\(both)")
+            serve([Warning(area: Self.code("FR979"))], writtenAt: 2, home)
+            let new = try await home.stormy("check")
+            #expect(new.errors.contains("areas that are not known: EMMA_ID FR979\n"), "\(new)")
         }
     }
 

@@ -113,6 +113,12 @@ private func feed(_ entries: [Entry], updated: String = "<updated>2026-07-01T12:
         #expect(content.unknownCodes[0].text == "EMMA_ID FR777" && documents(content) == ["c"] && content.unplaced == 3)
     }
 
+    @Test func `the unknown code of a drawn area is not reported`() throws {
+        let drawn = Entry.polygon("47,8 48,8 48,9 47,9 47,8") + Entry.code("EMMA_ID", "FR777")
+        let content = try read([Entry(document: "drawn", area: drawn)]).content(at: try at(47.3769, 8.5417))
+        #expect(documents(content) == ["drawn"] && content.unknownCodes.isEmpty)
+    }
+
     @Test func `level 1 and tests are not warnings`() throws {
         let found = try read([
             Entry(document: "green", title: "Green Thunderstorm Warning issued for Belgium - Liège"),

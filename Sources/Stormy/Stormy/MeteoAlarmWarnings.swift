@@ -13,7 +13,7 @@ extension FeedWarnings {
         return RegionCoverage(of: coordinates).countries
     }
 
-    /// - Returns: why feeds could not be read, and codes that the region table lacks.
+    /// - Returns: why feeds could not be read.
     func refreshMeteoAlarm(_ places: [Place], within limit: Duration) async throws -> [String] {
         var needed: [(place: Place, countries: [MeteoAlarmCountry])] = []
         for place in places {
@@ -30,17 +30,21 @@ extension FeedWarnings {
             for country in countries { group.addTask { (country, try await answer(of: country, within: limit)) } }
             return try await group.reduce(into: [MeteoAlarmCountry: CountryAnswer]()) { $0[$1.0] = $1.1 }
         }
-        var (sentences, unknown): ([String], Set<String>) = ([], [])
+        var (sentences, unknown): ([String], Set<RegionCode>) = ([], [])
         for (place, countries) in needed {
             let answers = countries.compactMap { feeds[$0] }
             if let why = try await take(answers, at: place, within: limit, &unknown), !sentences.contains(why) {
                 sentences.append(why)
             }
         }
-        if !unknown.isEmpty {
-            sentences.append("MeteoAlarm: areas that are not known: " + unknown.sorted().joined(separator: ", "))
-        }
+        try store.noteUnknownCodes(unknown)
         return sentences
+    }
+
+    /// Returns a sentence about region codes that the table lacks, for a user who reads it now. No code is reported again.
+    func unknownRegions() throws -> String? {
+        let codes = try store.takeUnknownCodes()
+        return codes.isEmpty ? nil : "MeteoAlarm: areas that are not known: " + codes.joined(separator: ", ")
     }
 
     private static let meteoAlarm = AlertService.meteoAlarm.rawValue
@@ -72,7 +76,7 @@ extension FeedWarnings {
 
     /// - Returns: why the answers say less than they could.
     private func take(
-        _ answers: [CountryAnswer], at place: Place, within limit: Duration, _ unknown: inout Set<String>
+        _ answers: [CountryAnswer], at place: Place, within limit: Duration, _ unknown: inout Set<RegionCode>
     ) async throws -> String? {
         guard let coordinates = place.coordinates else { return nil }
         var (messages, reasons, dataTimes): ([AlertMessage], [String], [Date?]) = ([], [], [])
@@ -85,7 +89,7 @@ extension FeedWarnings {
                 isComplete = false
             case .feed(let feed):
                 let content = feed.content(at: coordinates)
-                unknown.formUnion(content.unknownCodes.map { "\($0.type) \($0.value)" })
+                unknown.formUnion(content.unknownCodes)
                 let found = try await self.messages(of: content.entries, leftOut: content.leftOut)
                 messages += found.messages
                 dataTimes.append(feed.updated)

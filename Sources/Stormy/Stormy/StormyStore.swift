@@ -290,6 +290,12 @@ package final class StormyStore: Sendable {
             }
         }
         migrator.registerMigration("10: one owner for a storm's life", migrate: StormRecord.migrate)
+        migrator.registerMigration("11: unknown regions are reported once") { database in
+            try database.create(table: "unknownRegion") { table in
+                table.primaryKey("code", .text)
+                table.column("isReported", .boolean).notNull().defaults(to: false)
+            }
+        }
         return migrator
     }
 

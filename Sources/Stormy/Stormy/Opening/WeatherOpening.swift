@@ -65,8 +65,8 @@ struct WeatherOpening: Sendable {
         if asked.isEmpty { return OpenedWeather(outcomes: try places.map { try check.stored($0, trouble: nil) }, troubles: []) }
         tell(.progress(done: 0, total: asked.count))
         let began = ContinuousClock.now
-        let troubles = try await FeedWarnings(store: store, settings: check.settings)
-            .refresh(within: min(Self.feedTime, timeout ?? Self.feedTime))
+        let feeds = FeedWarnings(store: store, settings: check.settings)
+        let troubles = try await feeds.refresh(within: min(Self.feedTime, timeout ?? Self.feedTime))
         let answers = try await ask(asked, within: timeout.map { max(.zero, $0 - (ContinuousClock.now - began)) }, tell)
         // Whoever listened has left, or a newer opening has begun.
         try Task.checkCancellation()
@@ -80,7 +80,8 @@ struct WeatherOpening: Sendable {
             }
         }
         if let failure { throw failure }
-        return OpenedWeather(outcomes: outcomes, troubles: troubles)
+        let unknown = try feeds.unknownRegions()
+        return OpenedWeather(outcomes: outcomes, troubles: troubles + [unknown].compactMap { $0 })
     }
 
     private var noAnswer: String {

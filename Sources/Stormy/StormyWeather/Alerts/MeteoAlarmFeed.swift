@@ -94,7 +94,7 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
         package var leftOut = 0
         /// Warnings that cannot be compared with any place.
         package var unplaced = 0
-        /// Codes that the region table lacks, each once, in order.
+        /// Codes of areas that are not drawn, if the region table lacks them. Each once, in order.
         package var unknownCodes: [RegionCode] = []
     }
 
@@ -106,7 +106,9 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
         let regions = Set(RegionCoverage(of: place).regions)
         var (content, unknown): (Content, Set<RegionCode>) = (Content(), [])
         for document in documents {
-            unknown.formUnion(document.areas.flatMap(\.codes).filter { RegionTable.europe.region($0) == nil })
+            // A drawn area needs no code.
+            let codes = document.areas.filter { !$0.isDrawn }.flatMap(\.codes)
+            unknown.formUnion(codes.filter { RegionTable.europe.region($0) == nil })
             let isMeant = document.areas.contains {
                 $0.isDrawn && $0.contains(place) || !$0.regions.isDisjoint(with: regions)
             }
