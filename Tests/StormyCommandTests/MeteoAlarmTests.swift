@@ -36,8 +36,8 @@ import Testing
     }
 
     private func serve(
-        _ warnings: [Warning], ofCountry country: String = "france", writtenAt hours: Double, padding: Int = 0,
-        _ home: VirtualHome
+        _ warnings: [Warning], ofCountry country: String = "france", writtenAt hours: Double, etag: String? = nil,
+        isConditional: Bool = true, padding: Int = 0, _ home: VirtualHome
     ) {
         let entries = warnings.map { warning in
             let link = "https://feeds.meteoalarm.org/api/v1/warnings/feeds-\(country)/\(warning.id)"
@@ -53,7 +53,11 @@ import Testing
             <title>MeteoAlarm</title><updated>\(time(home, hours))</updated>\(entries.joined())
             <!-- \(String(repeating: "x", count: padding)) --></feed>
             """
-        home.server.route("GET", "/feeds/meteoalarm-legacy-atom-\(country)", .status(200, body: .bytes(Data(feed.utf8))))
+        let body = Payload.bytes(Data(feed.utf8))
+        let script: ResponseScript =
+            isConditional
+            ? .file(body, etag: etag, supportsRange: false) : .status(200, headers: ["ETag": etag ?? ""], body: body)
+        home.server.route("GET", "/feeds/meteoalarm-legacy-atom-\(country)", script)
         for warning in warnings {
             let infos = warning.events.map { language, event in
                 """
@@ -150,7 +154,7 @@ import Testing
             #expect(said.status == 10 && said.errors.contains("areas that are not known: EMMA_ID FR977"), "\(said)")
             let again = try await home.stormy("check", "--exit-code")
             #expect(again.status == 10 && !again.errors.contains("areas that are not known"), "\(again)")
-            home.server.route("GET", "/feeds/meteoalarm-legacy-atom-france", .status(503))
+            home.server.route("GET", Self.feed, .status(503))
             let failed = try await home.stormy("check", "--exit-code")
             #expect(failed.status == 10 && failed.output.contains("no usable answer"), "\(failed)")
         }
@@ -167,6 +171,109 @@ import Testing
             serve([Warning(area: Self.code("FR979"))], writtenAt: 2, home)
             let new = try await home.stormy("check")
             #expect(new.errors.contains("areas that are not known: EMMA_ID FR979\n"), "\(new)")
+        }
+    }
+
+    // MARK: Conditional requests
+
+    private static let feed = "/feeds/meteoalarm-legacy-atom-france"
+
+    /// The conditions of all requests of the French feed.
+    private func conditions(_ home: VirtualHome) -> [String?] {
+        home.server.requests(matching: Self.feed).map { $0.headers["If-None-Match"] }
+    }
+
+    @Test func `a feed that has not changed keeps its warnings and counts as an answer`() async throws {
+        try await play([Self.annecy]) { home in
+            serve([Warning()], writtenAt: 0, etag: "\"1\"", home)
+            #expect(try await home.stormy("check", "--exit-code").status == 10)
+            // A failure between the answers is forgotten.
+            home.server.route("GET", Self.feed, .status(503))
+            #expect(try await home.stormy("check").output.contains("no usable answer"))
+            try await home.driver.advance(by: .seconds(7_200))
+            home.serveCalm()
+            home.server.route("GET", Self.feed, .status(304))
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 10 && said.output.contains("Haute Savoie (FR035), 1 warning"), "\(said)")
+            #expect(!said.output.contains("no usable answer") && !said.errors.contains("MeteoAlarm"), "\(said)")
+            #expect(conditions(home) == [nil, "\"1\"", "\"1\""])
+            #expect(home.server.requests(matching: "/api/*").count == 1)
+            let services = try await home.rows("check", "--offline").first?["officialWarnings"] as? [[String: Any]]
+            let answered = services?.first?["answeredAt"] as? String
+            #expect(answered?.contains("T12:0") == true, "two hours after the start: \(answered ?? "never")")
+        }
+    }
+
+    @Test func `a document that could not be fetched is fetched although the feed has not changed`() async throws {
+        try await play([Self.annecy]) { home in
+            serve([Warning()], writtenAt: 0, etag: "\"1\"", home)
+            home.server.route("GET", "/api/v1/warnings/feeds-france/1", .status(503))
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 0 && said.errors.contains("1 of its documents could not be read"), "\(said)")
+            serve([Warning()], writtenAt: 0, etag: "\"1\"", home)
+            #expect(try await home.stormy("check", "--exit-code").status == 10)
+            #expect(conditions(home) == [nil, "\"1\""])
+        }
+    }
+
+    @Test func `a warning that a newer feed does not list is called off after responses without news`() async throws {
+        try await play([Self.annecy]) { home in
+            serve([Warning()], writtenAt: 0, etag: "\"1\"", home)
+            for _ in 0..<2 { #expect(try await home.stormy("check", "--exit-code").status == 10) }
+            serve([], writtenAt: 0.01, etag: "\"2\"", home)
+            for _ in 0..<2 { #expect(try await home.stormy("check", "--exit-code").status == 0) }
+            #expect(conditions(home) == [nil, "\"1\"", "\"1\"", "\"2\""])
+        }
+    }
+
+    @Test func `a place that is added later needs the complete feed`() async throws {
+        try await play([Self.annecy]) { home in
+            serve([Warning(), Warning(id: "2", area: Self.code("FR039"))], writtenAt: 0, etag: "\"1\"", home)
+            #expect(try await home.stormy("check", "--exit-code").status == 10)
+            #expect(try await home.stormy("place", "add", "Bourg", "46.2056,5.2258", "--no-sync").status == 0)
+            for _ in 0..<2 {
+                let said = try await home.stormy("check", "Bourg", "--exit-code")
+                #expect(said.status == 10, "\(said)")
+            }
+            #expect(conditions(home) == [nil, nil, "\"1\""])
+            #expect(home.server.requests(matching: "/api/*").count == 2)
+        }
+    }
+
+    @Test func `a 304 without a condition is not an answer`() async throws {
+        try await play([Self.annecy]) { home in
+            home.server.route("GET", Self.feed, .status(304))
+            let said = try await home.stormy("check")
+            #expect(said.output.contains("no usable answer"), "\(said)")
+            serve([Warning()], writtenAt: 0, etag: "1", home)
+            #expect(try await home.stormy("check", "--exit-code").status == 10)
+            home.server.route("GET", Self.feed, .status(304))
+            let kept = try await home.stormy("check", "--exit-code")
+            #expect(kept.status == 10 && kept.output.contains("no usable answer"), "\(kept)")
+            #expect(conditions(home) == [nil, nil, nil], "an entity tag without quotes is not used")
+        }
+    }
+
+    @Test func `other content under the same entity tag is used and the tag is not used again`() async throws {
+        try await play([Self.annecy]) { home in
+            serve([], writtenAt: 0, etag: "\"1\"", home)
+            #expect(try await home.stormy("check", "--exit-code").status == 0)
+            // A server that sends its entity tag and does not look at conditions.
+            serve([Warning()], writtenAt: 0.01, etag: "\"1\"", isConditional: false, home)
+            for _ in 0..<2 { #expect(try await home.stormy("check", "--exit-code").status == 10) }
+            #expect(conditions(home) == [nil, "\"1\"", nil])
+        }
+    }
+
+    @Test func `after three days the complete feed is received`() async throws {
+        try await play([Self.annecy]) { home in
+            serve([], writtenAt: 0, etag: "\"1\"", home)
+            for _ in 0..<3 {
+                home.serveCalm()
+                #expect(try await home.stormy("check").status == 0)
+                try await home.driver.advance(by: .seconds(40 * 3600))
+            }
+            #expect(conditions(home) == [nil, "\"1\"", nil])
         }
     }
 

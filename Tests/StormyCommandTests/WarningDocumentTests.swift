@@ -181,4 +181,107 @@ import Testing
             #expect(said.status == 10 && said.errors.contains("2 updates replace each other"), "\(said)")
         }
     }
+
+    // MARK: Conditional requests
+
+    private func conditions(_ home: VirtualHome, _ path: String) -> [String?] {
+        home.server.requests(matching: path).map { $0.headers["If-None-Match"] }
+    }
+
+    private func serve(_ home: VirtualHome, _ path: String, _ text: String, etag: String) {
+        home.server.route("GET", path, .file(.bytes(Data(text.utf8)), etag: etag, supportsRange: false))
+    }
+
+    /// Lets a day pass.
+    private func wait(_ home: VirtualHome) async throws {
+        try await home.driver.advance(by: .seconds(25 * 3600))
+        home.serveCalm()
+    }
+
+    @Test func `a feed that has not changed keeps what it warned of`() async throws {
+        try await play { home in
+            serve(home, "/feed.xml", feed([("a.xml", "1")]), etag: "W/\"1\"")
+            serve(home, "/cap/a.xml", document(home, "1"))
+            for _ in 0..<2 {
+                let said = try await home.stormy("check", "--exit-code")
+                #expect(said.status == 10 && !said.errors.contains("Not used"), "\(said)")
+            }
+            #expect(conditions(home, "/feed.xml") == [nil, "W/\"1\""])
+            #expect(home.server.requests(matching: "/cap/*").count == 1)
+            serve(home, "/feed.xml", feed([("a.xml", "1"), ("b.xml", "2")]), etag: "W/\"2\"")
+            serve(home, "/cap/b.xml", document(home, "2", "Cancel", of: "warn@met.example,1,x", sent: -0.1))
+            #expect(try await home.stormy("check", "--exit-code").status == 0)
+        }
+    }
+
+    @Test func `a feed that is asked by its date has the same rules`() async throws {
+        try await play { home in
+            let date = "Fri, 06 Jun 2025 08:49:37 GMT"
+            serve(home, "/cap/a.xml", document(home, "1"))
+            home.server.route(
+                "GET", "/feed.xml", .file(.text(feed([("a.xml", "1")])), lastModified: date, supportsRange: false))
+            for _ in 0..<2 { #expect(try await home.stormy("check", "--exit-code").status == 10) }
+            let asked = home.server.requests(matching: "/feed.xml").map { $0.headers["If-Modified-Since"] }
+            #expect(asked == [nil, date])
+        }
+    }
+
+    @Test func `a feed that contains its warnings is requested on condition`() async throws {
+        try await play { home in
+            serve(home, "/feed.xml", document(home, "1"), etag: "\"1\"")
+            for _ in 0..<2 { #expect(try await home.stormy("check", "--exit-code").status == 10) }
+            #expect(conditions(home, "/feed.xml") == [nil, "\"1\""])
+        }
+    }
+
+    @Test func `a document that changes without a new time in its feed is requested again after a day`() async throws {
+        try await play { home in
+            serve(home, "/feed.xml", feed([("a.xml", "1")]), etag: "\"1\"")
+            serve(home, "/cap/a.xml", document(home, "1", until: 100), etag: "\"a\"")
+            for _ in 0..<2 { #expect(try await home.stormy("check", "--exit-code").status == 10) }
+            #expect(conditions(home, "/cap/a.xml") == [nil])
+            try await wait(home)
+            for _ in 0..<2 { #expect(try await home.stormy("check", "--exit-code").status == 10) }
+            #expect(conditions(home, "/cap/a.xml") == [nil, "\"a\""])
+            try await wait(home)
+            home.server.route("GET", "/cap/a.xml", .status(500))
+            for _ in 0..<2 { #expect(try await home.stormy("check", "--exit-code").status == 10, "it is kept") }
+            #expect(conditions(home, "/cap/a.xml").count == 3, "once a day")
+            try await wait(home)
+            serve(home, "/cap/a.xml", document(home, "2", "Cancel", of: "warn@met.example,1,x"), etag: "\"b\"")
+            #expect(try await home.stormy("check", "--exit-code").status == 0)
+        }
+    }
+
+    @Test func `an older version from a cache does not replace a document`() async throws {
+        try await play { home in
+            serve(home, "/feed.xml", feed([("a.xml", "1")]))
+            serve(home, "/cap/a.xml", document(home, "2", until: 100))
+            #expect(try await home.stormy("check", "--exit-code").status == 10)
+            try await wait(home)
+            serve(home, "/cap/a.xml", document(home, "1", sent: -30, polygon: "1,1 1,2 2,2"))
+            #expect(try await home.stormy("check", "--exit-code").status == 10)
+            #expect(home.server.requests(matching: "/cap/a.xml").count == 2)
+        }
+    }
+
+    @Test func `a document without a time is requested again when its feed has changed`() async throws {
+        try await play { home in
+            func atom(_ names: String...) -> String {
+                let links = names.map { "<entry><link type=\"application/cap+xml\" href=\"/cap/\($0).xml\"/></entry>" }
+                return "<feed>\(links.joined())</feed>"
+            }
+            serve(home, "/feed.xml", atom("a"))
+            serve(home, "/cap/a.xml", document(home, "1"), etag: "\"a\"")
+            for _ in 0..<2 { #expect(try await home.stormy("check", "--exit-code").status == 10) }
+            #expect(conditions(home, "/cap/a.xml") == [nil])
+            serve(home, "/feed.xml", atom("b", "a"))
+            serve(home, "/cap/b.xml", document(home, "other", polygon: "1,1 1,2 2,2"))
+            for _ in 0..<2 { #expect(try await home.stormy("check", "--exit-code").status == 10) }
+            #expect(conditions(home, "/cap/a.xml") == [nil, "\"a\""])
+            serve(home, "/feed.xml", atom("a"))
+            serve(home, "/cap/a.xml", document(home, "2", "Cancel", of: "warn@met.example,1,x", sent: -0.1), etag: "\"b\"")
+            #expect(try await home.stormy("check", "--exit-code").status == 0)
+        }
+    }
 }

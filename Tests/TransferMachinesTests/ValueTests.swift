@@ -69,6 +69,23 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
         #expect(Validator.from(head([modified]), receivedAt: time.addingTimeInterval(59)) == nil)
     }
 
+    @Test func `a validator for a conditional request may be weak and is never invalid`() {
+        let (modified, served) = (("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"), ("Date", "Sun, 06 Nov 1994 08:50:37 GMT"))
+        let time = Date(timeIntervalSince1970: 784_111_777)
+        func validator(_ headers: [(String, String)], after seconds: Double = 60) -> Validator? {
+            Validator.toRevalidate(head(headers), receivedAt: time + seconds)
+        }
+        for tag in ["\"a\"", "W/\"a\""] { #expect(validator([("ETag", tag), modified, served]) == .entityTag(tag)) }
+        for tag in ["a", "\"a", "W/a", "w/\"a\"", "\"a\", \"b\"", ""] {
+            #expect(validator([("ETag", tag)]) == nil, "\(tag)")
+            #expect(validator([("ETag", tag), modified, served]) == .lastModified(modified.1), "\(tag)")
+        }
+        #expect(validator([modified, served], after: -1) == nil, "the server's clock is ahead")
+        #expect(validator([modified, ("Date", modified.1)]) == nil && validator([modified], after: 59) == nil)
+        #expect(Validator.entityTag("\"a\"").condition == HeaderField("If-None-Match", "\"a\""))
+        #expect(Validator.lastModified(modified.1).condition == HeaderField("If-Modified-Since", modified.1))
+    }
+
     @Test func contentRanges() {
         #expect(ContentRange("bytes 5-9/10") == .part(first: 5, last: 9, total: 10))
         #expect(ContentRange("bytes 5-9/*") == .part(first: 5, last: 9, total: nil))

@@ -1,9 +1,9 @@
 import Foundation
 
-/// What proves that two answers carry the same bytes. Only strong validators are kept: a weak one allows bytes to
-/// differ, and splicing them would make a file that never existed.
+/// Proves that two answers carry the same bytes. Only strong validators are kept of files: a weak one
+/// allows bytes to differ, and splicing them would make a file that never existed.
 package enum Validator: Codable, Equatable, Hashable, Sendable {
-    /// A strong entity tag with its quotes.
+    /// An entity tag with its quotes. ``from(_:receivedAt:)`` takes strong ones only.
     case entityTag(String)
     /// A `Last-Modified` that is strong by RFC 9110 §8.8.2.2, exactly as the server wrote it.
     case lastModified(String)
@@ -32,6 +32,31 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
         }
         guard let receivedAt, receivedAt.timeIntervalSince(modified) >= 60 else { return nil }
         return .lastModified(text)
+    }
+
+    /// The validator with which an answer is requested again if it has changed; `nil` if there is none.
+    ///
+    /// Weak entity tags count (RFC 9110 §13.1.2). An entity tag that is not valid counts as missing. A date ahead of our clock does not
+    /// count, because a clock that is corrected later would hide changes.
+    package static func toRevalidate(_ head: ResponseHead, receivedAt: Date) -> Validator? {
+        let tags = Set(head.headers.filter { $0.name.lowercased() == "etag" }.map { trimmed($0.value) })
+        if let tag = tags.first, tags.count == 1, isStrong(tag.hasPrefix("W/") ? String(tag.dropFirst(2)) : tag) {
+            return .entityTag(tag)
+        }
+        var dated = head
+        dated.headers.removeAll { $0.name.lowercased() == "etag" }
+        guard case .lastModified(let text)? = from(dated, receivedAt: receivedAt),
+            let modified = HTTPDate.parse(text), modified <= receivedAt
+        else { return nil }
+        return .lastModified(text)
+    }
+
+    /// The header of a conditional GET.
+    package var condition: HeaderField {
+        switch self {
+        case .entityTag(let tag): HeaderField("If-None-Match", tag)
+        case .lastModified(let date): HeaderField("If-Modified-Since", date)
+        }
     }
 
     /// Whether an answer names this very validator. A missing header is not equal: without it nothing is proven.

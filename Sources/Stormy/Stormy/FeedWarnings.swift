@@ -1,8 +1,8 @@
 import BackgroundTasks
 import BackgroundTransfer
 import Foundation
-import GRDB
 import StormyWeather
+import TransferMachines
 
 /// Official warnings of MeteoAlarm and of the feeds that the configuration names, for all places. Not handed over: what was not there when the time was
 /// up is asked for by the next check, and said until then.
@@ -19,6 +19,8 @@ struct FeedWarnings: Sendable {
     private static let (patience, longestAnswer) = (10.0, 20.0)
     /// Seconds after which no further document is asked for: a person may wait.
     private static let longestRefresh: Duration = .seconds(40)
+    /// Seconds after which no known document is requested again. The others are due at the next check.
+    private static let longestRecheck: Duration = .seconds(10)
 
     let store: StormyStore
     let settings: StormySettings
@@ -102,29 +104,58 @@ struct FeedWarnings: Sendable {
     }
 
     private func messages(of feed: String) async throws -> Found {
-        let content = try AlertFeed.parse(await fetch(WeatherRequest(url: feed)), base: feed)
-        var found = try await messages(of: content.entries, leftOut: content.leftOut)
-        found.dataTime = content.dataTime
+        let listed = try await list(WeatherRequest(url: feed), service: feed, for: [nil]) { data in
+            let content = try AlertFeed.parse(data, base: feed)
+            return ([WarningFeed.Part(place: nil, entries: content.entries, leftOut: content.leftOut)], content.dataTime)
+        }
+        var found = try await messages(of: listed, at: nil)
+        found.dataTime = listed.dataTime
         return found
     }
 
-    /// Reads what the entries of a feed lead to.
+    /// Requests a feed, on condition that it has changed if its list is stored for all places.
     ///
-    /// - Parameter leftOut: documents that are not among the entries.
-    func messages(of entries: [AlertFeed.Entry], leftOut: Int) async throws -> Found {
+    /// - Parameters:
+    ///   - places: the places whose parts are needed.
+    ///   - read: reads the parts of the places, and the feed's own time.
+    /// - Returns: the stored list if the server has nothing newer.
+    func list(
+        _ request: WeatherRequest, service: String, for places: [Coordinates?], mostBytes: Int = ServiceAnswer.maximumBytes,
+        _ read: @Sendable (Data) throws -> (parts: [WarningFeed.Part], dataTime: Date?)
+    ) async throws -> WarningFeed {
+        let stored = try store.warningFeed(service, request.url)
+        let condition = stored?.condition(for: places, now: BGTaskScheduler.now)
+        let answer = try await fetch(request, unless: condition, mostBytes: mostBytes)
+        guard let answer else {
+            guard let stored else { throw WeatherError.notModified }
+            return stored
+        }
+        let now = BGTaskScheduler.now
+        let (parts, dataTime) = try read(answer.data)
+        var feed = WarningFeed(
+            service: service, address: request.url, validator: answer.validator, parts: parts, dataTime: dataTime,
+            receivedAt: now, changedAt: now)
+        if let stored { feed.follow(stored) }
+        try store.keep(feed)
+        return feed
+    }
+
+    /// Reads what the entries of a feed for one place lead to.
+    func messages(of feed: WarningFeed, at place: Coordinates?) async throws -> Found {
+        let part = feed.part(of: place)
         var (messages, links): ([AlertMessage], [FeedLink]) = ([], [])
-        for entry in entries {
+        for entry in part?.entries ?? [] {
             switch entry {
             case .message(let message): messages.append(message)
             case .link(let address, let updated): links.append(FeedLink(address: address, updated: updated))
             }
         }
         let now = BGTaskScheduler.now
-        let known = try store.knownDocuments(links, now: now)
+        let known = try store.knownDocuments(links, changedAt: feed.changedAt, now: now)
         var listed: Set<String> = []
-        let unknown = links.filter { listed.insert($0.address).inserted && !known.contains($0.address) }
-        let fetched = try await documents(Array(unknown.prefix(Self.mostDocuments)), now: now)
-        var (left, leftOut) = (Self.mostCorners, leftOut)
+        let unknown = links.filter { listed.insert($0.address).inserted && !known.addresses.contains($0.address) }
+        let fetched = try await documents((unknown + known.due).prefix(Self.mostDocuments), known.addresses, now: now)
+        var (left, leftOut) = (Self.mostCorners, part?.leftOut ?? 0)
         var emptyLinks: Set<String> = []
         /// Whether there are corners left for a message.
         func isWithinLimit(_ message: AlertMessage) -> Bool {
@@ -137,7 +168,7 @@ struct FeedWarnings: Sendable {
         for address in links.map(\.address) where listed.remove(address) != nil {
             if left < 0 {
                 leftOut += 1
-            } else if let document = try fetched[address] ?? (known.contains(address) ? store.document(address) : nil) {
+            } else if let document = try fetched[address] ?? (known.addresses.contains(address) ? store.document(address) : nil) {
                 guard var message = document.message else {
                     emptyLinks.insert(address)
                     continue
@@ -146,18 +177,28 @@ struct FeedWarnings: Sendable {
                 if isWithinLimit(message) { messages.append(message) }
             }
         }
-        return Found(messages: messages, missing: unknown.count - fetched.count, leftOut: leftOut, emptyLinks: emptyLinks)
+        let missing = unknown.count { fetched[$0.address] == nil }
+        return Found(messages: messages, missing: missing, leftOut: leftOut, emptyLinks: emptyLinks)
     }
 
     /// One that cannot be had is asked for again next time.
-    private func documents(_ links: [FeedLink], now: Date) async throws -> [String: WarningDocument] {
+    ///
+    /// - Parameter known: addresses of documents that are requested on condition that they have changed.
+    private func documents(
+        _ links: ArraySlice<FeedLink>, _ known: Set<String>, now: Date
+    ) async throws -> [String: WarningDocument] {
         var (found, bytes): ([String: WarningDocument], Int) = ([:], 0)
         var left = links.makeIterator()
-        let deadline = ContinuousClock.now + Self.longestRefresh
+        let start = ContinuousClock.now
         try await withThrowingTaskGroup(of: (WarningDocument?, byteCount: Int).self) { group in
             func addNext() {
-                guard bytes < Self.mostBytes, ContinuousClock.now < deadline, let link = left.next() else { return }
-                group.addTask { try await document(link, now: now) }
+                guard bytes < Self.mostBytes, let link = left.next() else { return }
+                let isKnown = known.contains(link.address)
+                guard ContinuousClock.now - start < (isKnown ? Self.longestRecheck : Self.longestRefresh) else { return }
+                group.addTask {
+                    let stored = try isKnown ? store.document(link.address) : nil
+                    return try await document(link, stored, now: now)
+                }
             }
             for _ in 0..<Self.lanes { addNext() }
             while let (document, byteCount) = try await group.next() {
@@ -169,70 +210,58 @@ struct FeedWarnings: Sendable {
         return found
     }
 
-    private func document(_ link: FeedLink, now: Date) async throws -> (WarningDocument?, byteCount: Int) {
-        guard let data = try? await fetch(WeatherRequest(url: link.address)) else { return (nil, 0) }
-        let message: AlertMessage?
-        do { message = try CAPDocument.parse(data) } catch { return (nil, data.count) }
-        let document = WarningDocument(link: link.address, message: message, seenAt: now, updated: link.updated)
-        try store.keepDocument(document)
-        return (document, data.count)
+    /// A stored document stays as it is if it has not changed, or cannot be read now.
+    private func document(
+        _ link: FeedLink, _ stored: WarningDocument?, now: Date
+    ) async throws -> (WarningDocument?, byteCount: Int) {
+        let answer = try? await fetch(WeatherRequest(url: link.address), unless: stored?.validator)
+        var document = stored
+        document?.checkedAt = now
+        if let answer {
+            do {
+                let message = try CAPDocument.parse(answer.data)
+                // A cache may have an older version than the stored one.
+                if let message, let known = stored?.message, message.sent + 1 < known.sent { throw WeatherError.notModified }
+                document = WarningDocument(
+                    link: link.address, message: message, seenAt: now, updated: link.updated, validator: answer.validator,
+                    checkedAt: now)
+            } catch {
+                // The stored document counts until it is due again.
+            }
+        }
+        // A document whose request was cancelled is due at the next check.
+        if let document, answer != nil || !Task.isCancelled { try store.keepDocument(document) }
+        return (document, answer?.data.count ?? 0)
     }
 
-    func fetch(_ request: WeatherRequest, mostBytes: Int = ServiceAnswer.maximumBytes) async throws -> Data {
-        let request = try URLRequest(request, userAgent: settings.userAgent)
+    /// - Parameter validator: the condition of the request: the answer is of another version.
+    /// - Returns: `nil` if the condition is not met.
+    private func fetch(
+        _ request: WeatherRequest, unless validator: Validator?, mostBytes: Int = ServiceAnswer.maximumBytes
+    ) async throws -> (data: Data, validator: Validator?)? {
+        var request = request
+        if let validator { request.headers[validator.condition.name] = validator.condition.value }
+        let asked = try URLRequest(request, userAgent: settings.userAgent)
         let session = URLSession(
             configuration: .question(patience: Self.patience, longest: Self.longestAnswer, mostBytes: mostBytes))
-        let (data, response) = try await session.data(for: request)
-        let status = (response as? HTTPURLResponse)?.statusCode ?? 200
-        guard (200...299).contains(status) else { throw WeatherError.service(status: status, reason: "") }
-        return data
-    }
-}
-
-/// A document in a feed.
-struct FeedLink: Sendable {
-    let address: String
-    /// When the document was written, according to the feed.
-    let updated: String?
-}
-
-/// One that was fetched; without a message it is a test, an exercise or a draft.
-struct WarningDocument: StoreRecord {
-    static let databaseTableName = "warningDocument"
-    var link: String
-    var message: AlertMessage?
-    var seenAt: Date
-    /// When it was written, in the feed's words.
-    var updated: String?
-}
-
-extension StormyStore {
-    /// Seconds that a document is kept after its feed has named it last.
-    private static let documentRetention: Double = 7 * 86_400
-
-    /// The addresses of the documents that were fetched and have not changed since. Other documents of long ago are removed.
-    func knownDocuments(_ links: [FeedLink], now: Date) throws -> Set<String> {
-        try queue.write { database in
-            var known: Set<String> = []
-            for link in links {
-                try database.execute(
-                    sql: "UPDATE warningDocument SET seenAt = ? WHERE link = ? AND updated IS ?",
-                    arguments: [now.timeIntervalSince1970, link.address, link.updated])
-                if database.changesCount > 0 { known.insert(link.address) }
-            }
-            try database.execute(
-                sql: "DELETE FROM warningDocument WHERE seenAt < ?",
-                arguments: [now.timeIntervalSince1970 - Self.documentRetention])
-            return known
+        let (data, response) = try await session.data(for: asked)
+        let http = response as? HTTPURLResponse
+        switch http?.statusCode ?? 200 {
+        case 200...299: return (data, http.flatMap { Validator.toRevalidate(ResponseHead($0), receivedAt: BGTaskScheduler.now) })
+        case 304 where validator != nil: return nil
+        // The request had no condition, so the response confirms nothing.
+        case 304: throw WeatherError.notModified
+        case let status: throw WeatherError.service(status: status, reason: "")
         }
     }
+}
 
-    func document(_ address: String) throws -> WarningDocument? {
-        try queue.read { try WarningDocument.fetchOne($0, key: address) }
-    }
-
-    func keepDocument(_ document: WarningDocument) throws {
-        var document = document
-        try queue.write { try document.save($0) }
+extension ResponseHead {
+    /// Has the headers of the validators only.
+    fileprivate init(_ response: HTTPURLResponse) {
+        let headers = ["ETag", "Last-Modified", "Date"].compactMap { name in
+            response.value(forHTTPHeaderField: name).map { HeaderField(name, $0) }
+        }
+        self.init(status: response.statusCode, headers: headers, url: response.url?.absoluteString ?? "")
     }
 }

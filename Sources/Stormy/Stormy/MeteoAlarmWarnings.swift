@@ -26,18 +26,23 @@ extension FeedWarnings {
         }
         let countries = Set(needed.flatMap(\.countries))
         if countries.isEmpty { return [] }
+        let spots = Dictionary(
+            uniqueKeysWithValues: countries.map { country in
+                (country, Set(needed.filter { $0.countries.contains(country) }.compactMap { $0.place.coordinates }))
+            })
         let feeds = try await withThrowingTaskGroup(of: (MeteoAlarmCountry, CountryAnswer).self) { group in
-            for country in countries { group.addTask { (country, try await answer(of: country, within: limit)) } }
+            for (country, places) in spots {
+                group.addTask { (country, try await answer(of: country, at: places, within: limit)) }
+            }
             return try await group.reduce(into: [MeteoAlarmCountry: CountryAnswer]()) { $0[$1.0] = $1.1 }
         }
-        var (sentences, unknown): ([String], Set<RegionCode>) = ([], [])
+        var sentences: [String] = []
         for (place, countries) in needed {
             let answers = countries.compactMap { feeds[$0] }
-            if let why = try await take(answers, at: place, within: limit, &unknown), !sentences.contains(why) {
+            if let why = try await take(answers, at: place, within: limit), !sentences.contains(why) {
                 sentences.append(why)
             }
         }
-        try store.noteUnknownCodes(unknown)
         return sentences
     }
 
@@ -50,18 +55,22 @@ extension FeedWarnings {
     private static let meteoAlarm = AlertService.meteoAlarm.rawValue
 
     private enum CountryAnswer: Sendable {
-        case feed(MeteoAlarmFeed)
+        case feed(WarningFeed)
         /// A mirror of the forecasts has no feed.
         case none
         case failed(String)
     }
 
-    private func answer(of country: MeteoAlarmCountry, within limit: Duration) async throws -> CountryAnswer {
+    private func answer(
+        of country: MeteoAlarmCountry, at places: Set<Coordinates>, within limit: Duration
+    ) async throws -> CountryAnswer {
         do {
             let request = try MeteoAlarmFeed.request(for: country, baseURL: settings.weatherBaseURL)
             return try await within(limit) {
-                let data = try await fetch(request, mostBytes: MeteoAlarmFeed.maximumBytes)
-                return .feed(try MeteoAlarmFeed(reading: data, status: 200, baseURL: settings.weatherBaseURL))
+                .feed(
+                    try await list(
+                        request, service: Self.meteoAlarm, for: places.map { $0 }, mostBytes: MeteoAlarmFeed.maximumBytes
+                    ) { try read($0, at: places) })
             }
         } catch WeatherError.service(status: 404, _) where settings.weatherBaseURL != nil {
             return .none
@@ -74,10 +83,24 @@ extension FeedWarnings {
         }
     }
 
+    /// Reads the parts of a feed that concern places.
+    private func read(
+        _ data: Data, at places: Set<Coordinates>
+    ) throws -> (parts: [WarningFeed.Part], dataTime: Date?) {
+        let feed = try MeteoAlarmFeed(reading: data, status: 200, baseURL: settings.weatherBaseURL)
+        var (parts, unknown): ([WarningFeed.Part], Set<RegionCode>) = ([], [])
+        for place in places {
+            let content = feed.content(at: place)
+            unknown.formUnion(content.unknownCodes)
+            parts.append(
+                WarningFeed.Part(place: place, entries: content.entries, leftOut: content.leftOut + feed.unusable))
+        }
+        try store.noteUnknownCodes(unknown)
+        return (parts, feed.updated)
+    }
+
     /// - Returns: why the answers say less than they could.
-    private func take(
-        _ answers: [CountryAnswer], at place: Place, within limit: Duration, _ unknown: inout Set<RegionCode>
-    ) async throws -> String? {
+    private func take(_ answers: [CountryAnswer], at place: Place, within limit: Duration) async throws -> String? {
         guard let coordinates = place.coordinates else { return nil }
         var (messages, reasons, dataTimes): ([AlertMessage], [String], [Date?]) = ([], [], [])
         var isComplete = true
@@ -88,12 +111,10 @@ extension FeedWarnings {
                 reasons.append(why)
                 isComplete = false
             case .feed(let feed):
-                let content = feed.content(at: coordinates)
-                unknown.formUnion(content.unknownCodes)
-                let found = try await self.messages(of: content.entries, leftOut: content.leftOut)
+                let found = try await self.messages(of: feed, at: coordinates)
                 messages += found.messages
-                dataTimes.append(feed.updated)
-                let lacking = found.missing + found.leftOut + feed.unusable
+                dataTimes.append(feed.dataTime)
+                let lacking = found.missing + found.leftOut
                 if lacking > 0 {
                     reasons.append("\(lacking) of its documents could not be read")
                     isComplete = false

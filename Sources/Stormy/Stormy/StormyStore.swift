@@ -296,6 +296,20 @@ package final class StormyStore: Sendable {
                 table.column("isReported", .boolean).notNull().defaults(to: false)
             }
         }
+        migrator.registerMigration("12: conditional requests of warning feeds") { database in
+            try database.create(table: "warningFeed") { table in
+                for text in ["service", "address", "parts"] { table.column(text, .text).notNull() }
+                table.column("validator", .text)
+                for time in ["receivedAt", "changedAt"] { table.column(time, .double).notNull() }
+                for time in ["dataTime", "distrustedAt"] { table.column(time, .double) }
+                table.primaryKey(["service", "address"])
+            }
+            // Documents of an earlier version are requested again at the next check.
+            try database.alter(table: "warningDocument") { table in
+                table.add(column: "validator", .text)
+                table.add(column: "checkedAt", .double).notNull().defaults(to: 0)
+            }
+        }
         return migrator
     }
 

@@ -1,8 +1,153 @@
 import Foundation
 import GRDB
 import StormyWeather
+import TransferMachines
+
+/// The list in a feed of warnings when the feed was last received. The feed itself, of up to 16 MiB, is not stored.
+struct WarningFeed: StoreRecord {
+    static let databaseTableName = "warningFeed"
+    /// The name of an ``AlertService``, or the feed's address.
+    var service: String
+    var address: String
+    /// The condition of the next request.
+    var validator: Validator?
+    var parts: [Part]
+    /// The feed's own time of its data.
+    var dataTime: Date?
+    /// When the feed was last received. A response without anything newer does not count.
+    var receivedAt: Date
+    /// When its list changed last.
+    var changedAt: Date
+    /// When the feed last had another list under the same validator.
+    var distrustedAt: Date?
+
+    /// The list of a feed, or its part that concerns one place.
+    struct Part: Codable, Sendable, Equatable {
+        /// `nil` if the feed is not divided by place.
+        var place: Coordinates?
+        var entries: [AlertFeed.Entry]
+        /// Documents that are not among the entries.
+        var leftOut: Int
+    }
+
+    /// Seconds after which the feed is received again. Reason: a server or a cache may answer 304 by mistake, and a later version may have
+    /// other regions.
+    private static let longestTrust: Double = 3 * 86_400
+    /// Seconds for which the validators of a feed are not used if they did not change with its list.
+    private static let distrust: Double = 30 * 86_400
+
+    /// The condition of the next request. `nil` if the complete feed is needed: a place has no part, or the clock was changed.
+    func condition(for places: [Coordinates?], now: Date) -> Validator? {
+        guard (0..<Self.longestTrust).contains(now.timeIntervalSince(receivedAt)), !isDistrusted(now),
+            places.allSatisfy({ part(of: $0) != nil })
+        else { return nil }
+        return validator
+    }
+
+    private func isDistrusted(_ now: Date) -> Bool {
+        distrustedAt.map { (0..<Self.distrust).contains(now.timeIntervalSince($0)) } ?? false
+    }
+
+    func part(of place: Coordinates?) -> Part? { parts.first { $0.place == place } }
+
+    /// Takes over what is known of the feed from earlier responses. A place that was added is not a change.
+    mutating func follow(_ earlier: WarningFeed) {
+        let isChanged =
+            earlier.parts.isEmpty || earlier.parts.contains { old in part(of: old.place).map { $0 != old } ?? false }
+        if !isChanged { changedAt = earlier.changedAt }
+        let isMistaken = isChanged && validator != nil && validator == earlier.validator
+        distrustedAt = isMistaken ? receivedAt : earlier.distrustedAt
+    }
+}
+
+/// A document in a feed.
+struct FeedLink: Sendable {
+    let address: String
+    /// When the document was written, according to the feed.
+    let updated: String?
+}
+
+/// A document that was fetched. Without a message the document is a test, an exercise or a draft.
+struct WarningDocument: StoreRecord {
+    static let databaseTableName = "warningDocument"
+    var link: String
+    var message: AlertMessage?
+    var seenAt: Date
+    /// When it was written, in the feed's words.
+    var updated: String?
+    /// The condition of the next request.
+    var validator: Validator?
+    /// When it was last requested.
+    var checkedAt: Date
+}
+
+/// Documents of a feed that were fetched, and that have not changed since according to the feed.
+struct KnownDocuments {
+    var addresses: Set<String> = []
+    /// Documents that are requested again, the one that was requested first. A document can change without a word in its feed.
+    var due: [FeedLink] = []
+}
 
 extension StormyStore {
+    /// Bytes of the list of a feed that is stored. A feed with a longer list is always requested without a condition.
+    private static let longestList = 1 << 20
+
+    func warningFeed(_ service: String, _ address: String) throws -> WarningFeed? {
+        try queue.read { database in
+            try WarningFeed.filter(Column("service") == service && Column("address") == address).fetchReadable(database).first
+        }
+    }
+
+    func keep(_ feed: WarningFeed) throws {
+        var feed = feed
+        if try JSONEncoder().encode(feed.parts).count > Self.longestList { (feed.parts, feed.validator) = ([], nil) }
+        try queue.write { try feed.save($0) }
+    }
+
+    // MARK: Documents
+
+    /// Seconds that a document is kept after its feed has named it last.
+    private static let documentRetention: Double = 7 * 86_400
+    /// Seconds after which a document is requested again.
+    private static let documentTrust: Double = 86_400
+
+    /// Other documents of long ago are removed.
+    ///
+    /// - Parameter changedAt: when the list of the feed changed last. Since then, documents without a time may have changed.
+    func knownDocuments(_ links: [FeedLink], changedAt: Date, now: Date) throws -> KnownDocuments {
+        try queue.write { database in
+            var known = KnownDocuments()
+            var due: [(link: FeedLink, checkedAt: Double)] = []
+            for link in links where !known.addresses.contains(link.address) {
+                try database.execute(
+                    sql: "UPDATE warningDocument SET seenAt = ? WHERE link = ? AND updated IS ?",
+                    arguments: [now.timeIntervalSince1970, link.address, link.updated])
+                guard database.changesCount > 0 else { continue }
+                known.addresses.insert(link.address)
+                let checkedAt =
+                    try Double.fetchOne(
+                        database, sql: "SELECT checkedAt FROM warningDocument WHERE link = ?", arguments: [link.address]) ?? 0
+                let isFresh = (0..<Self.documentTrust).contains(now.timeIntervalSince1970 - checkedAt)
+                let mayHaveChanged = link.updated == nil && changedAt <= now && checkedAt < changedAt.timeIntervalSince1970
+                if !isFresh || mayHaveChanged { due.append((link, checkedAt)) }
+            }
+            known.due = due.sorted { $0.checkedAt < $1.checkedAt }.map(\.link)
+            try database.execute(
+                sql: "DELETE FROM warningDocument WHERE seenAt < ?",
+                arguments: [now.timeIntervalSince1970 - Self.documentRetention])
+            return known
+        }
+    }
+
+    func document(_ address: String) throws -> WarningDocument? {
+        try queue.read { try WarningDocument.fetchOne($0, key: address) }
+    }
+
+    func keepDocument(_ document: WarningDocument) throws {
+        var document = document
+        try queue.write { try document.save($0) }
+    }
+
     // MARK: Unknown codes
 
     /// Codes that are stored. A feed of nonsense fills no disk.

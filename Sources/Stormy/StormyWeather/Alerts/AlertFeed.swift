@@ -4,7 +4,7 @@ import TransferMachines
 /// Reads Atom and RSS feeds of CAP documents: what is linked, or stands in an entry itself.
 package enum AlertFeed {
     /// What a feed leads to.
-    package enum Entry: Sendable, Equatable {
+    package enum Entry: Sendable, Equatable, Codable {
         /// The address of a document, and when the feed says that it was written: each is fetched once for each time.
         case link(String, updated: String?)
         case message(AlertMessage)
