@@ -71,6 +71,9 @@ final class HabitServer: Sendable {
     /// The person wants to see nothing, or wants to again.
     func inhibit(_ isOn: Bool) throws { try ask("Inhibit", isOn ? "true" : "false") }
 
+    /// Before the server answers the next replacement, it sends a press, a reply and a closing of the old content.
+    func leaveBeforeAnswer() throws { try ask("LeaveBeforeAnswer") }
+
     /// Tells everybody that the person closed one.
     func dismiss(_ id: UInt32) throws { try ask("Dismiss", "\(id)") }
 
@@ -117,6 +120,11 @@ final class HabitServer: Sendable {
                 if fate == "isLost": threading.Event().wait()
                 self.last = int(replaces) or self.last + 1
                 hints = {key: "pixels" if len(str(value)) > 200 else str(value) for key, value in hints.items()}
+                if self.leaves and replaces:
+                    self.leaves = False
+                    self.Press(replaces, "photo")
+                    self.NotificationReplied(replaces, "Wild")
+                    self.NotificationClosed(replaces, 2)
                 print(json.dumps({"replaces": int(replaces), "icon": icon, "title": title, "body": body, "actions": actions,
                                   "hints": hints, "timeout": int(timeout)}), flush=True)
                 return self.last
@@ -136,6 +144,9 @@ final class HabitServer: Sendable {
             def NotificationReplied(self, number, text): pass
             @dbus.service.method("test.Habits", in_signature="us", out_signature="")
             def Reply(self, number, text): self.NotificationReplied(number, text)
+            leaves = False
+            @dbus.service.method("test.Habits", in_signature="", out_signature="")
+            def LeaveBeforeAnswer(self): self.leaves = True
             @dbus.service.method("test.Habits", in_signature="u", out_signature="")
             def Dismiss(self, number): self.NotificationClosed(number, 2)
 

@@ -272,6 +272,43 @@ extension RealDesktop {
             }
         }
 
+        /// The reply to `Notify` overtakes the signals that arrived before it, as the call blocks the loop.
+        @Test(arguments: [true, false])
+        func `signals that arrive before the answer to a replacement belong to the old content`(_ isOfThisProcess: Bool)
+            async throws
+        {
+            try await withServer("another", capabilities: ["actions", "body", "inline-reply"]) { presenter, server in
+                presenter.ask()
+                _ = try await events.first { $0 == .serverAnswers }
+                func next() async throws -> PresenterEvent { try await events.first { $0 != .serverAppeared } }
+                let number: UInt32 = isOfThisProcess ? 1 : 7
+                if isOfThisProcess {
+                    presenter.present(notice())
+                    #expect(try server.nextCall().replaces == 0)
+                    #expect(try await next() == .presented(identifier: "a", serverID: number))
+                } else {
+                    presenter.takeOver(identifier: "a", serverID: number, of: known.identity)
+                }
+                try server.leaveBeforeAnswer()
+                presenter.present(notice(), replacing: number, of: known.identity)
+                let press = PresenterEvent.activated(
+                    identifier: "a", serverID: number, action: "photo", activationToken: "token-1")
+                #expect(try await next() == press)
+                #expect(try await next() == .replied(identifier: "a", serverID: number, text: "Wild"))
+                #expect(try await next() == .closed(identifier: "a", serverID: number, .dismissed))
+                #expect(try await next() == .presented(identifier: "a", serverID: number))
+                #expect(try server.nextCall().replaces == number)
+                // The new content is live: its buttons, its replacement and its closing.
+                try server.press(number, "photo")
+                #expect(try await next() == press)
+                presenter.present(notice())
+                #expect(try await next() == .presented(identifier: "a", serverID: number))
+                #expect(try server.nextCall().replaces == number)
+                try server.dismiss(number)
+                #expect(try await next() == .closed(identifier: "a", serverID: number, .dismissed))
+            }
+        }
+
         /// The bus is told later than what is to be taken over.
         @Test func buttonsAreTakenOverOnceThereIsAServer() async throws {
             let bus = try PrivateBus()

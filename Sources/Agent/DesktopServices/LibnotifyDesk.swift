@@ -14,9 +14,12 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
     private var shown: [String: ShownNotice] = [:]
     /// Given to a server that did not answer in time.
     private var unanswered: [String: ShownNotice] = [:]
-    private var lateAnswers: LateAnswers?
-    private let takenOver = TakenOverNotices()
-    private let replies = TypedReplies()
+    private var messages: ServerMessages?
+    private var signals: ServerSignals?
+    /// Identifiers of what an earlier process showed, by number. Most servers send a press and a closing to every process.
+    private var takenOver: [UInt32: String] = [:]
+    /// Activation tokens by the number of the notification. A token comes just before its press.
+    private var tokens: [UInt32: String] = [:]
     private var doNotDisturb: DoNotDisturb?
     /// What an earlier process showed and nobody listens for yet: its number, and the server that gave it.
     private var toTakeOver: [String: (serverID: UInt32, giver: String?)] = [:]
@@ -34,7 +37,7 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
         self.appName = appName
         self.pictures = pictures
         self.handler = handler
-        lateAnswers = LateAnswers { [weak self] identifier, answer in
+        messages = ServerMessages { [weak self] identifier, answer in
             let desk = self
             perform { desk?.noteLateAnswer(for: identifier, answer) }
         } onSignOfLife: { [weak self] in
@@ -43,16 +46,10 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
                 handler(.serverAppeared)
                 desk?.takeOverNow()
             }
+        } onSignal: { [weak self] order in
+            let desk = self
+            perform { desk?.hear(desk?.messages?.takeSignals(upTo: order) ?? []) }
         }
-        takenOver.onActivated = { identifier, number, action, token in
-            handler(.activated(identifier: identifier, serverID: number, action: action, activationToken: token))
-        }
-        replies.onReply = { [unowned self] number, text in
-            guard let identifier = shown.first(where: { $0.value.serverID == number })?.key ?? takenOver.identifier(of: number)
-            else { return }
-            handler(.replied(identifier: identifier, serverID: number, text: text))
-        }
-        takenOver.onClosed = { handler(.closed(identifier: $0, serverID: $1, $2)) }
         bus.onLost = { [unowned self] in
             release()
             self.handler(.busLost)
@@ -89,21 +86,22 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
             forgetReplacedServer()
             let server = try currentServer(mayStart: true)
             let old = giver == identity ? serverID ?? 0 : 0
-            var target = shown[notice.identifier] ?? ShownNotice(identifier: notice.identifier, serverID: old, desk: self)
+            var target = shown[notice.identifier] ?? ShownNotice(identifier: notice.identifier, serverID: old)
             if notice.alerts, server.hidesReplacements, target.serverID != 0 {
+                hear(messages?.takeSignals(about: target.serverID) ?? [])
                 // An agent that dies after the closing has the notification shown again by the next agent.
-                takenOver.forget(notice.identifier)
+                forgetTakenOver(notice.identifier)
                 shown[notice.identifier] = nil
-                notify_notification_close(target.notification, nil)
-                target = ShownNotice(identifier: notice.identifier, serverID: 0, desk: self)
+                target.close()
+                target = ShownNotice(identifier: notice.identifier, serverID: 0)
             }
             target.fill(with: notice, notice.picture.flatMap(pictures), for: server)
             try show(target)
-            takenOver.forget(notice.identifier)
+            forgetTakenOver(notice.identifier)
             shown[notice.identifier] = target
             handler(.presented(identifier: notice.identifier, serverID: target.serverID))
         } catch {
-            if case .unresponsive = error { lateAnswers?.noteSilence() }
+            if case .unresponsive = error { messages?.noteSilence() }
             handler(.failed(identifier: notice.identifier, error))
         }
     }
@@ -111,23 +109,28 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
     /// A server that is asked twice shows it twice: the answer of one that froze counts when it comes.
     private func show(_ target: ShownNotice) throws(PresenterFailure) {
         unanswered[target.identifier] = nil
+        if let connection = bus.connection { listen(on: connection) }
+        let number: UInt32
         do throws(PresenterFailure) {
-            try target.show()
+            number = try target.show()
         } catch {
             if case .unanswered = error {
                 unanswered[target.identifier] = target
-                lateAnswers?.expect(for: target.identifier)
+                messages?.expect(for: target.identifier)
             }
             throw error
         }
+        // The server sent these signals before its answer: they are about the content that is replaced.
+        if target.serverID != 0 { hear(messages?.takeSignalsBeforeAnswer(about: target.serverID) ?? []) }
+        target.noteShown(as: number)
     }
 
-    private func noteLateAnswer(for identifier: String, _ answer: LateAnswers.Answer) {
+    private func noteLateAnswer(for identifier: String, _ answer: ServerMessages.Answer) {
         guard let target = unanswered.removeValue(forKey: identifier) else { return }
         switch answer {
         case .shown(let number):
             target.noteShown(as: number)
-            takenOver.forget(identifier)
+            forgetTakenOver(identifier)
             shown[identifier] = target
             handler(.presented(identifier: identifier, serverID: number))
         case .refused(let why):
@@ -138,8 +141,8 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
     private func forgetShown() {
         shown = [:]
         (unanswered, toTakeOver) = ([:], [:])
-        takenOver.forgetAll()
-        lateAnswers?.forget()
+        (takenOver, tokens) = ([:], [:])
+        messages?.forget()
     }
 
     func withdraw(identifier: String, serverID: UInt32, of giver: String?) {
@@ -149,7 +152,7 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
         } catch {
             switch error {
             case .noServer: handler(.withdrawn(identifier: identifier, serverID: serverID))
-            case .unresponsive, .unanswered: lateAnswers?.noteSilence()
+            case .unresponsive, .unanswered: messages?.noteSilence()
             case .noSessionBus, .busUnreachable, .refused: break
             }
             return
@@ -158,11 +161,10 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
         let old = giver == identity ? serverID : 0
         // What is shown under that name by now may be another one, with another number.
         let same = shown[identifier].flatMap { $0.serverID == old || old == 0 ? $0 : nil }
-        let target = same ?? ShownNotice(identifier: identifier, serverID: old, desk: self)
+        let target = same ?? ShownNotice(identifier: identifier, serverID: old)
         guard target.serverID != 0 else { return }
-        if takenOver.identifier(of: target.serverID) == identifier { takenOver.forget(identifier) }
-        // Servers may answer with an error when the id is unknown: then it is off the screen, which is what was asked.
-        notify_notification_close(target.notification, nil)
+        if takenOver[target.serverID] == identifier { forgetTakenOver(identifier) }
+        target.close()
     }
 
     func takeOver(identifier: String, serverID: UInt32, of giver: String?) {
@@ -182,7 +184,8 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
             if server.tellsSenderAlone {
                 handler(.unheard(identifier: identifier, serverID: serverID))
             } else {
-                takenOver.hear(identifier, serverID, on: connection)
+                takenOver[serverID] = identifier
+                listen(on: connection)
             }
         }
     }
@@ -217,31 +220,54 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
         forgetShown()
         server = nil
         notify_uninit()
-        replies.stop()
+        signals = nil
         doNotDisturb = nil
         if let connection = bus.connection {
-            lateAnswers?.stopListening(on: connection)
+            messages?.stopListening(on: connection)
             if labelFilter != 0 { g_dbus_connection_remove_filter(connection, labelFilter) }
             labelFilter = 0
         }
         bus.release()
     }
 
-    func didClose(_ notice: ShownNotice) {
-        // A closed object never reports again (its reason is set once): the next showing needs a new one.
-        if shown[notice.identifier] === notice { shown[notice.identifier] = nil }
-        handler(.closed(identifier: notice.identifier, serverID: notice.serverID, notice.closeReason))
+    private func listen(on connection: OpaquePointer) {
+        if signals == nil { signals = ServerSignals(on: connection) }
     }
 
-    func didActivate(_ notice: ShownNotice, action: String, token: String?) {
-        handler(
-            .activated(
-                identifier: notice.identifier, serverID: notice.serverID, action: action, activationToken: token))
+    /// Shown again, or taken off the screen.
+    private func forgetTakenOver(_ identifier: String) { takenOver = takenOver.filter { $0.value != identifier } }
+
+    /// Signals in the order of their arrival.
+    private func hear(_ signals: [ServerSignal]) {
+        // A number of a server that was replaced is the number of another notification by now.
+        for signal in signals where identity?.hasSuffix(" " + signal.sender) ?? true { hear(signal) }
+    }
+
+    private func hear(_ signal: ServerSignal) {
+        let number = signal.number
+        let target = shown.values.first { $0.serverID == number }
+        guard let identifier = target?.identifier ?? takenOver[number] else { return }
+        switch (signal.name, signal.argument) {
+        case ("ActivationToken", .text(let token)): tokens[number] = token
+        case ("ActionInvoked", .text(let action)):
+            let token = tokens.removeValue(forKey: number)
+            // Some servers send "default" for each click, also if there is no such action.
+            if let target, !target.keys.contains(action) { return }
+            handler(.activated(identifier: identifier, serverID: number, action: action, activationToken: token))
+        // No version of the specification has this signal. Plasma sends it.
+        case ("NotificationReplied", .text(let text)):
+            handler(.replied(identifier: identifier, serverID: number, text: text))
+        case ("NotificationClosed", .number(let reason)):
+            if target != nil { shown[identifier] = nil }
+            (takenOver[number], tokens[number]) = (nil, nil)
+            handler(.closed(identifier: identifier, serverID: number, NoticeCloseReason(rawValue: Int(reason)) ?? .undefined))
+        default: break
+        }
     }
 
     private func openBus(busAddress: String?) throws(PresenterFailure) -> OpaquePointer {
         let connection = try bus.open(busAddress: busAddress)
-        lateAnswers?.listen(on: connection)
+        messages?.listen(on: connection)
         if notify_is_initted() == 0 {
             g_setenv("NOTIFY_IGNORE_PORTAL", "1", 1)
             notify_init(appName)
@@ -257,7 +283,7 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
         handler(.serverHasButtons(asked.hasActions, label: asked.label))
         server = asked
         fitLabels(asked, on: connection)
-        if asked.hasReplies { replies.listen(on: connection) }
+        if asked.hasReplies { listen(on: connection) }
         if asked.hasInhibitions, doNotDisturb == nil {
             doNotDisturb = DoNotDisturb(on: connection) { [unowned self] in handler(.doNotDisturb($0)) }
         }

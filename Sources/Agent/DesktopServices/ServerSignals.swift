@@ -1,50 +1,55 @@
 import CLibnotify
 
 /// What a notification server tells of one notification.
-struct ServerSignal {
+struct ServerSignal: Sendable {
     enum Argument {
         case text(String)
         case number(UInt32)
     }
 
+    /// The place among the signals of its connection.
+    var order: UInt64 = 0
+    /// The name of the connection that sent it.
+    let sender: String
     let name: String
     /// The notification's.
     let number: UInt32
     let argument: Argument
 }
 
-/// Hears a notification server's signals until it is let go of. Used on the loop's thread only.
+extension ServerSignal {
+    /// `nil`: the message is another.
+    init?(_ message: OpaquePointer) {
+        func text(_ pointer: UnsafePointer<CChar>?) -> String? { pointer.map { String(cString: $0) } }
+        guard g_dbus_message_get_message_type(message) == G_DBUS_MESSAGE_TYPE_SIGNAL,
+            text(g_dbus_message_get_interface(message)) == PresenterServer.busName,
+            text(g_dbus_message_get_path(message)) == "/org/freedesktop/Notifications",
+            let sender = text(g_dbus_message_get_sender(message)), let name = text(g_dbus_message_get_member(message)),
+            let body = g_dbus_message_get_body(message)
+        else { return nil }
+        let type = String(cString: g_variant_get_type_string(body))
+        guard type == "(us)" || type == "(uu)", let first = g_variant_get_child_value(body, 0) else { return nil }
+        defer { g_variant_unref(first) }
+        guard let second = g_variant_get_child_value(body, 1) else { return nil }
+        defer { g_variant_unref(second) }
+        (self.sender, self.name, number) = (sender, name, g_variant_get_uint32(first))
+        argument =
+            type == "(us)"
+            ? .text(String(cString: g_variant_get_string(second, nil))) : .number(g_variant_get_uint32(second))
+    }
+}
+
+/// Has the bus send what a notification server tells everybody, until it is let go of. ``ServerMessages`` reads it. Used on the loop's thread only.
 final class ServerSignals {
     private let connection: OpaquePointer
-    private let take: (ServerSignal) -> Void
-    private var subscription: guint = 0
+    private let subscription: guint
 
-    /// - Parameter name: of one signal; `nil`: all.
-    init(named name: String?, on connection: OpaquePointer, _ take: @escaping (ServerSignal) -> Void) {
-        (self.connection, self.take) = (connection, take)
+    init(on connection: OpaquePointer) {
+        self.connection = connection
         subscription = g_dbus_connection_signal_subscribe(
-            connection, PresenterServer.busName, PresenterServer.busName, name, "/org/freedesktop/Notifications", nil,
-            G_DBUS_SIGNAL_FLAGS_NONE,
-            { _, _, _, _, name, parameters, data in
-                guard let data, let name, let parameters else { return }
-                Unmanaged<ServerSignals>.fromOpaque(data).takeUnretainedValue().hear(String(cString: name), parameters)
-            }, Unmanaged.passUnretained(self).toOpaque(), nil)
+            connection, PresenterServer.busName, PresenterServer.busName, nil, "/org/freedesktop/Notifications", nil,
+            G_DBUS_SIGNAL_FLAGS_NONE, { _, _, _, _, _, _, _ in }, nil, nil)
     }
 
     deinit { g_dbus_connection_signal_unsubscribe(connection, subscription) }
-
-    private func hear(_ name: String, _ parameters: OpaquePointer) {
-        let type = String(cString: g_variant_get_type_string(parameters))
-        guard type == "(us)" || type == "(uu)", let first = g_variant_get_child_value(parameters, 0),
-            let second = g_variant_get_child_value(parameters, 1)
-        else { return }
-        defer {
-            g_variant_unref(first)
-            g_variant_unref(second)
-        }
-        let argument: ServerSignal.Argument =
-            type == "(us)"
-            ? .text(String(cString: g_variant_get_string(second, nil))) : .number(g_variant_get_uint32(second))
-        take(ServerSignal(name: name, number: g_variant_get_uint32(first), argument: argument))
-    }
 }

@@ -3,27 +3,21 @@ import CLibnotify
 
 /// A notification object that is, or is about to be, on screen. Used on the loop's thread only.
 ///
-/// The object is held until the server closed it: signals of a released object reach nobody.
+/// libnotify's own signals are not used, because libnotify reports a signal that arrived before the answer as a signal of the new content.
+/// Its object also reports one closing at most. ``LibnotifyDesk`` reads the server's signals in their order.
 final class ShownNotice {
     let identifier: String
     let notification: UnsafeMutablePointer<NotifyNotification>
     private(set) var serverID: UInt32
-    private unowned let desk: LibnotifyDesk
+    /// Keys of all buttons that the server was given, also with earlier content: its press may come late.
+    private(set) var keys: Set<String> = []
 
     /// `serverID`: of an earlier showing that this one replaces; 0 for none.
-    init(identifier: String, serverID: UInt32, desk: LibnotifyDesk) {
+    init(identifier: String, serverID: UInt32) {
         self.identifier = identifier
         self.serverID = serverID
-        self.desk = desk
         // libnotify keeps ids as signed; no server counts that far.
         notification = stormy_notification_new(gint(exactly: serverID) ?? 0)
-        _ = stormy_connect_notification_closed(
-            notification,
-            { _, data in
-                let shown = ShownNotice.from(data)
-                shown.desk.didClose(shown)
-            },
-            Unmanaged.passUnretained(self).toOpaque())
     }
 
     deinit {
@@ -53,27 +47,29 @@ final class ShownNotice {
         return ([notice.title, body].filter { !$0.isEmpty }.joined(separator: ": "), "")
     }
 
-    /// Shows or updates it, and reads the id that the server gave. Blocks until the server answers.
-    func show() throws(PresenterFailure) {
+    /// Shows or updates it, and returns the id that the server gave. Blocks until the server answers.
+    func show() throws(PresenterFailure) -> UInt32 {
+        restoreNumber()
         var error: UnsafeMutablePointer<GError>?
         guard notify_notification_show(notification, &error) != 0 else {
             let failure = PresenterFailure(consuming: error)
             if case .unresponsive(let why) = failure { throw .unanswered(why) }
             throw failure
         }
-        serverID = UInt32(bitPattern: stormy_notification_id(notification))
+        return UInt32(bitPattern: stormy_notification_id(notification))
     }
 
-    /// The answer to a showing came late, with this number.
-    func noteShown(as number: UInt32) {
-        serverID = number
-        stormy_notification_set_id(notification, gint(exactly: number) ?? 0)
+    /// Servers may answer with an error when the id is unknown: then it is off the screen, which is what was asked.
+    func close() {
+        restoreNumber()
+        notify_notification_close(notification, nil)
     }
 
-    /// Why it was closed; only of use once it was.
-    var closeReason: NoticeCloseReason {
-        NoticeCloseReason(rawValue: Int(notify_notification_get_closed_reason(notification))) ?? .undefined
-    }
+    /// A showing was answered with this number.
+    func noteShown(as number: UInt32) { serverID = number }
+
+    /// libnotify forgets the number when content under it was closed, also content that was replaced.
+    private func restoreNumber() { stormy_notification_set_id(notification, gint(exactly: serverID) ?? 0) }
 
     private func fillHints(with notice: Notice, for server: PresenterServer) {
         notify_notification_clear_hints(notification)
@@ -117,19 +113,10 @@ final class ShownNotice {
         for action in notice.actions where !action.key.isEmpty && (action.field == nil || action == field) {
             // libnotify drops an action without a label, and "default" often has none worth showing.
             let label = action.label.isEmpty ? action.key : action.label
-            notify_notification_add_action(
-                notification, action.field == nil ? action.key : "inline-reply", label,
-                { notification, key, data in
-                    let shown = ShownNotice.from(data)
-                    let token = notify_notification_get_activation_token(notification).map { String(cString: $0) }
-                    shown.desk.didActivate(shown, action: key.map { String(cString: $0) } ?? "", token: token)
-                },
-                Unmanaged.passUnretained(self).toOpaque(), nil)
+            let key = action.field == nil ? action.key : "inline-reply"
+            keys.insert(key)
+            // libnotify refuses an action without a callback.
+            notify_notification_add_action(notification, key, label, { _, _, _ in }, nil, nil)
         }
-    }
-
-    private static func from(_ data: gpointer?) -> ShownNotice {
-        guard let data else { fatalError("a callback of a notification came without its owner") }
-        return Unmanaged<ShownNotice>.fromOpaque(data).takeUnretainedValue()
     }
 }

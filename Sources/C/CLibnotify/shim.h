@@ -16,14 +16,9 @@ static inline gint stormy_notification_id(NotifyNotification *notification) {
     return id;
 }
 
-// It was shown by a call whose answer came late: its signals are told by this number.
+// libnotify sets the id to 0 when the server closed content under it, also content that was replaced.
 static inline void stormy_notification_set_id(NotifyNotification *notification, gint id) {
     g_object_set(notification, "id", id, NULL);
-}
-
-static inline gulong stormy_connect_notification_closed(
-    NotifyNotification *notification, void (*handler)(NotifyNotification *, gpointer), gpointer data) {
-    return g_signal_connect(notification, "closed", G_CALLBACK(handler), data);
 }
 
 static inline gulong stormy_connect_bus_closed(

@@ -2,11 +2,14 @@ import BackgroundNotices
 import CLibnotify
 import Synchronization
 
-/// The answers of a notification server that come when libnotify waits for them no more.
+/// The messages of a notification server in the order of their arrival, seen by a filter on the connection.
+///
+/// libnotify waits for the answer to `Notify`, and the answer overtakes the signals that arrived before it. These signals are about the
+/// content that is replaced, under the same number.
 ///
 /// A server that froze still has the notification in its queue, and shows it once it goes on: asking it again would show it twice. GLib drops
-/// an answer that comes after its time; a filter on the connection still sees it, and the number of the call that it answers.
-final class LateAnswers: Sendable {
+/// an answer that comes after its time; the filter still sees it, and the number of the call that it answers.
+final class ServerMessages: Sendable {
     enum Answer: Equatable {
         case shown(UInt32)
         case refused(String)
@@ -20,6 +23,12 @@ final class LateAnswers: Sendable {
         var early: (call: guint32, answer: Answer)?
         /// It was asked, and did not answer in time.
         var isSilent = false
+        /// Signals that arrived and were not taken yet.
+        var signals: [ServerSignal] = []
+        /// Of the last signal that arrived.
+        var lastOrder: UInt64 = 0
+        /// The last signal that arrived before the answer to the last `Notify`.
+        var lastOrderBeforeAnswer: UInt64 = 0
         var filter: guint = 0
     }
 
@@ -27,12 +36,17 @@ final class LateAnswers: Sendable {
     /// Called on any thread, with the notification's identifier.
     private let onAnswer: @Sendable (String, Answer) -> Void
     private let onSignOfLife: @Sendable () -> Void
+    private let onSignal: @Sendable (UInt64) -> Void
 
     /// - Parameters:
     ///   - onAnswer: an expected answer came; called on GLib's thread.
     ///   - onSignOfLife: the server that was silent said something; called on GLib's thread.
-    init(onAnswer: @escaping @Sendable (String, Answer) -> Void, onSignOfLife: @escaping @Sendable () -> Void) {
-        (self.onAnswer, self.onSignOfLife) = (onAnswer, onSignOfLife)
+    ///   - onSignal: a signal arrived, and is to be taken in its turn; called on GLib's thread with its order.
+    init(
+        onAnswer: @escaping @Sendable (String, Answer) -> Void, onSignOfLife: @escaping @Sendable () -> Void,
+        onSignal: @escaping @Sendable (UInt64) -> Void
+    ) {
+        (self.onAnswer, self.onSignOfLife, self.onSignal) = (onAnswer, onSignOfLife, onSignal)
     }
 
     func listen(on connection: OpaquePointer) {
@@ -41,16 +55,16 @@ final class LateAnswers: Sendable {
             connection,
             { _, message, isIncoming, data in
                 guard let message, let data else { return message }
-                Unmanaged<LateAnswers>.fromOpaque(data).takeUnretainedValue().see(message, isIncoming: isIncoming != 0)
+                Unmanaged<ServerMessages>.fromOpaque(data).takeUnretainedValue().see(message, isIncoming: isIncoming != 0)
                 return message
             }, Unmanaged.passRetained(self).toOpaque(),
-            { data in if let data { Unmanaged<LateAnswers>.fromOpaque(data).release() } })
+            { data in if let data { Unmanaged<ServerMessages>.fromOpaque(data).release() } })
         state.withLock { $0.filter = filter }
     }
 
     func stopListening(on connection: OpaquePointer) {
         let filter = state.withLock { state in
-            defer { state.filter = 0 }
+            defer { (state.filter, state.signals) = (0, []) }
             return state.filter
         }
         if filter != 0 { g_dbus_connection_remove_filter(connection, filter) }
@@ -73,6 +87,22 @@ final class LateAnswers: Sendable {
     /// The server is gone: nothing comes any more.
     func forget() { state.withLock { ($0.expected, $0.early, $0.isSilent) = ([:], nil, false) } }
 
+    /// Takes the signals that arrived, up to the one of this order.
+    ///
+    /// - Parameter number: takes the signals about this notification alone; `nil`: about all.
+    func takeSignals(upTo last: UInt64 = .max, about number: UInt32? = nil) -> [ServerSignal] {
+        state.withLock { state -> [ServerSignal] in
+            let taken = state.signals.filter { $0.order <= last && (number == nil || $0.number == number) }
+            state.signals.removeAll { $0.order <= last && (number == nil || $0.number == number) }
+            return taken
+        }
+    }
+
+    /// Takes the signals about a notification that arrived before the answer to the last call.
+    func takeSignalsBeforeAnswer(about number: UInt32) -> [ServerSignal] {
+        takeSignals(upTo: state.withLock { $0.lastOrderBeforeAnswer }, about: number)
+    }
+
     private func see(_ message: OpaquePointer, isIncoming: Bool) {
         let type = g_dbus_message_get_message_type(message)
         if !isIncoming {
@@ -82,6 +112,7 @@ final class LateAnswers: Sendable {
             let serial = g_dbus_message_get_serial(message)
             return state.withLock { ($0.lastCall, $0.early) = (serial, nil) }
         }
+        if type == G_DBUS_MESSAGE_TYPE_SIGNAL { return seeSignal(message) }
         // The bus itself is no server.
         guard text(g_dbus_message_get_sender(message)) != "org.freedesktop.DBus" else { return }
         let answer: Answer
@@ -100,6 +131,7 @@ final class LateAnswers: Sendable {
         }
         let call = g_dbus_message_get_reply_serial(message)
         let (identifier, isAlive) = state.withLock { state -> (String?, Bool) in
+            if call == state.lastCall { state.lastOrderBeforeAnswer = state.lastOrder }
             let isAlive = state.isSilent
             state.isSilent = false
             guard let identifier = state.expected.removeValue(forKey: call) else {
@@ -110,6 +142,18 @@ final class LateAnswers: Sendable {
         }
         if let identifier { onAnswer(identifier, answer) }
         if isAlive { onSignOfLife() }
+    }
+
+    private func seeSignal(_ message: OpaquePointer) {
+        guard let arrived = ServerSignal(message) else { return }
+        let order = state.withLock { state -> UInt64 in
+            var signal = arrived
+            state.lastOrder += 1
+            signal.order = state.lastOrder
+            state.signals.append(signal)
+            return state.lastOrder
+        }
+        onSignal(order)
     }
 
     private func text(_ pointer: UnsafePointer<CChar>?) -> String? { pointer.map { String(cString: $0) } }
