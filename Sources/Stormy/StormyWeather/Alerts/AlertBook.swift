@@ -198,13 +198,37 @@ extension AlertMessage {
         return answers.allSatisfy { $0 == nil } || answers.contains(true)
     }
 
-    /// What it says of a place, in the language if it can.
-    fileprivate func infos(at place: Coordinates?, language: String?) -> [AlertInfo] {
-        let meant = infos.filter { info in place.map { info.contains($0) ?? true } ?? true }
-        func spoken(_ wanted: String?) -> [AlertInfo] {
-            guard let wanted = wanted?.lowercased() else { return [] }
-            return meant.filter { $0.language?.lowercased().hasPrefix(wanted) == true }
+    /// What translations have in common.
+    private struct Moment: Hashable {
+        let severity: CAPSeverity?
+        let from, until: Date
+        var hazard: AlertHazard?
+
+        init(_ info: AlertInfo, hazard: AlertHazard? = nil) {
+            (severity, from, until, self.hazard) = (info.severity, info.from, info.until, hazard)
         }
-        return [spoken(language), spoken("en"), meant.filter { $0.language == meant.first?.language }].first { !$0.isEmpty } ?? []
+    }
+
+    /// The infos of a place, each hazard of one severity and time in one language.
+    fileprivate func infos(at place: Coordinates?, language: String?) -> [AlertInfo] {
+        let meant = Self.classified(infos.filter { info in place.map { info.contains($0) ?? true } ?? true })
+        let translations = Dictionary(grouping: meant) { Moment($0, hazard: $0.hazard) }
+        let best = translations.mapValues { texts in
+            texts.min { $0.languageRank(for: language) < $1.languageRank(for: language) }?.language
+        }
+        return meant.filter { best[Moment($0, hazard: $0.hazard)] == .some($0.language) }
+    }
+
+    /// A text without known words has the kind of its translation.
+    private static func classified(_ infos: [AlertInfo]) -> [AlertInfo] {
+        let known = Dictionary(grouping: infos.filter { !$0.hazard.isUnclassified }) { Moment($0) }
+        return infos.map { info in
+            guard info.hazard.isUnclassified, let others = known[Moment(info)], let hazard = others.first?.hazard,
+                others.allSatisfy({ $0.hazard == hazard && $0.language != info.language })
+            else { return info }
+            var info = info
+            info.hazard = hazard
+            return info
+        }
     }
 }

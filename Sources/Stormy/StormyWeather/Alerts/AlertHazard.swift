@@ -18,6 +18,9 @@ package enum AlertHazard: String, Sendable, Hashable, Codable, CaseIterable {
         }
     }
 
+    /// `true` if neither a code nor a known word gave the kind.
+    var isUnclassified: Bool { self == .weather || self == .other }
+
     /// The kind for the user, for example "snow or ice".
     package var name: String {
         switch self {

@@ -49,7 +49,7 @@ extension AlertEvent {
                 continue
             }
             var (one, other) = (left[index], info)
-            if rank(other.language, language) < rank(one.language, language) { swap(&one, &other) }
+            if other.languageRank(for: language) < one.languageRank(for: language) { swap(&one, &other) }
             (one.from, one.until) = (min(one.from, other.from), max(one.until, other.until))
             one.areas += other.areas.filter { !one.areas.contains($0) }
             left[index] = one
@@ -82,12 +82,5 @@ extension AlertEvent {
             }
         }
         return info.contains(place) == nil ? [.asked] : marks
-    }
-
-    /// 0 for the reader's language, 1 for English, 2 for others.
-    private static func rank(_ language: String?, _ reader: String?) -> Int {
-        let language = language?.lowercased() ?? ""
-        if let reader = reader?.lowercased(), !reader.isEmpty, language.hasPrefix(reader) { return 0 }
-        return language.hasPrefix("en") ? 1 : 2
     }
 }

@@ -78,6 +78,15 @@ package struct AlertInfo: Sendable, Equatable, Codable {
         let answers = areas.compactMap { $0.holds(at: place) }
         return answers.isEmpty ? nil : answers.contains(true)
     }
+
+    /// 0 for the reader's language, 1 for English, 2 for no language, 3 for others. A text without a language is in English (CAP 1.2), but
+    /// some services leave the language of other texts out.
+    func languageRank(for reader: String?) -> Int {
+        guard let language = language?.lowercased(), !language.isEmpty else { return 2 }
+        let primary = language.prefix { $0 != "-" && $0 != "_" }
+        if let reader, primary == reader.lowercased() { return 0 }
+        return primary == "en" ? 1 : 3
+    }
 }
 
 extension CAPSeverity {
