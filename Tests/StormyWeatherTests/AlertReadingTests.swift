@@ -70,4 +70,43 @@ import Testing
         let own = try read(info("Heat", language: "te") + info("Abcdef", language: "te"))
         #expect(Set(seen(own).map(\.hazard)) == [.heat, .weather])
     }
+
+    // MARK: References
+
+    @Test(arguments: [
+        "IMD New Delhi,R1,TIME IMD New Delhi,R2,TIME", "IMD New Delhi, R1, TIME IMD New Delhi, R2, TIME",
+        "IMD New Delhi,R1 IMD New Delhi,R2", "IMD New Delhi,R1,TIME,IMD New Delhi,R2,TIME", "IMD New Delhi,R1,IMD New Delhi,R2",
+        "R1 R2", "R1,TIME R2,TIME", "imd new\u{A0}delhi,R1,TIME\nIMD NEW DELHI,R2,TIME", "\"IMD New Delhi\",R1,TIME R2",
+        "IMD New Delhi,R1,yesterday IMD New Delhi,R2,today",
+    ]) func `references in other forms are read`(_ text: String) throws {
+        let references = text.replacing("TIME", with: "2026-07-01T12:00:00+05:30")
+        let cancellation = try read("", identifier: "C", sender: "IMD New Delhi", kind: "Cancel", references: references)
+        #expect(
+            Set(cancellation.references).isSuperset(of: ["imd new delhi,R1", "imd new delhi,R2"]), "\(cancellation.references)")
+        let warnings = try ["R1", "R2", "R3"].map { try read(info("Gale"), identifier: $0, sender: "IMD  New Delhi") }
+        let events = AlertBook(warnings + [cancellation]).events(at: nil, language: nil)
+        #expect(events.count { $0.state == .standing && !$0.infos.isEmpty } == 1, "\(references)")
+    }
+
+    @Test func `references to other senders are read in other forms`() throws {
+        let time = "2026-07-01T12:00:00Z"
+        for text in [
+            "Met Office,R1,\(time) Met Office,R2,\(time)", "met office, R1, \(time), Met Office, R2, \(time)",
+            "Met Office,R1,\(time),Met Office,R2",
+        ] {
+            #expect(try read("", references: text).references == ["met office,R1", "met office,R2"], "\(text)")
+        }
+        #expect(try read("", references: "a@b,R1 c@d,R2").references == ["a@b,R1", "c@d,R2"])
+        #expect(try read("", references: "W@X,R1,\(time) v@x,,\(time)").references == ["w@x,R1"])
+    }
+
+    @Test(arguments: ["", "none", "N/A", "-", "0", "2026-07-01T12:00:00Z"])
+    func `a placeholder is not a reference and the cancellation is reported`(_ text: String) throws {
+        let cancellation = try read("", kind: "Cancel", references: text)
+        #expect(cancellation.references.isEmpty)
+        #expect(
+            AlertBook([cancellation]).unusedReferences(of: [cancellation], now: noon) == [
+                "1 of its cancellations have no readable reference, and are not used"
+            ])
+    }
 }

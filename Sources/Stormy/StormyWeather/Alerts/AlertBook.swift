@@ -161,9 +161,12 @@ package struct AlertBook: Sendable, Equatable {
     /// References and cancellations of messages that are listed now which are not used, one sentence each.
     package func unusedReferences(of current: [AlertMessage], now: Date) -> [String] {
         let listed = Set(current.map(\.identifier))
-        return groups().filter { !listed.isDisjoint(with: $0) }.flatMap { group in
-            AlertLineage(messages.filter { group.contains($0.identifier) }, at: nil, now: now).unusedReferences(of: listed)
-        }
+        let unread = current.count { $0.kind == .cancel && $0.references.isEmpty }
+        let unusable = unread == 0 ? [] : ["\(unread) of its cancellations have no readable reference, and are not used"]
+        return unusable
+            + groups().filter { !listed.isDisjoint(with: $0) }.flatMap { group in
+                AlertLineage(messages.filter { group.contains($0.identifier) }, at: nil, now: now).unusedReferences(of: listed)
+            }
     }
 
     /// Identifiers that belong together, by references, directly or over others.

@@ -22,35 +22,20 @@ package enum CAPDocument {
         guard alert["status"]?.text.lowercased() == "actual",
             let kind = AlertMessage.Kind(rawValue: alert["msgType"]?.text.lowercased() ?? "")
         else { return nil }
-        let sender = alert["sender"]?.text ?? ""
+        let sender = (alert["sender"]?.text ?? "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
         var left = mostCorners
         let infos = alert.all("info").compactMap { info($0, sent: sent, sender: sender, corners: &left) }
         let expired = alert.all("info").flatMap { parameters($0, "expiredReferences") }
         var message = AlertMessage(
             identifier: name(sender, identifier), sent: sent, kind: kind,
-            references: names(in: ([alert["references"]?.text ?? ""] + expired).joined(separator: " ")), infos: infos)
+            references: ([alert["references"]?.text ?? ""] + expired).flatMap { references($0, of: sender) }.map {
+                name($0.sender, $0.identifier)
+            },
+            infos: infos)
         message.sender = sender.isEmpty ? nil : sender
         // A part of the areas would be a warning that holds elsewhere.
         if left < 0 { message.leaveOutAreas() }
         return message
-    }
-
-    /// An identifier is its sender's: two may use the same.
-    private static func name(_ sender: String, _ identifier: String) -> String {
-        sender.isEmpty ? identifier : "\(sender),\(identifier)"
-    }
-
-    private static func names(in references: String) -> [String] { triples(references).map { name($0.sender, $0.identifier) } }
-
-    /// Identifiers alone, of a service whose own are unlike all others.
-    static func references(_ text: String) -> [String] { triples(text).map(\.identifier) }
-
-    /// Triples of sender, identifier and time, with commas, one after the other.
-    private static func triples(_ text: String) -> [(sender: String, identifier: String)] {
-        text.split(whereSeparator: \.isWhitespace).compactMap { triple in
-            let parts = triple.split(separator: ",", omittingEmptySubsequences: false)
-            return parts.count == 3 ? (String(parts[0]), String(parts[1])) : nil
-        }
     }
 
     private static func info(_ info: AnswerXML, sent: Date, sender: String, corners left: inout Int) -> AlertInfo? {

@@ -1,0 +1,80 @@
+import Foundation
+
+/// The references of a CAP document.
+extension CAPDocument {
+    /// One reference.
+    typealias Reference = (sender: String, identifier: String)
+
+    /// The name of a message in the book. Two senders may use one identifier, and the case of a sender does not count.
+    static func name(_ sender: String, _ identifier: String) -> String {
+        sender.isEmpty ? identifier : "\(sender.lowercased()),\(identifier)"
+    }
+
+    /// Identifiers alone, of a service whose own are unlike all others.
+    static func references(_ text: String) -> [String] { references(text, of: "").map(\.identifier) }
+
+    /// Reads triples of sender, identifier and time, with commas in them and blanks between them.
+    ///
+    /// Other forms are read also, because a cancellation without its references would cancel nothing: senders with blanks, blanks behind
+    /// commas, commas between triples, and triples without a time or a sender.
+    ///
+    /// - Parameter own: the sender of the document, who is meant if there is no sender.
+    static func references(_ text: String, of own: String) -> [Reference] {
+        let words = text.split(whereSeparator: \.isWhitespace).map { $0.split(separator: ",", omittingEmptySubsequences: false) }
+        if words.allSatisfy({ $0.count == 3 }) { return words.map { (String($0[0]), String($0[1])) }.filter(isUsable) }
+        let own = compact(own)
+        var marked = " " + compact(text)
+        if !own.isEmpty {
+            for start in [" ", ","] {
+                marked = marked.replacingOccurrences(of: start + own + ",", with: "\n", options: .caseInsensitive)
+            }
+        }
+        let pieces = marked.split(separator: "\n", omittingEmptySubsequences: false)
+        return
+            (loose(pieces[0].drop { $0 == " " }, own)
+            + pieces.dropFirst().flatMap { piece -> [Reference] in
+                guard let comma = piece.firstIndex(of: ",") else { return loose(piece, own) }
+                return [(own, String(piece[..<comma]))] + loose(piece[comma...].dropFirst(), own)
+            }).filter(isUsable)
+    }
+
+    /// One blank between words, and no blank beside a comma.
+    private static func compact(_ text: String) -> String {
+        text.replacing("\"", with: "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            .replacing(" ,", with: ",").replacing(", ", with: ",")
+    }
+
+    private static func isUsable(_ reference: Reference) -> Bool { !reference.identifier.isEmpty }
+
+    private static func isTime(_ word: Substring) -> Bool { AnswerTime.date(String(word), utcOffset: 0) != nil }
+
+    /// References that do not begin with the sender of the document. A time ends a reference.
+    private static func loose(_ text: Substring, _ own: String) -> [Reference] {
+        var (found, fields): ([Reference], [Substring]) = ([], [])
+        for field in text.split(separator: ",") {
+            let word = field.prefix { $0 != " " }
+            if isTime(word) {
+                found += untimed(fields, own)
+                let rest = field.dropFirst(word.count + 1)
+                fields = rest.isEmpty ? [] : [rest]
+            } else {
+                fields.append(field)
+            }
+        }
+        return found + untimed(fields, own)
+    }
+
+    private static func untimed(_ fields: [Substring], _ own: String) -> [Reference] {
+        guard let last = fields.last, fields.count > 1 else {
+            // Words such as "none" are not identifiers. Messages that share one would count as one warning.
+            let words = (fields.first ?? "").split(separator: " ").filter { $0.contains { ("1"..."9").contains($0) } }
+            return words.filter { !isTime($0) }.map { (own, String($0)) }
+        }
+        let sender = fields.dropLast().joined(separator: ",")
+        let words = (sender + "," + last).split(separator: " ").map { $0.split(separator: ",") }
+        if words.count > 1, words.allSatisfy({ (2...3).contains($0.count) }) {
+            return words.map { (String($0[0]), String($0[1])) }
+        }
+        return [(sender, String(last))]
+    }
+}
