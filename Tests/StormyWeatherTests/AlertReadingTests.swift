@@ -109,4 +109,85 @@ import Testing
                 "1 of its cancellations have no readable reference, and are not used"
             ])
     }
+
+    // MARK: Areas
+
+    private func area(_ shapes: String, code: String? = nil) throws -> AlertArea {
+        let geocode = code.map { "<geocode><valueName>EMMA_ID</valueName><value>\($0)</value></geocode>" } ?? ""
+        let text = "<area><areaDesc>x</areaDesc>\(shapes)\(geocode)</area>"
+        return try #require(try read(info("Gale", area: text)).infos.first?.areas.first)
+    }
+
+    private func polygon(_ corners: String, code: String? = nil) throws -> AlertArea {
+        try area("<polygon>\(corners)</polygon>", code: code)
+    }
+
+    private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
+        try Coordinates(latitude: latitude, longitude: longitude)
+    }
+
+    @Test(arguments: [
+        "-15,177 -15,185 -20,185 -20,177 -15,177", "-15,-183 -15,-175 -20,-175 -20,-183", "-15,177 -15,-175 -20,-175 -20,177",
+    ]) func `an area over the date line is read with longitudes beyond 180 degrees`(_ corners: String) throws {
+        let area = try polygon(corners)
+        #expect(try area.contains(at(-16.8, 179.97)) && area.contains(at(-16.8, -176)) && !area.hasUnreadableShape)
+        #expect(try !area.contains(at(-16.8, 175)) && !area.contains(at(-16.8, -174)))
+        #expect(try self.area("<circle>-16.8,180.5 100</circle>").contains(at(-16.8, 179.97)))
+    }
+
+    @Test(arguments: [
+        "47.0, 8.0 47.0, 9.0 48.0, 9.0 48.0, 8.0", "47 ,8 47 ,9 48 ,9 48 ,8", "47.0,8.0,0 47.0,9.0,0 48.0,9.0,5 48.0,8.0,0",
+        "47.0,8.0\u{A0}47.0,9.0\u{A0}48.0,9.0\u{A0}48.0,8.0", "47.0,\u{202F}8.0\u{3000}47.0,9.0 48.0,9.0 48.0,8.0",
+        "47 8 47 9 48 9 48 8", "47,8,47,9,48,9,48,8", "47,8, 47,9, 48,9, 48,8,", "47,8;47,9;48,9;48,8",
+        "47, 8, 0, 47, 9, 0, 48, 9, 0, 48, 8, 0",
+    ]) func `a polygon in another form is read`(_ corners: String) throws {
+        let expected = try [(47.0, 8.0), (47, 9), (48, 9), (48, 8)].map { try at($0.0, $0.1) }
+        #expect(try polygon(corners) == AlertArea(name: "x", polygons: [expected]))
+    }
+
+    @Test(arguments: ["47.3,8.5 10km", "47.3,8.5 10 KM", "47.3, 8.5 10", "47.3 8.5 10", "47.3,8.5,10", "47.3,8.5\u{A0}10"])
+    func `a circle in another form is read`(_ text: String) throws {
+        let circle = AlertArea.Circle(center: try at(47.3, 8.5), kilometres: 10)
+        #expect(try area("<circle>\(text)</circle>") == AlertArea(name: "x", circles: [circle]))
+    }
+
+    @Test(arguments: [
+        "99,500 47,8 47,9 48,9", "47,8 47,9 48", "47,8 47,9 x,9", "47,8 47,,9 48,9", ",47,8 47,9 48,9", "47,8 47,9 nan,9",
+        "47,8 47,9 48,361", "47,8 47,9", "47 8 47 9 48", "47,8 47,9,0,1,2 48,9", "-",
+    ]) func `a polygon is not used if one corner cannot be read`(_ corners: String) throws {
+        let area = try polygon(corners)
+        #expect(area.polygons.isEmpty && area.hasUnreadableShape)
+        #expect(try JSONDecoder().decode(AlertArea.self, from: JSONEncoder().encode(area)) == area)
+        #expect(try read(info("Gale", area: "<area><polygon>\(corners)</polygon></area>")).hasUnreadableShapes)
+        #expect(try polygon(corners, code: "FR035").holds(at: at(45.9, 6.13)) == true, "by its code")
+    }
+
+    @Test func `an area without a shape is not unreadable`() throws {
+        #expect(try !area("").hasUnreadableShape && !area("<polygon/><circle> </circle>").hasUnreadableShape)
+        for circle in ["47.3,8.5", "47.3,8.5 -1", "95,8.5 10", "47.3,8.5 10 mi", "47.3,8.5 10,5"] {
+            #expect(try area("<circle>\(circle)</circle>").hasUnreadableShape, "\(circle)")
+        }
+    }
+
+    @Test func `a readable polygon counts beside one that cannot be read`() throws {
+        let good = "<polygon>47,8 47,9 48,9 48,8</polygon>"
+        let area = try area(good + "<polygon>99,500 1,1 2,2</polygon>")
+        #expect(try area.holds(at: at(47.5, 8.5)) == true && area.holds(at: at(50, 8.5)) == false && area.hasUnreadableShape)
+    }
+
+    /// The service was asked for the place, so a warning without an area counts.
+    @Test func `a warning of the US service whose area cannot be read counts`() throws {
+        func seen(_ corners: String, at place: Coordinates) throws -> Int {
+            let json = """
+                {"features":[{"geometry":{"type":"Polygon","coordinates":[[\(corners)]]},"properties":{"id":"a","event":"Gale",
+                "sent":"2026-07-01T12:00:00Z","messageType":"Alert"}}]}
+                """
+            let messages = try AlertService.nws.read(Data(json.utf8), status: 200, now: noon).messages
+            return AlertBook(messages).events(at: place, language: "en").flatMap(\.infos).count
+        }
+        let beyond = "[172,51],[185,51],[185,53],[172,53]"
+        #expect(
+            try seen(beyond, at: at(52, 179)) == 1 && seen(beyond, at: at(52, -176)) == 1 && seen(beyond, at: at(52, -170)) == 0)
+        #expect(try seen("[172,51],[999,51],[185,53],[172,53]", at: at(52, -170)) == 1)
+    }
 }

@@ -227,8 +227,6 @@ private func document(
         ]
         let read = try polygon(numbers.map { "\($0),1" }.joined(separator: "\n\t ")).infos[0].areas[0].polygons[0]
         #expect(read.map(\.latitude) == numbers.map { (Double($0) ?? .nan) + 0 })
-        let mixed = try polygon("1,1 2 3, ,4 5,5,5 x,1 1,y nan,1 91,1 1,181 - . -,- 2,2 3,3")
-        #expect(mixed.infos[0].areas[0].polygons == [ring([(1, 1), (2, 2), (3, 3)])])
     }
 
     /// A part of the areas would hold for other places.

@@ -57,7 +57,8 @@ struct FeedWarnings: Sendable {
         do {
             let found = try await within(limit) { try await messages(of: feed) }
             let tooFine = found.messages.count { $0.hasTooManyCorners == true }
-            let coded = found.messages.count(where: \.isCodedOnly) - tooFine
+            let unreadable = found.messages.count(where: \.hasUnreadableShapes)
+            let coded = found.messages.count { $0.isCodedOnly && $0.hasTooManyCorners != true && !$0.hasUnreadableShapes }
             // A warning that draws nothing says nothing here; what changes or ends another does.
             let placed = found.messages.filter { !$0.isCodedOnly || $0.kind != .alert || $0.link != nil }
             var reasons: [String] = []
@@ -70,6 +71,10 @@ struct FeedWarnings: Sendable {
             if coded > 0 {
                 reasons.append(
                     "\(coded) of its \(found.messages.count) warnings name their areas by code alone, and cannot be placed")
+            }
+            if unreadable > 0 {
+                reasons.append(
+                    "\(unreadable) of its \(found.messages.count) warnings have polygons or circles that cannot be read")
             }
             if tooFine > 0 {
                 reasons.append(

@@ -48,6 +48,16 @@ package struct Coordinates: Sendable, Hashable, Codable {
         self.longitude = longitude + 0
     }
 
+    /// A corner of a drawn area. Longitudes up to 360 degrees are folded, because areas over the date line are also drawn with them.
+    ///
+    /// `nil` if a value is out of range.
+    init?(latitude: Double, foldingLongitude longitude: Double) {
+        guard (-360.0...360.0).contains(longitude) else { return nil }
+        let folded = longitude > 180 ? longitude - 360 : longitude < -180 ? longitude + 360 : longitude
+        guard let corner = try? Coordinates(latitude: latitude, longitude: folded) else { return nil }
+        self = corner
+    }
+
     /// Reads `LAT,LON`, as typed in a shell: decimal degrees with a point, blanks around the numbers allowed.
     /// Throws ``CoordinateError``.
     package init(parsing text: String) throws(CoordinateError) {

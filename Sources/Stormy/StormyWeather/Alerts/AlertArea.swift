@@ -16,6 +16,8 @@ package struct AlertArea: Sendable, Equatable {
     package var circles: [Circle]
     /// The codes of the area, of the types that the region table has.
     package var codes: [RegionCode]
+    /// `true` if a polygon or a circle could not be read. The area may then hold at more places.
+    package var hasUnreadableShape = false
 
     package init(name: String, polygons: [[Coordinates]] = [], circles: [Circle] = [], codes: [RegionCode] = []) {
         (self.name, self.polygons, self.circles, self.codes) = (name, polygons, circles, codes)
@@ -31,7 +33,8 @@ package struct AlertArea: Sendable, Equatable {
 
     /// Returns whether the area holds at a place. A drawn area counts before codes. `nil` if the area cannot be compared with a place.
     package func holds(at place: Coordinates) -> Bool? {
-        if isDrawn { return contains(place) }
+        if isDrawn, contains(place) { return true }
+        if isDrawn, !hasUnreadableShape || codes.isEmpty { return false }
         let regions = regions
         return regions.isEmpty ? nil : RegionTable.europe.isPlace(place, in: regions)
     }
@@ -84,7 +87,7 @@ package struct AlertArea: Sendable, Equatable {
 
 /// A ring is stored as one text, because a list of 50,000 corners takes JSON's decoder most of a second.
 extension AlertArea: Codable {
-    private enum CodingKeys: String, CodingKey { case name, polygons, circles, codes }
+    private enum CodingKeys: String, CodingKey { case name, polygons, circles, codes, hasUnreadableShape }
 
     /// Steps of a stored corner: 11 cm. Up to six decimals are stored exactly.
     private static let stepsPerDegree = 1e6
@@ -95,6 +98,7 @@ extension AlertArea: Codable {
         circles = try values.decode([Circle].self, forKey: .circles)
         // Rows of earlier versions have no codes.
         codes = try values.decodeIfPresent([RegionCode].self, forKey: .codes) ?? []
+        hasUnreadableShape = try values.decodeIfPresent(Bool.self, forKey: .hasUnreadableShape) ?? false
         if let rings = try? values.decode([String].self, forKey: .polygons) {
             polygons = try rings.map(Self.unpacked)
         } else {
@@ -109,6 +113,7 @@ extension AlertArea: Codable {
         try values.encode(polygons.map(Self.packed), forKey: .polygons)
         try values.encode(circles, forKey: .circles)
         if !codes.isEmpty { try values.encode(codes, forKey: .codes) }
+        if hasUnreadableShape { try values.encode(true, forKey: .hasUnreadableShape) }
     }
 
     /// Latitude and longitude of each corner in steps, as 32-bit numbers in base64.

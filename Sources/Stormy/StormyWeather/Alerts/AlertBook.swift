@@ -187,6 +187,9 @@ extension AlertMessage {
     /// `true` if none of its areas is drawn, and the region table has none of its codes.
     package var isCodedOnly: Bool { !infos.isEmpty && infos.allSatisfy { !$0.areas.contains(where: \.isPlaceable) } }
 
+    /// `true` if a polygon or a circle of an area could not be read.
+    package var hasUnreadableShapes: Bool { infos.contains { $0.areas.contains(where: \.hasUnreadableShape) } }
+
     /// Codes of its areas that the region table lacks, each once, in their order.
     package var unknownCodes: [RegionCode] {
         var found: Set<RegionCode> = []

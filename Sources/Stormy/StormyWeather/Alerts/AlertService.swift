@@ -278,16 +278,19 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             case "MultiPolygon": coordinates.compactMap { $0.elements?.first }
             default: []
             }
-        let rings = polygons.map { ring in
-            (ring.elements ?? []).compactMap { corner -> Coordinates? in
+        let rings = polygons.compactMap { ring -> [Coordinates]? in
+            let corners = (ring.elements ?? []).compactMap { corner -> Coordinates? in
                 // Longitude first.
                 guard let pair = corner.elements, pair.count >= 2, let longitude = pair[0].finite, let latitude = pair[1].finite
                 else {
                     return nil
                 }
-                return try? Coordinates(latitude: latitude, longitude: longitude)
+                return Coordinates(latitude: latitude, foldingLongitude: longitude)
             }
+            return corners.count == ring.elements?.count && corners.count >= 3 ? corners : nil
         }
-        return [AlertArea(name: (name ?? "").singleLine(limit: 120), polygons: rings.filter { $0.count >= 3 })]
+        // A warning without a drawn area is meant for the place of the request.
+        let isComplete = rings.count == polygons.count
+        return [AlertArea(name: (name ?? "").singleLine(limit: 120), polygons: isComplete ? rings : [])]
     }
 }

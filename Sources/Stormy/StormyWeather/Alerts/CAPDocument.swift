@@ -97,15 +97,19 @@ package enum CAPDocument {
 
     /// Reads one area, also of an entry of a feed.
     static func area(_ area: AnswerXML, corners left: inout Int) -> AlertArea {
-        var polygons: [[Coordinates]] = []
-        for polygon in area.all("polygon") where left >= 0 {
-            let ring = corners(polygon.text, most: left + 1)
+        var (polygons, circles, isUnreadable): ([[Coordinates]], [AlertArea.Circle], Bool) = ([], [], false)
+        for polygon in area.all("polygon") where left >= 0 && !polygon.text.isEmpty {
+            let ring = corners(polygon.text, most: left + 1) ?? []
             left -= ring.count
-            if ring.count >= 3 { polygons.append(ring) }
+            if ring.count >= 3 { polygons.append(ring) } else { isUnreadable = true }
         }
-        return AlertArea(
-            name: (area["areaDesc"]?.text ?? "").singleLine(limit: 120), polygons: polygons,
-            circles: area.all("circle").compactMap { circle($0.text) }, codes: codes(area))
+        for element in area.all("circle") where !element.text.isEmpty {
+            if let circle = circle(element.text) { circles.append(circle) } else { isUnreadable = true }
+        }
+        var result = AlertArea(
+            name: (area["areaDesc"]?.text ?? "").singleLine(limit: 120), polygons: polygons, circles: circles, codes: codes(area))
+        result.hasUnreadableShape = isUnreadable
+        return result
     }
 
     /// The codes of an area, each once, of the types that the region table has. A value may list several codes.
@@ -115,63 +119,5 @@ package enum CAPDocument {
             let values = (geocode["value"]?.text ?? "").split { $0.isWhitespace || $0 == "," || $0 == ";" }
             return values.map { RegionCode(type: geocode["valueName"]?.text ?? "", value: String($0)) }
         }.filter { RegionTable.europe.isEuropean($0) && found.insert($0).inserted }
-    }
-
-    private typealias Word = Slice<UnsafeBufferPointer<UInt8>>
-
-    /// Pairs such as "51.4377,13.3222", latitude first, with blanks between them. Bytes are read one by one, because a polygon may have
-    /// megabytes of text.
-    private static func corners(_ text: String, most: Int) -> [Coordinates] {
-        func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
-        var text = text
-        return text.withUTF8 { bytes in
-            var (corners, rest): ([Coordinates], Word) = ([], bytes[...])
-            while corners.count < most {
-                rest = rest.drop(while: isBlank)
-                let word = rest.prefix { !isBlank($0) }
-                guard !word.isEmpty else { break }
-                rest = rest[word.endIndex...]
-                if let corner = pair(word) { corners.append(corner) }
-            }
-            return corners
-        }
-    }
-
-    private static func pair(_ word: Word) -> Coordinates? {
-        guard let comma = word.firstIndex(of: UInt8(ascii: ",")), let latitude = number(word[..<comma]),
-            let longitude = number(word[(comma + 1)...])
-        else { return nil }
-        return try? Coordinates(latitude: latitude, longitude: longitude)
-    }
-
-    /// Powers of ten that a `Double` holds exactly: a quotient by them is the nearest number to the text.
-    private static let powers: [Double] = [1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15]
-
-    /// A number with up to 15 digits. The standard library reads all others.
-    private static func number(_ word: Word) -> Double? {
-        let isNegative = word.first == UInt8(ascii: "-")
-        var (value, digits, decimals, hasPoint) = (0, 0, 0, false)
-        for byte in isNegative ? word.dropFirst() : word {
-            if byte == UInt8(ascii: "."), !hasPoint {
-                hasPoint = true
-            } else if (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte), digits < 15 {
-                value = 10 * value + Int(byte - UInt8(ascii: "0"))
-                digits += 1
-                if hasPoint { decimals += 1 }
-            } else {
-                return Double(String(decoding: word, as: UTF8.self))
-            }
-        }
-        guard digits > 0 else { return nil }
-        return Double(isNegative ? -value : value) / powers[decimals]
-    }
-
-    /// "51.4,13.3 20", in kilometres.
-    private static func circle(_ text: String) -> AlertArea.Circle? {
-        let parts = text.split(whereSeparator: \.isWhitespace)
-        guard parts.count == 2, let center = corners(String(parts[0]), most: 1).first, let radius = Double(parts[1]),
-            (0...20_100).contains(radius)
-        else { return nil }
-        return AlertArea.Circle(center: center, kilometres: radius)
     }
 }

@@ -75,9 +75,8 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
             let date = updated.flatMap(Self.date) ?? .distantFuture
             if date > document.date { (document.updated, document.date) = (updated, date) }
             let area = CAPDocument.area(entry, corners: &left)
-            if !area.isDrawn, entry["geocode"] == nil {
-                document.isVague = true
-            } else if !document.areas.contains(area) {
+            if entry["geocode"] == nil, !area.isDrawn || area.hasUnreadableShape { document.isVague = true }
+            if area.isDrawn || entry["geocode"] != nil, !document.areas.contains(area) {
                 document.areas.append(area)
             }
             documents[address] = document
