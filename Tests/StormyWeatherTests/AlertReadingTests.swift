@@ -190,4 +190,34 @@ import Testing
             try seen(beyond, at: at(52, 179)) == 1 && seen(beyond, at: at(52, -176)) == 1 && seen(beyond, at: at(52, -170)) == 0)
         #expect(try seen("[172,51],[999,51],[185,53],[172,53]", at: at(52, -170)) == 1)
     }
+
+    // MARK: Times
+
+    @Test(arguments: [-11.0, -10, 0, 5.5, 14]) func `a warning with times without an offset is not missed`(_ offset: Double)
+        throws
+    {
+        func local(_ hours: Double) -> String {
+            String((noon + (hours + offset) * 3600).formatted(.iso8601).dropLast())
+        }
+        let times = "<onset>\(local(2))</onset><expires>\(local(10))</expires>"
+        for times in [times, "", "<onset>\(local(2))</onset>", "<expires>\(local(10))</expires>"] {
+            let message = try read(info("Gale", times: times), sent: local(-2))
+            #expect(message.hasNoOffset == true)
+            let read = try #require(message.infos.first)
+            #expect(read.from <= noon + 2 * 3600 && read.until >= noon + 10 * 3600, "\(times)")
+            #expect(read.until <= noon + 41 * 3600, "\(times)")
+        }
+        // It was over when it was sent.
+        let over = try read(info("Gale", times: "<expires>\(local(-3))</expires>"), sent: local(-2))
+        #expect(over.infos[0].hasOpenEnd == nil)
+    }
+
+    @Test func `a time without an offset has the offset of the other times`() throws {
+        let times = "<onset>2026-07-01T02:00:00</onset><expires>2026-07-01T08:00:00</expires>"
+        let message = try read(info("Gale", times: times), sent: "2026-07-01T01:00:00-11:00")
+        #expect(message.sent == noon && message.hasNoOffset == nil)
+        #expect(message.infos.map(\.from) == [noon + 3600] && message.infos.map(\.until) == [noon + 7 * 3600])
+        let mixed = "<onset>2026-07-01T02:00:00</onset><expires>2026-07-01T08:00:00-11:00</expires>"
+        #expect(try read(info("Gale", times: mixed), sent: "2026-07-01T01:00:00").infos == message.infos)
+    }
 }

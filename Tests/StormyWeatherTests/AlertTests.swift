@@ -81,8 +81,8 @@ private func document(
         #expect(try times("") == (instant("2026-07-01T13:00:00Z"), instant("2026-07-02T01:00:00Z")))
         #expect(try times(onset + expires) == (instant("2026-07-01T15:00:00Z"), instant("2026-07-01T16:00:00Z")))
         #expect(try times(onset + expires + end).1 == instant("2026-07-01T18:00:00Z"))
-        // Without its zone nobody can place it.
-        #expect(try times("<onset>2026-07-01T15:00:00</onset>").0 == instant("2026-07-01T13:00:00Z"))
+        // The document was sent with the offset +02:00.
+        #expect(try times("<onset>2026-07-01T16:00:00</onset>").0 == instant("2026-07-01T14:00:00Z"))
     }
 
     @Test func feedsLeadToDocuments() throws {

@@ -76,6 +76,11 @@ struct FeedWarnings: Sendable {
                 reasons.append(
                     "\(unreadable) of its \(found.messages.count) warnings have polygons or circles that cannot be read")
             }
+            let timeless = found.messages.count { $0.hasNoOffset == true && !$0.infos.isEmpty }
+            if timeless > 0 {
+                reasons.append(
+                    "\(timeless) of its \(found.messages.count) warnings have times without an offset from UTC, and count longer")
+            }
             if tooFine > 0 {
                 reasons.append(
                     "\(tooFine) of its \(found.messages.count) warnings have more than \(CAPDocument.mostCorners) corners, and cannot be placed"

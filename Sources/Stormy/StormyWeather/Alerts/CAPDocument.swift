@@ -16,15 +16,19 @@ package enum CAPDocument {
 
     static func message(_ alert: AnswerXML) throws(WeatherError) -> AlertMessage? {
         guard let identifier = alert["identifier"]?.text, !identifier.isEmpty, identifier.utf8.count <= 1000,
-            // A time without an offset counts as UTC here, because it orders messages. Such an onset or end is not used.
-            let sent = alert["sent"].flatMap({ AnswerTime.date($0.text, utcOffset: 0) })
+            let sentText = alert["sent"]?.text
         else { throw .notCAP }
+        let offset = utcOffset(of: alert)
+        // Messages are ordered by this time. A time without an offset counts as UTC here.
+        guard let sent = AnswerTime.date(sentText, utcOffset: offset ?? 0), let span = span(of: sentText, offset) else {
+            throw .notCAP
+        }
         guard alert["status"]?.text.lowercased() == "actual",
             let kind = AlertMessage.Kind(rawValue: alert["msgType"]?.text.lowercased() ?? "")
         else { return nil }
         let sender = (alert["sender"]?.text ?? "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
         var left = mostCorners
-        let infos = alert.all("info").compactMap { info($0, sent: sent, sender: sender, corners: &left) }
+        let infos = alert.all("info").compactMap { info($0, offset, sent: span, sender: sender, corners: &left) }
         let expired = alert.all("info").flatMap { parameters($0, "expiredReferences") }
         var message = AlertMessage(
             identifier: name(sender, identifier), sent: sent, kind: kind,
@@ -33,24 +37,44 @@ package enum CAPDocument {
             },
             infos: infos)
         message.sender = sender.isEmpty ? nil : sender
+        message.hasNoOffset = offset == nil ? true : nil
         // A part of the areas would be a warning that holds elsewhere.
         if left < 0 { message.leaveOutAreas() }
         return message
     }
 
-    private static func info(_ info: AnswerXML, sent: Date, sender: String, corners left: inout Int) -> AlertInfo? {
-        func date(_ name: String) -> Date? { info[name].flatMap { AnswerTime.date($0.text) } }
+    /// Hours between UTC and local times.
+    private static let (longestWest, longestEast) = (12.0, 14.0)
+
+    /// The first offset that a time of the document has. It also counts for times without an offset.
+    private static func utcOffset(of alert: AnswerXML) -> Int? {
+        let times = [alert["sent"]] + alert.all("info").flatMap { info in ["onset", "effective", "expires"].map { info[$0] } }
+        return times.lazy.compactMap { $0.flatMap { AnswerTime.utcOffset(of: $0.text) } }.first
+    }
+
+    /// The instants that a time may mean. They are more than one if no time of the document has an offset.
+    private static func span(of text: String?, _ offset: Int?) -> ClosedRange<Date>? {
+        guard let text else { return nil }
+        if let date = AnswerTime.date(text, utcOffset: offset) { return date...date }
+        return AnswerTime.date(text, utcOffset: 0).map { ($0 - longestEast * 3600)...($0 + longestWest * 3600) }
+    }
+
+    private static func info(
+        _ info: AnswerXML, _ offset: Int?, sent: ClosedRange<Date>, sender: String, corners left: inout Int
+    ) -> AlertInfo? {
         guard let event = info["event"]?.text, !event.isEmpty, !isGreen(info) else { return nil }
-        let from = date("onset") ?? date("effective") ?? sent
+        func span(_ name: String) -> ClosedRange<Date>? { Self.span(of: info[name]?.text, offset) }
+        let begins = span("onset") ?? span("effective") ?? sent
+        let ends = parameters(info, "eventEndingTime").lazy.compactMap { Self.span(of: $0, offset) }.first
         let end = HazardEnd(
-            from: from, ends: parameters(info, "eventEndingTime").compactMap { AnswerTime.date($0) }.first,
-            expires: date("expires"), sent: sent, eventCodes: parameters(info, "VTEC"))
+            from: begins.upperBound, ends: ends?.upperBound, expires: span("expires")?.upperBound, sent: sent.upperBound,
+            eventCodes: parameters(info, "VTEC"))
         var result = AlertInfo(
             language: info["language"]?.text, event: event.singleLine(limit: 80),
             hazard: evidence(info, event, sender: sender).hazard,
             severity: CAPSeverity(
                 capName: info["severity"]?.text, urgency: info["urgency"]?.text, certainty: info["certainty"]?.text,
-                responses: info.all("responseType").map(\.text)), from: from,
+                responses: info.all("responseType").map(\.text)), from: begins.lowerBound,
             until: end.until,
             issuer: (info["senderName"]?.text ?? sender).singleLine(limit: 80), areas: areas(info, corners: &left),
             texts: AlertTexts(

@@ -21,6 +21,12 @@ enum AnswerTime {
         return secondsFromEpoch(halves[0], clock).flatMap { instant($0 - Double(zone)) }
     }
 
+    /// The offset that a time names, in seconds. `nil` if the text is not a time, or has no offset.
+    static func utcOffset(of text: String) -> Int? {
+        guard date(text) != nil, let clock = text.split(separator: "T").last else { return nil }
+        return clockAndZone(clock, nil)?.1
+    }
+
     private static func instant(_ seconds: Double) -> Date? {
         range.contains(seconds) ? Date(timeIntervalSince1970: seconds) : nil
     }
