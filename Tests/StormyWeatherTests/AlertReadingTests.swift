@@ -220,4 +220,26 @@ import Testing
         let mixed = "<onset>2026-07-01T02:00:00</onset><expires>2026-07-01T08:00:00-11:00</expires>"
         #expect(try read(info("Gale", times: mixed), sent: "2026-07-01T01:00:00").infos == message.infos)
     }
+
+    // MARK: Limits
+
+    @Test func `of a document with thousands of infos the most severe ones are read`() throws {
+        let minor = (0..<2000).map { info("Gale \($0)", "Minor") }.joined()
+        let message = try read(minor + info("Flood", "Extreme") + info("Fog", "Severe"))
+        #expect(message.infos.count == CAPDocument.mostInfos && message.hasTooManyInfos == true)
+        #expect(message.infos.prefix(3).map(\.event) == ["Flood", "Fog", "Gale 0"])
+        let most = try read(String(repeating: info("Gale", "Minor"), count: CAPDocument.mostInfos))
+        #expect(most.infos.count == CAPDocument.mostInfos && most.hasTooManyInfos == nil)
+    }
+
+    @Test func `many warnings are thirty reasons that contain every message`() throws {
+        let messages = try (0..<200).map { number in
+            try read(info("Gale \(number)", number == 150 ? "Extreme" : "Severe"), identifier: "\(number)")
+        }
+        let events = AlertBook(messages).events(at: nil, language: nil)
+        let reasons = StormRule().assess(Forecast(hours: []), alerts: events, now: noon + 60).reasons
+        #expect(reasons.count == 30 && reasons.contains { $0.event == "Gale 150" && $0.peak == 4 })
+        #expect(reasons.map(\.event).contains("171 other warnings"))
+        #expect(Set(reasons.flatMap { $0.messages ?? [] }).count == 200)
+    }
 }

@@ -13,6 +13,8 @@ struct FeedWarnings: Sendable {
     private static let mostBytes = 16 << 20
     /// Corners of all polygons of one feed that are looked at. The oldest documents are left out.
     static let mostCorners = 250_000
+    /// The same for the parts of warnings, one for each language, hazard or time.
+    private static let mostInfos = 10_000
     /// Of these side by side.
     private static let lanes = 4
     /// Seconds without a byte, and for all of an answer.
@@ -80,6 +82,12 @@ struct FeedWarnings: Sendable {
             if timeless > 0 {
                 reasons.append(
                     "\(timeless) of its \(found.messages.count) warnings have times without an offset from UTC, and count longer")
+            }
+            let tooLong = found.messages.count { $0.hasTooManyInfos == true }
+            if tooLong > 0 {
+                reasons.append(
+                    "\(tooLong) of its \(found.messages.count) warnings have more than \(CAPDocument.mostInfos) parts, and only the most severe ones are used"
+                )
             }
             if tooFine > 0 {
                 reasons.append(
@@ -165,18 +173,19 @@ struct FeedWarnings: Sendable {
         var listed: Set<String> = []
         let unknown = links.filter { listed.insert($0.address).inserted && !known.addresses.contains($0.address) }
         let fetched = try await documents((unknown + known.due).prefix(Self.mostDocuments), known.addresses, now: now)
-        var (left, leftOut) = (Self.mostCorners, part?.leftOut ?? 0)
+        var (left, infosLeft, leftOut) = (Self.mostCorners, Self.mostInfos, part?.leftOut ?? 0)
         var emptyLinks: Set<String> = []
-        /// Whether there are corners left for a message.
+        /// Whether the limits have room for a message.
         func isWithinLimit(_ message: AlertMessage) -> Bool {
             left -= message.cornerCount
-            if left < 0 { leftOut += 1 }
-            return left >= 0
+            infosLeft -= message.infos.count
+            if left < 0 || infosLeft < 0 { leftOut += 1 }
+            return left >= 0 && infosLeft >= 0
         }
         messages = messages.filter(isWithinLimit)
         // The newest first.
         for address in links.map(\.address) where listed.remove(address) != nil {
-            if left < 0 {
+            if left < 0 || infosLeft < 0 {
                 leftOut += 1
             } else if let document = try fetched[address] ?? (known.addresses.contains(address) ? store.document(address) : nil) {
                 guard var message = document.message else {

@@ -164,21 +164,40 @@ package struct StormReason: Sendable, Equatable, Codable {
 
     /// The same warning for thirteen municipalities is one: of the same words by the same people, at times that touch.
     static func warnings(_ reasons: [StormReason]) -> [StormReason] {
-        var merged: [StormReason] = []
+        var (merged, known): ([StormReason], [[AnyHashable]: [Int]]) = ([], [:])
         for reason in reasons.sorted(by: { $0.from < $1.from }) {
-            let index = merged.firstIndex {
-                $0.event == reason.event && $0.source == reason.source && $0.peak == reason.peak && reason.from <= $0.until
-            }
-            guard let index else {
+            let words: [AnyHashable] = [reason.event ?? "", reason.source ?? "", reason.peak]
+            guard let index = known[words]?.first(where: { reason.from <= merged[$0].until }) else {
+                known[words, default: []].append(merged.count)
                 merged.append(reason)
                 continue
             }
-            merged[index].until = max(merged[index].until, reason.until)
-            merged[index].hasOpenEnd = merged[index].hasOpenEnd ?? reason.hasOpenEnd
-            let known = merged[index].messages ?? []
-            merged[index].messages = known + (reason.messages ?? []).filter { !known.contains($0) }
+            merged[index].add(reason)
         }
-        return merged
+        return limited(merged)
+    }
+
+    /// The most warnings of one assessment.
+    static let mostWarnings = 30
+
+    /// The most severe warnings. The others are one reason, so that no message of theirs is lost.
+    private static func limited(_ warnings: [StormReason]) -> [StormReason] {
+        if warnings.count <= mostWarnings { return warnings }
+        let ranked = warnings.enumerated().sorted { ($1.element.peak, $0.offset) < ($0.element.peak, $1.offset) }.map(\.element)
+        var rest = ranked[mostWarnings - 1]
+        for other in ranked[mostWarnings...] {
+            rest.from = min(rest.from, other.from)
+            rest.add(other)
+        }
+        (rest.event, rest.texts) = ("\(warnings.count - mostWarnings + 1) other warnings", nil)
+        return sorted(ranked.prefix(mostWarnings - 1) + [rest])
+    }
+
+    private mutating func add(_ other: StormReason) {
+        until = max(until, other.until)
+        hasOpenEnd = hasOpenEnd ?? other.hasOpenEnd
+        let known = Set(messages ?? [])
+        messages = (messages ?? []) + (other.messages ?? []).filter { !known.contains($0) }
     }
 
     /// By when they begin, and at one time in their order.

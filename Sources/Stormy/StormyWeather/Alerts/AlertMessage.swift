@@ -18,6 +18,8 @@ package struct AlertMessage: Sendable, Equatable, Codable {
     package var link: String?
     /// The identifier of the message that the document at ``link`` contains now. `nil` if that is this message.
     package var replacedBy: String?
+    /// `true` if it has more infos than ``CAPDocument/mostInfos``, and the least severe ones are not used.
+    package var hasTooManyInfos: Bool?
     /// `true` if its times have no offset from UTC. Its infos begin and end when the hazard begins and ends in any time zone.
     package var hasNoOffset: Bool?
     /// `true` if its areas were left out because they have more corners than ``CAPDocument/mostCorners``.

@@ -5,6 +5,8 @@ import TransferMachines
 package enum CAPDocument {
     /// The maximum number of corners of all polygons of one document. No real warning has as many.
     package static let mostCorners = 50_000
+    /// The maximum number of `info` elements of one document. The most severe ones are read.
+    package static let mostInfos = 200
 
     /// - Returns: `nil`: a test, an exercise, a draft or an acknowledgement, which is never shown as real.
     /// - Throws: ``WeatherError``: no CAP, or one that says not who, when or what.
@@ -28,8 +30,9 @@ package enum CAPDocument {
         else { return nil }
         let sender = (alert["sender"]?.text ?? "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
         var left = mostCorners
-        let infos = alert.all("info").compactMap { info($0, offset, sent: span, sender: sender, corners: &left) }
-        let expired = alert.all("info").flatMap { parameters($0, "expiredReferences") }
+        let elements = alert.all("info")
+        let infos = mostSevere(elements).compactMap { info($0, offset, sent: span, sender: sender, corners: &left) }
+        let expired = elements.prefix(mostInfos).flatMap { parameters($0, "expiredReferences") }
         var message = AlertMessage(
             identifier: name(sender, identifier), sent: sent, kind: kind,
             references: ([alert["references"]?.text ?? ""] + expired).flatMap { references($0, of: sender) }.map {
@@ -37,10 +40,19 @@ package enum CAPDocument {
             },
             infos: infos)
         message.sender = sender.isEmpty ? nil : sender
+        message.hasTooManyInfos = elements.count > mostInfos ? true : nil
         message.hasNoOffset = offset == nil ? true : nil
         // A part of the areas would be a warning that holds elsewhere.
         if left < 0 { message.leaveOutAreas() }
         return message
+    }
+
+    private static func mostSevere(_ infos: [AnswerXML]) -> [AnswerXML] {
+        if infos.count <= mostInfos { return infos }
+        let ranked = infos.enumerated().map { number, info in
+            (rank: CAPSeverity(capName: info["severity"]?.text)?.rank ?? 0, number: number, info: info)
+        }
+        return ranked.sorted { ($1.rank, $0.number) < ($0.rank, $1.number) }.prefix(mostInfos).map(\.info)
     }
 
     /// Hours between UTC and local times.
