@@ -71,6 +71,23 @@ import Testing
         #expect(try String(contentsOf: file, encoding: .utf8) == page, "WRITE_TABLES=1 writes the page again")
     }
 
+    @Test(
+        arguments: [
+            ("Hitzewarnung", .heat), ("Hőségriasztás", .heat), ("Kuumavaroitus", .heat), ("Vlna horka", .heat),
+            ("Toplinski val", .heat), ("Cuaca panas", .heat), ("Aşırı sıcak", .heat), ("Hittewaarschuwing", .heat),
+            ("Toplotni talas", .heat), ("Горещини", .heat), ("Nebelwarnung", .fog),
+            ("Sumuvaroitus", .fog), ("Frostwarnung", .cold), ("Pakkasvaroitus", .cold), ("霧", .fog), ("Gelo", .cold),
+            ("Umidade Baixa", .drought), ("Fenómenos costeros", .coastal), ("Высокие волны", .coastal), ("Волна холода", .cold),
+            ("Gale warning for shipping", .marine), ("Windwarnung", .wind), ("Hitzegewitter", .thunderstorm),
+            ("Neve e gelo", .snow), ("Formação de gelo", .snow),
+        ] as [(String, AlertHazard)]) func `heat, fog and waves without a code do not count`(
+            _ event: String, _ hazard: AlertHazard
+        ) throws
+    {
+        #expect(try HazardTests().info(event).hazard == hazard)
+        #expect(try HazardTests().info(event.lowercased()).hazard == hazard)
+    }
+
     // MARK: Texts
 
     @Test(arguments: [

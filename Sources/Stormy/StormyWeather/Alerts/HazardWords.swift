@@ -40,13 +40,28 @@ enum HazardWords {
             let lower = name.precomposedStringWithCanonicalMapping.lowercased()
             // "Grad" means hail in Slavic languages, and degrees in German.
             text = lower.replacing(/[0-9]+\s*grad/, with: "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
-            words = Set(text.split { !$0.isLetter }.map(String.init))
+            let words = text.split { !$0.isLetter }.map(String.init)
+            self.words = Set(words + words.flatMap(Self.stems))
             let bytes = Array(text.utf8)
             self.bytes = bytes
             beginnings = Set(bytes.indices.map { Array(bytes[$0...].prefix(Self.beginning)) })
         }
 
         private static let beginning = 3
+
+        /// The ends of compounds such as "Nebelwarnung", which are a warning of something.
+        private static let warningEnds = [
+            "warnung", "warnungen", "gefahr", "waarschuwing", "varning", "varsel", "varoitus", "riasztás", "riadó",
+            "figyelmeztetés", "hoiatus", "viðvörun", "alarm",
+        ]
+
+        /// The beginning of a compound, also without the letter that joins its parts.
+        private static func stems(of word: String) -> [String] {
+            warningEnds.filter { word.hasSuffix($0) && word.count > $0.count }.flatMap { end -> [String] in
+                let stem = String(word.dropLast(end.count))
+                return stem.hasSuffix("s") ? [stem, String(stem.dropLast())] : [stem]
+            }
+        }
 
         /// The name without the words of a kind.
         func without(_ known: Words) -> Name {
@@ -131,7 +146,7 @@ enum HazardWords {
         Words(
             .marine, "marine craft maritime",
             parts: """
-                freezing spray, coastal waters, brisk wind, rough bar, seewetter, hochsee, küstenwarnung, aviso marítim,
+                freezing spray, coastal waters, brisk wind, rough bar, for shipping, shipping forecast, schifffahrt, scheepvaart, sjöfart, seewetter, hochsee, küstenwarnung, aviso marítim,
                 avviso marittim, 海上大风, 海上大風, 海上風, 海上強風
                 """),
         Words(.cold, "chill windchill", parts: "wind chill, cold wave, coldwave"),
@@ -185,7 +200,7 @@ enum HazardWords {
         Words(
             .snow,
             """
-            snow snowfall winter ice icy neige neiges verglas nieve nieves nevadas hielo neve nevicate ghiaccio gelo snø sne
+            snow snowfall winter ice icy neige neiges verglas nieve nieves nevadas hielo neve nevicate ghiaccio snø sne
             snö isglatt sneeuw ijs ijzel gladheid lumi lumisade jää jäide hó havazás hófúvás śnieg śniegu śnieżyca gołoledź
             oblodzenie sníh sněžení náledí ledovka sneh sneženie poľadovica sneg snijeg poledica žled ninsoare ninsori viscol
             polei sniegs apledojums sniegas plikledis lijundra snjór snjókoma hríð hálka tuyết neu elur theluji снег снега
@@ -193,7 +208,7 @@ enum HazardWords {
             сняг поледица лед
             """,
             parts: """
-                blizzard, snowfall, schnee, glätte, glatteis, freezing rain, freezing drizzle, flash freeze, black ice,
+                blizzard, snowfall, formação de gelo, schnee, glätte, glatteis, freezing rain, freezing drizzle, flash freeze, black ice,
                 pluie verglaçante, lluvia helada, gelicidio, ising, isbildning, halka, liukka, jäätä, ónos es, hófúv, zamieć,
                 zamieci, zawieje, závěje, záveje, marznąc, zăpad, χιόν, χιον, kar yağış, yoğun kar, buzlanma, tipi fırtına,
                 reshje bore, ثلوج, ثلج, جليد, برف, یخبندان, שלג, קרח, बर्फ, हिमपात, 暴雪, 大雪, 降雪, 吹雪, 着雪, 着氷, 结冰, 結冰, 冰冻, 凍雨,
@@ -250,20 +265,25 @@ enum HazardWords {
     /// Kinds that do not count. The first one has priority.
     private static let others = [
         Words(
-            .heat, "heat hitze chaleur calor calore hőség kuumus hete helle karščiai vrućina vročina жара жары жаркая спека लू",
+            .heat,
+            """
+            heat hot hitze chaleur calor calore caldo hőség kánikula kuumus kuuma hete helle hetta hede hitte bero sħana panas
+            karščiai karštis kaitra karsts vrućina vročina horka vedra căldură caldura жара жары жаркая зной спека спеки жега
+            حر गर्मी लू
+            """,
             parts: """
-                wärmebelastung, canicul, altas temperaturas, temperaturas altas, temperature elevate, high temperature,
-                high-temperature, hittegolf, hetebølge, hetebølgje, varmebølge, värmebölj, höga temperaturer, upał, vrućin,
-                vročin, horko, horúčav, vedro, kaniku, hőhullám, karstum, kuumalaine, καύσων, sıcak hava, vapë, حرارة, حار,
-                حر شدید, גל חום, עומס חום, ताप, ร้อน, nắng nóng, 高温, 高溫, 炎热, 炎熱, 酷热, 酷熱, 猛暑, 熱中症, 폭염, высокая температура,
+                wärmebelastung, hitzebelastung, hitzewelle, canicul, altas temperaturas, temperaturas altas, temperature elevate, high temperature,
+                high-temperature, hittegolf, hetebølge, hetebølgje, hedebølge, värmevarning, varmebølge, värmebölj, höga temperaturer, vysoké teplot, tempo quente, toplinsk, toplotn, upał, vrućin,
+                vročin, horko, horúčav, vedro, kaniku, hőhullám, karstum, kuumalaine, καύσων, καυσων, υψηλές θερμοκρασ, sıcak, vapë, nxeht, топлинн, топлотн, топлотен, горещин, گرما, حرارة, حار,
+                حر شدید, גל חום, עומס חום, ताप, ร้อน, nắng nóng, 高温, 高溫, 炎热, 炎熱, 热浪, 熱浪, 酷热, 酷熱, 猛暑, 熱中症, 폭염, высокая температура,
                 високи температури
                 """),
         Words(
             .cold,
             """
-            frost freeze cold kälte froid gel gelée gelées frío fríos helada heladas frio freddo geada geadas friagem mróz
+            frost freeze cold kälte froid gel gelée gelées frío fríos helada heladas frio freddo gelo geada geadas friagem mróz
             mrozy przymrozki mráz mrazy fagy pakkanen pakkas kulde kyla köld frosti îngheț šalna šalnos šaltis sals salnas
-            mraz slana vorst koude rét мороз морозы заморозки холод студ слана мраз
+            mraz slana vorst koude rét мороз морозы заморозки холод холода студ слана мраз
             """,
             parts: """
                 low temperature, low-temperature, strenger frost, grand froid, kältewelle, bajas temperaturas,
@@ -281,7 +301,7 @@ enum HazardWords {
             """,
             parts: """
                 dense fog, sichtbehinderung, dichte mist, ομίχλη, ضباب, مه غلیظ, ערפל, कोहरा, কুয়াশা, หมอก, sương mù, 大雾, 大霧,
-                濃霧, 浓雾, 안개
+                濃霧, 浓雾, 霧, 雾, 안개
                 """),
         Words(
             .fire,
@@ -312,7 +332,7 @@ enum HazardWords {
             .drought,
             "drought dürre trockenheit sécheresse sequía seca siccità susza sucho suchota aszály kuivuus tørke torka põud suša",
             parts: """
-                low humidity, baixa umidade, baixa humidade, засух, посуха, суша, ξηρασί, kuraklık, جفاف, सूखा, ภัยแล้ง,
+                low humidity, baixa umidade, baixa humidade, umidade baixa, humidade baixa, umidade relativa baixa, baja humedad, humedad baja, засух, посуха, суша, ξηρασί, kuraklık, جفاف, सूखा, ภัยแล้ง,
                 hạn hán, 干旱, 乾旱, 가뭄
                 """),
         Words(
@@ -324,9 +344,13 @@ enum HazardWords {
                 sạt lở, 土砂, 土石流, 山体滑坡, 地震, 地质, 海啸, 海嘯, 津波, 火山, 지진, 산사태
                 """),
         Words(
-            .coastal, "surf wave waves swell swells tide tides coast current currents seas",
+            .coastal,
+            """
+            surf wave waves swell swells tide tides coast current currents seas wellen brandung golven vågor aallokko lained
+            lainetus fale falowanie valovi dalgalar волны волн волнение волнения прибой хвилі вълни вълнение
+            """,
             parts: """
-                coastal, houle, oleaje, marejada, ressaca, agitação marítima, ondas, mareas, gelombang, dünung, seegang,
+                coastal, coster, costeir, costier, côtier, côtièr, yüksek dalga, houle, oleaje, marejada, ressaca, agitação marítima, ondas, mareas, gelombang, dünung, seegang,
                 bølger, høye bølger, κυματ, κύμα, أمواج, موج, גלים, คลื่น, sóng lớn, 海浪, 巨浪, 波浪, 大浪, 너울, 풍랑
                 """),
         Words(
