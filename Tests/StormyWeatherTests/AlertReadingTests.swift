@@ -221,6 +221,12 @@ import Testing
         #expect(try read(info("Gale", times: mixed), sent: "2026-07-01T01:00:00").infos == message.infos)
     }
 
+    @Test(arguments: [
+        "2026-07-01T12:00:00+00", "2026-07-01t12:00:00z", "2026-07-01 12:00:00Z", "2026-07-01 14:00:00+02", "2026-07-01t07:00-05",
+    ]) func `a time of sending in another form is read`(_ sent: String) throws {
+        #expect(try read(info("Gale"), sent: sent).sent == noon)
+    }
+
     // MARK: Limits
 
     @Test func `of a document with thousands of infos the most severe ones are read`() throws {

@@ -46,6 +46,30 @@ import Testing
         #expect(read("\r\n <?xml version=\"1.0\"?>\(stylesheet)<a>b</a>\n\n")?.text == "b", "an empty line comes first")
     }
 
+    /// One character in each encoding.
+    @Test(
+        arguments: [
+            ("windows-1252", [0xE9], "é"), ("Windows-1252", [0x93], "“"), ("windows-1251", [0xE3], "г"),
+            ("ISO-8859-2", [0xB3], "ł"),
+            ("ISO-8859-15", [0xA4], "€"), ("KOI8-R", [0xC7], "г"), ("GB2312", [0xB7, 0xE7], "风"), ("gbk", [0xB7, 0xE7], "风"),
+            ("Shift_JIS", [0x91, 0xE4], "台"), ("EUC-JP", [0xC2, 0xE6], "台"), ("Big5", [0xA5, 0x78], "台"),
+            ("EUC-KR", [0xC6, 0xF8], "폭"),
+        ] as [(String, [UInt8], String)]) func `an encoding that the parser does not know is converted`(
+            _ name: String, _ bytes: [UInt8], _ text: String
+        )
+    {
+        let start = Data("\n<?xml version='1.0' encoding = \"\(name)\" ?><a b=\"x\">y".utf8)
+        #expect(AnswerXML.read(start + bytes + Data("</a>".utf8))?.text == "y\(text)")
+        #expect(AnswerXML.read(start + Data("</a>".utf8))?.attributes == ["b": "x"])
+    }
+
+    @Test func `bytes that are not of the declared encoding are refused`() {
+        for (name, bytes) in [("GB2312", [0xFF, 0xFF]), ("Shift_JIS", [0x81]), ("windows-1252", [0x81])] as [(String, [UInt8])] {
+            let start = Data("<?xml version=\"1.0\" encoding=\"\(name)\"?><a>".utf8)
+            #expect(AnswerXML.read(start + bytes + Data("</a>".utf8)) == nil, "\(name)")
+        }
+    }
+
     @Test(arguments: ["UTF-7", "UTF-16", "EBCDIC-CP-FR", "x"]) func `an encoding that does not fit the bytes is refused`(
         _ name: String
     ) {

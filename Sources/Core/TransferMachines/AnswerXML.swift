@@ -20,15 +20,20 @@ package final class AnswerXML {
     /// The maximum number of elements and attributes together.
     package static let maximumNodes = 200_000
 
-    /// Reads a document in UTF-8, UTF-16, ISO-8859-1 or US-ASCII, with or without a byte order mark. Comments and processing instructions
-    /// are skipped. No other file is read.
+    /// Reads a document in UTF-8, UTF-16, ISO-8859-1 or US-ASCII, with or without a byte order mark, or in an encoding of
+    /// ``DeclaredEncoding``. Comments and processing instructions are skipped. No other file is read.
     ///
     /// - Returns: `nil` if the document is not well-formed, is beyond a limit, or declares entities or attributes: a declaration of one line
     ///   can stand for gigabytes.
     package static func read(_ data: Data) -> AnswerXML? {
-        guard !data.isEmpty, data.count <= maximumBytes, let parser = XML_ParserCreate(nil) else { return nil }
+        guard !data.isEmpty, data.count <= maximumBytes else { return nil }
+        let encoding = DeclaredEncoding(of: data)
+        // The encoding of the parser has priority over the declaration.
+        guard let document = encoding.map({ $0.utf8(data) }) ?? data,
+            let parser = encoding == nil ? XML_ParserCreate(nil) : XML_ParserCreate("UTF-8")
+        else { return nil }
         defer { XML_ParserFree(parser) }
-        return AnswerReader(parser).read(data)
+        return AnswerReader(parser).read(document)
     }
 
     package subscript(name: String) -> AnswerXML? { children.first { $0.name == name } }

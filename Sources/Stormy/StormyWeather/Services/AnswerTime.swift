@@ -14,17 +14,21 @@ enum AnswerTime {
         return value?.text.flatMap { date($0, utcOffset: utcOffset) }
     }
 
-    /// Source of the rule: RFC 3339, 5.6, and ISO 8601 without seconds.
+    /// Source of the rule: RFC 3339, 5.6, with a lower-case "t" or a blank also, and ISO 8601 without seconds or minutes of the offset.
     static func date(_ text: String, utcOffset: Int? = nil) -> Date? {
-        let halves = text.split(separator: "T", omittingEmptySubsequences: false)
+        let halves = halves(text)
         guard halves.count == 2, let (clock, zone) = clockAndZone(halves[1], utcOffset) else { return nil }
         return secondsFromEpoch(halves[0], clock).flatMap { instant($0 - Double(zone)) }
     }
 
     /// The offset that a time names, in seconds. `nil` if the text is not a time, or has no offset.
     static func utcOffset(of text: String) -> Int? {
-        guard date(text) != nil, let clock = text.split(separator: "T").last else { return nil }
+        guard date(text) != nil, let clock = halves(text).last else { return nil }
         return clockAndZone(clock, nil)?.1
+    }
+
+    private static func halves(_ text: String) -> [Substring] {
+        text.split(maxSplits: 1, omittingEmptySubsequences: false) { $0 == "T" || $0 == "t" || $0 == " " }
     }
 
     private static func instant(_ seconds: Double) -> Date? {
@@ -34,7 +38,8 @@ enum AnswerTime {
     private static func clockAndZone(_ text: Substring, _ utcOffset: Int?) -> (Substring, Int)? {
         if text.hasSuffix("Z") || text.hasSuffix("z") { return (text.dropLast(), 0) }
         guard let sign = text.lastIndex(where: { $0 == "+" || $0 == "-" }) else { return utcOffset.map { (text, $0) } }
-        let digits = text[text.index(after: sign)...].filter { $0 != ":" }
+        var digits = text[text.index(after: sign)...].filter { $0 != ":" }
+        if digits.count == 2 { digits += "00" }
         guard digits.count == 4, let hours = number(digits.prefix(2)), let minutes = number(digits.suffix(2)), hours <= 18,
             minutes < 60
         else { return nil }
