@@ -58,9 +58,6 @@ struct FeedWarnings: Sendable {
         var why: String
         do {
             let found = try await within(limit) { try await messages(of: feed) }
-            let tooFine = found.messages.count { $0.hasTooManyCorners == true }
-            let unreadable = found.messages.count(where: \.hasUnreadableShapes)
-            let coded = found.messages.count { $0.isCodedOnly && $0.hasTooManyCorners != true && !$0.hasUnreadableShapes }
             // A warning that draws nothing says nothing here; what changes or ends another does.
             let placed = found.messages.filter { !$0.isCodedOnly || $0.kind != .alert || $0.link != nil }
             var reasons: [String] = []
@@ -70,30 +67,7 @@ struct FeedWarnings: Sendable {
                     dataTime: found.dataTime, by: feed, of: place, rule: settings.rule, now: BGTaskScheduler.now)
                 reasons += taken.unused.filter { !reasons.contains($0) }
             }
-            if coded > 0 {
-                reasons.append(
-                    "\(coded) of its \(found.messages.count) warnings name their areas by code alone, and cannot be placed")
-            }
-            if unreadable > 0 {
-                reasons.append(
-                    "\(unreadable) of its \(found.messages.count) warnings have polygons or circles that cannot be read")
-            }
-            let timeless = found.messages.count { $0.hasNoOffset == true && !$0.infos.isEmpty }
-            if timeless > 0 {
-                reasons.append(
-                    "\(timeless) of its \(found.messages.count) warnings have times without an offset from UTC, and count longer")
-            }
-            let tooLong = found.messages.count { $0.hasTooManyInfos == true }
-            if tooLong > 0 {
-                reasons.append(
-                    "\(tooLong) of its \(found.messages.count) warnings have more than \(CAPDocument.mostInfos) parts, and only the most severe ones are used"
-                )
-            }
-            if tooFine > 0 {
-                reasons.append(
-                    "\(tooFine) of its \(found.messages.count) warnings have more than \(CAPDocument.mostCorners) corners, and cannot be placed"
-                )
-            }
+            reasons += Self.limits(of: found.messages)
             if found.missing > 0 { reasons.append("\(found.missing) of its documents could not be read, and are tried again") }
             if found.leftOut > 0 { reasons.append("\(found.leftOut) of its documents, its oldest, were not looked at") }
             if reasons.isEmpty { return nil }
@@ -107,6 +81,28 @@ struct FeedWarnings: Sendable {
         }
         for place in places { try store.noteWarningTrouble(why, by: feed, of: place) }
         return "warnings of \(StormyStore.shown(feed)): \(why)"
+    }
+
+    /// Returns what is not read of the warnings, or not as the service wrote it, one sentence each.
+    private static func limits(of messages: [AlertMessage]) -> [String] {
+        let coded = messages.count { $0.isCodedOnly && $0.hasTooManyCorners != true && !$0.hasUnreadableShapes }
+        let found = [
+            (coded, "name their areas by code alone, and cannot be placed"),
+            (messages.count(where: \.hasUnreadableShapes), "have polygons or circles that cannot be read"),
+            (
+                messages.count { $0.hasNoOffset == true && !$0.infos.isEmpty },
+                "have times without an offset from UTC, and count longer"
+            ),
+            (
+                messages.count { $0.hasTooManyInfos == true },
+                "have more than \(CAPDocument.mostInfos) parts, and only the most severe ones are used"
+            ),
+            (
+                messages.count { $0.hasTooManyCorners == true },
+                "have more than \(CAPDocument.mostCorners) corners, and cannot be placed"
+            ),
+        ]
+        return found.filter { $0.0 > 0 }.map { "\($0.0) of its \(messages.count) warnings \($0.1)" }
     }
 
     struct Found {
