@@ -133,6 +133,29 @@ import Testing
         }
     }
 
+    @Test func `MeteoAlarm's storm in Norway is called off after MET Norway answered`() async throws {
+        try await play([(name: "Oslo", at: "60.2,11.1")]) { home in
+            let area = Self.polygon("59,10 59,12 61,12 61,10 59,10")
+            serve([Warning(country: "norway", area: area)], ofCountry: "norway", writtenAt: 0, home)
+            _ = try await home.stormy("check", "--notify")
+            try await home.driver.settle()
+            #expect(home.onScreen == ["Severe storm expected in Oslo"])
+            let weather = "[weather]\nbase_url = \"\(VirtualHome.origin)\"\nprovider = \"open-meteo\"\n"
+            try home.configure(weather + "contact = \"me@example.org\"\n")
+            // MET Norway does not answer yet.
+            let waits = try await home.stormy("check", "--exit-code")
+            #expect(waits.status == 10, "\(waits)")
+            home.server.route("GET", "/weatherapi/metalerts/2.0/current.json*", .json(#"{"features":[]}"#))
+            try await home.driver.advance(by: .seconds(900))
+            home.serveCalm()
+            let said = try await home.stormy("check", "--notify", "--exit-code")
+            try await home.driver.settle()
+            #expect(said.status == 0 && !said.output.contains("MeteoAlarm"), "\(said)")
+            #expect(home.onScreen == ["No longer expected: storm in Oslo"])
+            #expect(try await (home.status()["storms"] as? [Any])?.isEmpty == true)
+        }
+    }
+
     @Test func `MeteoAlarm stands in for a service that fails and leaves when it answers again`() async throws {
         try await play([(name: "Berlin", at: "52.52,13.405")]) { home in
             home.server.route("GET", "/alerts", .status(500))

@@ -284,4 +284,25 @@ import Testing
             #expect(try await home.stormy("check", "--exit-code").status == 0)
         }
     }
+
+    // MARK: Sources that are taken away
+
+    @Test(arguments: [true, false])
+    func `a storm is called off when its feed is removed from the configuration`(_ hasForecast: Bool) async throws {
+        try await play { home in
+            serve(home, "/feed.xml", feed([("a.xml", "1")]))
+            serve(home, "/cap/a.xml", document(home, "1"))
+            _ = try await home.stormy("check", "--notify")
+            try await home.driver.settle()
+            #expect(home.onScreen == ["Severe storm expected in Lake"])
+            try home.configure("[weather]\nbase_url = \"\(VirtualHome.origin)\"\ncontact = \"me@example.org\"\n")
+            if hasForecast { home.serveCalm() } else { home.serve(.status(503)) }
+            _ = try await home.stormy("check", "--notify")
+            try await home.driver.settle()
+            #expect(home.onScreen == ["No longer expected: storm in Lake"])
+            #expect(try await (home.status()["storms"] as? [Any])?.isEmpty == true)
+            let photos = try await home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }
+            #expect(photos.isEmpty)
+        }
+    }
 }

@@ -115,6 +115,7 @@ extension StormyStore {
             }
             let look = StormLook(assessment, rule: rule, forecast: isNewest ? forecast : nil, fetchedAt: fetchedAt, now: now)
             try Self.follow(look, place: place.id!, database)
+            try Self.removeUncounted(at: place, database)
             return assessment
         }
     }

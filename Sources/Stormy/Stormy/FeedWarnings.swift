@@ -34,9 +34,9 @@ struct FeedWarnings: Sendable {
     /// - Throws: what the store says.
     @discardableResult
     func refresh(within limit: Duration) async throws -> [String] {
-        guard settings.rule.alertSeverity != .off else { return [] }
         let places = try store.places()
-        if places.isEmpty { return [] }
+        try endUncounted(at: places)
+        if places.isEmpty || settings.rule.alertSeverity == .off { return [] }
         let troubles = try await withThrowingTaskGroup(of: (Int, [String]).self) { group in
             group.addTask { (-1, try await refreshMeteoAlarm(places, within: limit)) }
             for (number, feed) in settings.warningFeeds.enumerated() {
@@ -45,6 +45,11 @@ struct FeedWarnings: Sendable {
             return try await group.reduce(into: [Int: [String]]()) { $0[$1.0] = $1.1 }
         }
         return troubles.sorted { $0.key < $1.key }.flatMap(\.value)
+    }
+
+    /// Calls off the storms of sources that were taken away.
+    func endUncounted(at places: [Place]) throws {
+        for place in places { try store.endUncounted(at: place, rule: settings.rule, now: BGTaskScheduler.now) }
     }
 
     /// Whether there is a feed to request.

@@ -17,12 +17,7 @@ extension FeedWarnings {
     func refreshMeteoAlarm(_ places: [Place], within limit: Duration) async throws -> [String] {
         var needed: [(place: Place, countries: [MeteoAlarmCountry])] = []
         for place in places {
-            if let countries = try meteoAlarmCountries(of: place) {
-                needed.append((place, countries))
-            } else {
-                // The country's own service answers again. The warnings of both would count twice.
-                try store.removeWarnings(by: Self.meteoAlarm, of: place)
-            }
+            if let countries = try meteoAlarmCountries(of: place) { needed.append((place, countries)) }
         }
         let countries = Set(needed.flatMap(\.countries))
         if countries.isEmpty { return [] }

@@ -160,6 +160,7 @@ struct NoonCheck {
             group.addTask {
                 do {
                     let feeds = FeedWarnings(store: store, settings: settings)
+                    try feeds.endUncounted(at: places)
                     guard try feeds.areNeeded(for: places) else { return }
                     try await feeds.refresh(within: Self.feedTime)
                     for place in places { try StormTeller(store: store).tell(place, .warnedOf) }

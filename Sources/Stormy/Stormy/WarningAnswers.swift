@@ -70,10 +70,26 @@ extension StormyStore {
             })
     }
 
-    /// Removes the warnings of a service that is not requested for a place any more.
-    func removeWarnings(by service: String, of place: Place) throws {
-        try queue.write { database in
-            try database.execute(sql: "DELETE FROM warning WHERE place = ? AND service = ?", arguments: [place.id, service])
+    /// Returns what is stored of each source at a place, and whether the source counts. A source that was taken away does not count: a
+    /// feed that is not in `cap_feeds` any more, a service without the contact that it requires, and MeteoAlarm after the country's own
+    /// service answered.
+    static func records(of place: Place, _ database: Database) throws -> [(record: WarningRecord, counts: Bool)] {
+        let records = try WarningRecord.filter(Column("place") == place.id).fetchReadable(database)
+        guard !records.isEmpty, StormySettings.areSet else { return records.map { ($0, true) } }
+        // A service that was not requested yet takes nothing away.
+        let answering = records.filter { $0.trouble == nil && !$0.isOutside }.compactMap { AlertService(rawValue: $0.service) }
+        let failing = Set(AlertService.allCases).subtracting(answering)
+        let coverage = StormySettings.current.warningCoverage(of: place, failing: failing)
+        return records.map { record in
+            (record, coverage?.sources.contains { $0.key == record.service && $0.refusal == nil } ?? true)
+        }
+    }
+
+    /// Forgets sources that were taken away. Their storms have been called off in the same transaction.
+    static func removeUncounted(at place: Place, _ database: Database) throws {
+        for (record, counts) in try records(of: place, database) where !counts {
+            try database.execute(
+                sql: "DELETE FROM warning WHERE place = ? AND service = ?", arguments: [place.id, record.service])
         }
     }
 

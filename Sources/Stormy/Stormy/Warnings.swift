@@ -19,12 +19,6 @@ struct WarningRecord: StoreRecord {
     var dataTime: Date?
     /// The service answered that the place is outside its area.
     var isOutside = false
-
-    /// What a feed warned of that was taken out of the configuration counts no more.
-    var isAsked: Bool {
-        guard StormySettings.areSet, AlertService(rawValue: service) == nil else { return true }
-        return StormySettings.current.warningFeeds.contains(service)
-    }
 }
 
 /// What the store did with the messages of one answer.
@@ -47,11 +41,12 @@ extension StormyStore {
     }
 
     static func warnings(of place: Place, _ database: Database, now: Date) throws -> [AlertEvent] {
-        let records = try WarningRecord.filter(Column("place") == place.id).fetchReadable(database).filter(\.isAsked)
         let language = PersonLocale.current.language.languageCode?.identifier
-        return records.flatMap { record in
+        return try Self.records(of: place, database).flatMap { record, counts in
             let events = AlertBook(record.messages).events(
                 at: place.coordinates, language: language, now: now, listedAt: record.askedAt)
+            // A storm of a source that was taken away is called off.
+            guard counts else { return events.map { AlertEvent(messages: $0.messages, state: .cancelled, infos: []) } }
             guard record.service == AlertService.meteoAlarm.rawValue, let coordinates = place.coordinates else { return events }
             return AlertEvent.joined(events, at: coordinates, language: language)
         }
@@ -67,8 +62,13 @@ extension StormyStore {
     package func warningTroubles(of place: Place) throws -> [String] { try warningTroubles(of: place.id ?? 0) }
 
     package func warningTroubles(of place: Int64) throws -> [String] {
-        let records = try queue.read { try WarningRecord.filter(Column("place") == place).fetchReadable($0) }.filter(\.isAsked)
-        return records.compactMap { record in record.trouble.map { "warnings of \(Self.shown(record.service)): \($0)" } }
+        let records = try queue.read { database in
+            try Place.fetchOne(database, key: place).map { try Self.records(of: $0, database) } ?? []
+        }
+        return records.compactMap { record, counts in
+            guard counts else { return nil }
+            return record.trouble.map { "warnings of \(Self.shown(record.service)): \($0)" }
+        }
     }
 
     /// A feed's address may hold a key.
@@ -108,16 +108,32 @@ extension StormyStore {
             // An incomplete answer does not keep a complete one of the same time from ending warnings.
             record.dataTime = isComplete ? DataTime.latest(dataTime, known?.dataTime, now: now) : known?.dataTime
             try record.save(database)
-            let forecast = Self.forecast(of: place, database)
-            let isUseful = forecast.map { (0...Self.usefulAge).contains(now.timeIntervalSince($0.fetchedAt)) } ?? false
-            let useful = isUseful ? forecast?.content : nil
-            let assessment = rule.assess(
-                useful ?? Forecast(hours: []), beside: useful == nil ? nil : forecast?.second,
-                alerts: try Self.warnings(of: place, database, now: now), now: now)
-            let look = StormLook(assessment, rule: rule, forecast: useful, fetchedAt: forecast?.fetchedAt, now: now)
-            try Self.follow(look, place: place.id!, database)
+            try Self.judgeWarnings(of: place, rule: rule, now: now, database)
             taken.unused = book.unusedReferences(of: current, now: now)
             return taken
+        }
+    }
+
+    /// Judges the warnings of a place beside the stored forecast, and brings its storms in line.
+    private static func judgeWarnings(of place: Place, rule: StormRule, now: Date, _ database: Database) throws {
+        let forecast = Self.forecast(of: place, database)
+        let isUseful = forecast.map { (0...Self.usefulAge).contains(now.timeIntervalSince($0.fetchedAt)) } ?? false
+        let useful = isUseful ? forecast?.content : nil
+        let assessment = rule.assess(
+            useful ?? Forecast(hours: []), beside: useful == nil ? nil : forecast?.second,
+            alerts: try Self.warnings(of: place, database, now: now), now: now)
+        let look = StormLook(assessment, rule: rule, forecast: useful, fetchedAt: forecast?.fetchedAt, now: now)
+        try Self.follow(look, place: place.id!, database)
+        try Self.removeUncounted(at: place, database)
+    }
+
+    /// Calls off the storms of sources that were taken away. No answer is needed for that.
+    func endUncounted(at place: Place, rule: StormRule, now: Date) throws {
+        let hasUncounted = try queue.read { try Self.records(of: place, $0) }.contains { !$0.counts }
+        if !hasUncounted { return }
+        try queue.write { database in
+            guard try Place.fetchOne(database, key: place.id) != nil else { return }
+            try Self.judgeWarnings(of: place, rule: rule, now: now, database)
         }
     }
 
