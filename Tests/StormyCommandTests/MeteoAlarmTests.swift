@@ -156,17 +156,60 @@ import Testing
         }
     }
 
-    @Test func `MeteoAlarm stands in for a service that fails and leaves when it answers again`() async throws {
-        try await play([(name: "Berlin", at: "52.52,13.405")]) { home in
+    private static let berlin = (name: "Berlin", at: "52.52,13.405")
+    private static let aroundBerlin = polygon("52,13 52,14 53,14 53,13 52,13")
+
+    @Test func `MeteoAlarm stands in at once for a service that fails and leaves when it answers again`() async throws {
+        try await play([Self.berlin]) { home in
             home.server.route("GET", "/alerts", .status(500))
-            serve([Warning(area: Self.polygon("52,13 52,14 53,14 53,13 52,13"))], ofCountry: "germany", writtenAt: 0, home)
-            #expect(try await home.stormy("check", "--exit-code").status == 0)
+            serve([Warning(area: Self.aroundBerlin)], ofCountry: "germany", writtenAt: 0, home)
             let standIn = try await home.stormy("check", "--exit-code")
             #expect(standIn.status == 10 && standIn.output.contains("Official warnings: MeteoAlarm"), "\(standIn)")
             home.server.route("GET", "/alerts", .json(#"{"alerts":[]}"#))
-            _ = try await home.stormy("check")
             let alone = try await home.stormy("check", "--exit-code")
             #expect(alone.status == 0 && !alone.output.contains("MeteoAlarm"), "\(alone)")
+        }
+    }
+
+    @Test func `the daily check asks MeteoAlarm for all places whose service fails and calls off when it answers`() async throws {
+        try await play([Self.berlin, (name: "Potsdam", at: "52.4,13.06")]) { home in
+            home.server.route("GET", "/alerts", .status(500))
+            serve([Warning(area: Self.aroundBerlin)], ofCountry: "germany", writtenAt: 0, home)
+            try await home.stormy("schedule")
+            #expect(try await home.check().outcome == .completed)
+            #expect(home.shown.sorted() == ["Berlin", "Potsdam"].map { "Severe storm expected in \($0)" })
+            #expect(home.server.requests(matching: "/feeds/meteoalarm-legacy-atom-germany").count == 1)
+            home.server.route("GET", "/alerts", .json(#"{"alerts":[]}"#))
+            #expect(try await home.check().outcome == .completed)
+            try await home.driver.settle()
+            #expect(home.onScreen.sorted() == ["Berlin", "Potsdam"].map { "No longer expected: storm in \($0)" })
+            #expect(home.server.requests(matching: "/feeds/meteoalarm-legacy-atom-germany").count == 1)
+        }
+    }
+
+    @Test func `a new place outside the area of its service has the warnings of MeteoAlarm`() async throws {
+        try await play([]) { home in
+            let area = Self.polygon("47,7 47,8 48,8 48,7 47,7")
+            serve([Warning(area: area)], ofCountry: "switzerland", writtenAt: 0, home)
+            let added = try await home.stormy("place", "add", "Basel", "47.56,7.59")
+            #expect(added.output.contains("Basel: stormy."), "\(added)")
+        }
+    }
+
+    @Test func `MeteoAlarm stands in for a service whose late answer is an error`() async throws {
+        try await play([Self.berlin]) { home in
+            let page = ResponseScript([
+                .status(200), .headers(["Content-Length": "6"]), .hold(until: "late"), .body(.text("<html>")),
+            ])
+            home.server.closeGate("late")
+            home.server.route("GET", "/alerts", page)
+            try await home.stormy("schedule")
+            #expect(try await home.check().outcome == .completed)
+            #expect(home.shown == [])
+            serve([Warning(area: Self.aroundBerlin)], ofCountry: "germany", writtenAt: 0.1, home)
+            home.server.openGate("late")
+            try await home.driver.advance(by: .seconds(60))
+            #expect(home.shown == ["Severe storm expected in Berlin"])
         }
     }
 

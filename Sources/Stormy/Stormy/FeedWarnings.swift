@@ -27,7 +27,8 @@ struct FeedWarnings: Sendable {
     let store: StormyStore
     let settings: StormySettings
 
-    /// Asks all feeds, side by side: one that stalls holds back no other.
+    /// Asks all feeds, side by side: one that stalls holds back no other. MeteoAlarm is requested only for places without a service of
+    /// their own. ``refreshStandIns(for:within:)`` follows for the others.
     ///
     /// - Parameter limit: what is not there by then is asked for by the next check.
     /// - Returns: why feeds could not be asked, or not placed, in their order.
@@ -38,7 +39,7 @@ struct FeedWarnings: Sendable {
         try endUncounted(at: places)
         if places.isEmpty || settings.rule.alertSeverity == .off { return [] }
         let troubles = try await withThrowingTaskGroup(of: (Int, [String]).self) { group in
-            group.addTask { (-1, try await refreshMeteoAlarm(places, within: limit)) }
+            group.addTask { (-1, try await refreshMeteoAlarm(places.filter(isMeteoAlarmFirst), within: limit)) }
             for (number, feed) in settings.warningFeeds.enumerated() {
                 group.addTask { (number, [try await refresh(feed, places, within: limit)].compactMap { $0 }) }
             }
@@ -53,9 +54,9 @@ struct FeedWarnings: Sendable {
     }
 
     /// Whether there is a feed to request.
-    func areNeeded(for places: [Place]) throws -> Bool {
+    func areNeeded(for places: [Place]) -> Bool {
         guard settings.rule.alertSeverity != .off else { return false }
-        return try !settings.warningFeeds.isEmpty || places.contains { try meteoAlarmCountries(of: $0) != nil }
+        return !settings.warningFeeds.isEmpty || places.contains(where: isMeteoAlarmFirst)
     }
 
     /// - Returns: what there is to say of one feed.

@@ -2,14 +2,34 @@ import BackgroundTasks
 import BackgroundTransfer
 import Foundation
 import StormyWeather
+import Synchronization
 
 /// Takes what was handed over: the ended transfers of the session, one by one, each told at once.
 final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     private let question: StormQuestion
     let lastEvent = LastEvent()
     let trouble = FirstError()
+    /// Places whose official services answered or failed in this launch.
+    private let warned = Mutex<[Place]>([])
+    /// Seconds for MeteoAlarm in place of services that failed.
+    private static let standInTime: Duration = .seconds(15)
 
     init(question: StormQuestion) { self.question = question }
+
+    /// Requests MeteoAlarm in place of services that failed. Call this after the last event.
+    func askStandIns() async throws {
+        let feeds = FeedWarnings(store: question.store, settings: question.settings)
+        let places = warned.withLock { $0 }
+        for place in try await feeds.refreshStandIns(for: places, within: Self.standInTime) {
+            try StormTeller(store: question.store).tell(place, .warnedOf)
+        }
+    }
+
+    private func note(_ place: Place) {
+        warned.withLock { places in
+            if !places.contains(where: { $0.id == place.id }) { places.append(place) }
+        }
+    }
 
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
         trouble.noting {
@@ -32,6 +52,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         trouble.noting {
             let warnings = try warningSources(of: task)
             for source in warnings {
+                note(source.place)
                 try question.store.noteWarningTrouble(error.localizedDescription, by: source.service.rawValue, of: source.place)
             }
             if !warnings.isEmpty { return }
@@ -48,6 +69,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     private func takeWarnings(_ data: Data, of task: URLSessionTask) throws -> Bool {
         let sources = try warningSources(of: task)
         for source in sources {
+            note(source.place)
             do {
                 try source.take(data, task.response, into: question.store, now: BGTaskScheduler.now)
             } catch let error as WeatherError {

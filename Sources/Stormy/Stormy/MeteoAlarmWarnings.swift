@@ -13,17 +13,37 @@ extension FeedWarnings {
         return RegionCoverage(of: coordinates).countries
     }
 
+    /// Whether MeteoAlarm serves a place that has no service of its own.
+    func isMeteoAlarmFirst(at place: Place) -> Bool {
+        settings.warningCoverage(of: place)?.sources.contains { $0.service == .meteoAlarm } ?? false
+    }
+
+    /// Requests MeteoAlarm for places whose own service gave no usable answer, or does not cover them. Call this after the own services
+    /// were requested.
+    ///
+    /// - Returns: the places for which MeteoAlarm was requested.
+    @discardableResult
+    func refreshStandIns(for places: [Place], within limit: Duration) async throws -> [Place] {
+        let left = try places.filter { place in try !isMeteoAlarmFirst(at: place) && meteoAlarmCountries(of: place) != nil }
+        if !left.isEmpty { _ = try await refreshMeteoAlarm(left, within: limit) }
+        return left
+    }
+
     /// - Returns: why feeds could not be read.
     func refreshMeteoAlarm(_ places: [Place], within limit: Duration) async throws -> [String] {
-        var needed: [(place: Place, countries: [MeteoAlarmCountry])] = []
-        for place in places {
-            if let countries = try meteoAlarmCountries(of: place) { needed.append((place, countries)) }
+        if places.isEmpty { return [] }
+        let asked = Set(places.map(\.id))
+        // A feed is stored with the parts of all places that need it.
+        var all: [(place: Place, countries: [MeteoAlarmCountry])] = []
+        for place in try store.places() {
+            if let countries = try meteoAlarmCountries(of: place) { all.append((place, countries)) }
         }
+        let needed = all.filter { asked.contains($0.place.id) }
         let countries = Set(needed.flatMap(\.countries))
         if countries.isEmpty { return [] }
         let spots = Dictionary(
             uniqueKeysWithValues: countries.map { country in
-                (country, Set(needed.filter { $0.countries.contains(country) }.compactMap { $0.place.coordinates }))
+                (country, Set(all.filter { $0.countries.contains(country) }.compactMap { $0.place.coordinates }))
             })
         let feeds = try await withThrowingTaskGroup(of: (MeteoAlarmCountry, CountryAnswer).self) { group in
             for (country, places) in spots {

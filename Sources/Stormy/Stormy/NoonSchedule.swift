@@ -155,13 +155,14 @@ struct NoonCheck {
         let question = StormQuestion(store: store, settings: settings)
         let places = try store.places()
         let (trouble, unknown) = (FirstError(), FirstError())
+        let feeds = FeedWarnings(store: store, settings: settings)
+        let (askedPlaces, asked) = AsyncStream.makeStream(of: Void.self)
         // The feeds beside the places: whatever stalls holds back nothing else.
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 do {
-                    let feeds = FeedWarnings(store: store, settings: settings)
                     try feeds.endUncounted(at: places)
-                    guard try feeds.areNeeded(for: places) else { return }
+                    guard feeds.areNeeded(for: places) else { return }
                     try await feeds.refresh(within: Self.feedTime)
                     for place in places { try StormTeller(store: store).tell(place, .warnedOf) }
                 } catch {
@@ -169,9 +170,23 @@ struct NoonCheck {
                 }
             }
             group.addTask {
+                // One request of a country's feed is for all its places whose own service failed.
+                var left = places.count
+                for await _ in askedPlaces {
+                    left -= 1
+                    if left == 0 { break }
+                }
+                do {
+                    let standIns = try await feeds.refreshStandIns(for: places, within: Self.feedTime)
+                    for place in standIns { try StormTeller(store: store).tell(place, .warnedOf) }
+                } catch {
+                    trouble.note(error)
+                }
+            }
+            group.addTask {
                 await Lanes().forEach(of: places) { place in
                     do {
-                        let seen = try await question.assessment(at: place)
+                        let seen = try await question.assessment(at: place) { asked.yield() }
                         // Where the forecast is calm, or waited for: of a storm that is warned of, or is cancelled.
                         try StormTeller(store: store).tell(place, seen == nil ? .warnedOf : .all)
                     } catch let error as WeatherUnknown {
@@ -182,6 +197,7 @@ struct NoonCheck {
                         trouble.note(error)
                     }
                 }
+                asked.finish()
             }
         }
         try trouble.check()

@@ -18,8 +18,9 @@ package struct StormyApp: App {
             }
             .backgroundTask(.urlSession(WeatherSession.identifier)) {
                 await Self.withStore {
-                    try await HandedOverWeather(question: StormQuestion(store: $0, settings: .current)).finish(
-                        WeatherSession.configuration())
+                    let delivery = HandedOverWeather(question: StormQuestion(store: $0, settings: .current))
+                    try await delivery.finish(WeatherSession.configuration())
+                    try await delivery.askStandIns()
                 }
             }
             .backgroundTask(.urlSession(PhotoUploads.sessionIdentifier)) {

@@ -27,12 +27,12 @@ package struct WeatherCheck: Sendable {
         self.settings = settings
     }
 
-    /// Asks the services of a place, and stores what they answer.
+    /// Asks the weather services of a place, and stores what they answer. Its official warnings count as they are stored.
     ///
     /// - Throws: ``WeatherUnavailable``; what the store says.
     func refresh(_ place: Place) async throws -> CheckOutcome {
         let sources = settings.sources(for: place)
-        var reasons = try await lookAtWarnings(at: place)
+        var reasons: [String] = []
         for (index, source) in sources.enumerated() {
             do {
                 let fetched = try await fetch(source)
@@ -44,10 +44,12 @@ package struct WeatherCheck: Sendable {
         throw WeatherUnavailable(description: reasons.joined(separator: "; "))
     }
 
-    /// - Returns: why services could not be asked.
-    private func lookAtWarnings(at place: Place) async throws -> [String] {
-        var troubles: [String] = []
+    /// Requests the official services of a place, and stores what they warn of, or why they gave no usable answer.
+    ///
+    /// - Throws: the store's errors.
+    func lookAtWarnings(at place: Place) async throws {
         for source in try settings.warningSources(for: place, askedAt: store.warningsAskedAt(at: place)) {
+            let reason: String
             do {
                 let session = Self.session
                 let (data, response) = try await session.data(for: source.request())
@@ -56,13 +58,16 @@ package struct WeatherCheck: Sendable {
                     try await session.data(for: $0)
                 }
                 try source.take(data, response, into: store, separateTime: time, now: now)
-            } catch let error where error is WeatherError || error is URLError {
-                let reason = (error as? WeatherError)?.message ?? error.localizedDescription
-                try store.noteWarningTrouble(reason, by: source.service.rawValue, of: place)
-                troubles.append("warnings of \(source.service.rawValue): \(reason)")
+                continue
+            } catch let error as WeatherError {
+                reason = error.message
+            } catch let error where error is CancellationError || (error as? URLError)?.code == .cancelled {
+                reason = "no answer when the time was up"
+            } catch let error as URLError {
+                reason = error.localizedDescription
             }
+            try store.noteWarningTrouble(reason, by: source.service.rawValue, of: place)
         }
-        return troubles
     }
 
     private func take(
@@ -87,7 +92,8 @@ package struct WeatherCheck: Sendable {
         let known = try store.places().first { $0.id == place.id } ?? place
         return CheckOutcome(
             place: known, assessment: taken.assessment, fetchedAt: fetched.fetchedAt ?? BGTaskScheduler.now, trouble: nil,
-            isStale: false, source: fetched.content.source, notAnswered: reasons, forecast: taken.forecast)
+            isStale: false, source: fetched.content.source,
+            notAnswered: try store.warningTroubles(of: place) + reasons, forecast: taken.forecast)
     }
 
     fileprivate static var session: URLSession {

@@ -37,10 +37,13 @@ package struct StormQuestion {
     /// When the time of this launch runs out the await is cancelled: the app ends in time, and the download that is
     /// promoted then goes on in the agent.
     ///
+    /// - Parameter warningsAsked: called once, after the official services of the place were requested.
     /// - Returns: `nil`: handed over.
     /// - Throws: ``WeatherUnknown``; what the store says when it cannot keep the answer. Nothing was checked then.
-    func assessment(at place: Place) async throws -> Assessment? {
-        async let warnings: Void = lookAtWarnings(at: place)
+    func assessment(
+        at place: Place, _ warningsAsked: @escaping @Sendable () -> Void = {}
+    ) async throws -> Assessment? {
+        async let warnings: Void = lookAtWarnings(at: place, warningsAsked)
         let answer: Result<(FetchedForecast, ArraySlice<WeatherSource>)?, any Error>
         do { answer = .success(try await askForForecast(at: place)) } catch { answer = .failure(error) }
         // What is warned of counts in the judgement, and stands by itself where there is no forecast.
@@ -51,7 +54,8 @@ package struct StormQuestion {
 
     /// What official services warn of there. One that does not answer leaves what it warned of before, and is said; one that says nothing
     /// is waited for in the background after a while.
-    private func lookAtWarnings(at place: Place) async throws {
+    private func lookAtWarnings(at place: Place, _ asked: @Sendable () -> Void) async throws {
+        defer { asked() }
         let sources = try settings.warningSources(for: place, askedAt: store.warningsAskedAt(at: place))
         await withTaskGroup(of: Void.self) { group in
             for source in sources {

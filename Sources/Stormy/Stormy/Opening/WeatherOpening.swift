@@ -10,6 +10,8 @@ struct WeatherOpening: Sendable {
     private static let lanes = 6
     /// For all feeds of warnings: what is not there by then is asked for by the next check.
     private static let feedTime: Duration = .seconds(15)
+    /// For the official services of all places, and then for MeteoAlarm in place of those that failed.
+    private static let (ownTime, standInTime): (Duration, Duration) = (.seconds(20), .seconds(10))
 
     let check: WeatherCheck
     let names: [String]?
@@ -66,7 +68,12 @@ struct WeatherOpening: Sendable {
         tell(.progress(done: 0, total: asked.count))
         let began = ContinuousClock.now
         let feeds = FeedWarnings(store: store, settings: check.settings)
+        async let own: Void = lookAtWarnings(at: asked, within: min(Self.ownTime, timeout ?? Self.ownTime))
         let troubles = try await feeds.refresh(within: min(Self.feedTime, timeout ?? Self.feedTime))
+        try await own
+        try Task.checkCancellation()
+        let left = timeout.map { max(.zero, $0 - (ContinuousClock.now - began)) } ?? Self.standInTime
+        try await feeds.refreshStandIns(for: asked, within: min(Self.standInTime, left))
         let answers = try await ask(asked, within: timeout.map { max(.zero, $0 - (ContinuousClock.now - began)) }, tell)
         // Whoever listened has left, or a newer opening has begun.
         try Task.checkCancellation()
@@ -82,6 +89,17 @@ struct WeatherOpening: Sendable {
         if let failure { throw failure }
         let unknown = try feeds.unknownRegions()
         return OpenedWeather(outcomes: outcomes, troubles: troubles + [unknown].compactMap { $0 })
+    }
+
+    /// Requests the official services of places, a few at a time.
+    private func lookAtWarnings(at places: [Place], within limit: Duration) async throws {
+        let trouble = FirstError()
+        try await within(limit) {
+            await Lanes(count: Self.lanes, patience: WeatherCheck.longestWait).forEach(of: places) { place in
+                do { try await check.lookAtWarnings(at: place) } catch { trouble.note(error) }
+            }
+        }
+        try trouble.check()
     }
 
     private var noAnswer: String {
