@@ -39,6 +39,23 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
         #expect(try coverage(47.3769, 8.5417).sources.map(\.service) == [.meteoAlarm], "Zürich is in no region of Germany")
     }
 
+    /// The outline table has Kehl in France and Guben in Poland.
+    @Test(arguments: [
+        ("Kehl", 48.5726, 7.8147), ("Guben", 51.95, 14.717), ("Konstanz", 47.66, 9.1758), ("Berlin", 52.52, 13.405),
+    ])
+    func `the German service is requested in towns at the border`(
+        _ town: String, _ latitude: Double, _ longitude: Double
+    ) throws {
+        #expect(try coverage(latitude, longitude).sources.map(\.service) == [.brightSky])
+    }
+
+    @Test(arguments: [("Prague", 50.08, 14.43), ("Zürich", 47.3769, 8.5417), ("Nancy", 48.69, 6.18), ("Groningen", 53.22, 6.57)])
+    func `the German service is not requested far from Germany`(
+        _ town: String, _ latitude: Double, _ longitude: Double
+    ) throws {
+        #expect(try coverage(latitude, longitude).sources.map(\.service) == [.meteoAlarm])
+    }
+
     @Test func `a place without a service has a reason`() throws {
         #expect(try coverage(-33.87, 151.21).gap == .noService)
         #expect(try coverage(25.76, -80.19, least: .off) == coverage(59.91, 10.75, least: .off))

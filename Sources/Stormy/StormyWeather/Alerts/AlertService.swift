@@ -46,11 +46,15 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         }
     }
 
-    /// `false` if the place lies in regions of other countries alone.
+    /// `false` if the place is clearly in another country. The outlines are coarse at borders, and Bright Sky answers 404 outside Germany.
     private static func isGerman(_ place: Coordinates) -> Bool {
         let countries = RegionCoverage(of: place).countries
         return countries.isEmpty || countries.contains(.germany)
+            || RegionTable.europe.hasLand(of: .germany, within: borderKilometres, of: place)
     }
+
+    /// Kilometres from the outlines of a country within which a place may be in the country. Kehl is 4.2 km outside.
+    private static let borderKilometres = 10.0
 
     /// The requests for one place. MeteoAlarm has a feed for each country whose regions the place belongs to.
     ///

@@ -152,6 +152,11 @@ package struct RegionTable: Sendable {
         distances(from: place, limit: 0) { _ in true }.min { ($0.region.isSea ? 1 : 0) < ($1.region.isSea ? 1 : 0) }?.region
     }
 
+    /// Returns whether a land region of a country is within so many kilometres of the place.
+    package func hasLand(of country: MeteoAlarmCountry, within kilometres: Double, of place: Coordinates) -> Bool {
+        !distances(from: place, limit: kilometres) { !$0.isSea && MeteoAlarmCountry(of: $0) == country }.isEmpty
+    }
+
     /// Returns whether one of the regions is a region of the place, as ``landRegions(at:)`` states. Cost: small for regions that
     /// are elsewhere.
     package func isPlace(_ place: Coordinates, in regions: Set<WarningRegion>) -> Bool {
@@ -187,7 +192,7 @@ struct RingNumber: Equatable {
 }
 
 /// The surroundings of a place as a plane in kilometres, with the place at its origin, on which the corners of a region arrive in order.
-/// The map is used for less than 5 km, so its error is far below the error of the outlines.
+/// The map is used for at most 10 km, so its error is far below the error of the outlines.
 private struct LocalMap {
     /// Kilometres on a sphere of 6,371 km.
     private static let perDegree = 111.195
