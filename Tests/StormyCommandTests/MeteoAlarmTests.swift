@@ -213,6 +213,21 @@ import Testing
         }
     }
 
+    @Test func `old data of MeteoAlarm is named with its age`() async throws {
+        try await play([Self.annecy]) { home in
+            serve([], writtenAt: -120, home)
+            let old = try await home.stormy("check").output
+            #expect(old.contains("Haute Savoie (FR035), no warning, ") && old.contains("; data from "), "\(old)")
+            serve([Warning()], writtenAt: 0, home)
+            let new = try await home.stormy("check").output
+            #expect(new.contains("1 warning, ") && !new.contains("; data from "), "\(new)")
+            serve([], writtenAt: -5, home)
+            let kept = try await home.stormy("check", "--exit-code")
+            #expect(kept.status == 10 && kept.output.contains("it no longer lists 1 warning, which is kept"), "\(kept)")
+            #expect(kept.output.contains("; not all of it is used: ") && !kept.output.contains("no usable answer"), "\(kept)")
+        }
+    }
+
     @Test func `an unknown code is reported and a missing feed does not end a warning`() async throws {
         try await play([Self.annecy]) { home in
             serve([Warning(), Warning(id: "2", area: Self.code("FR977"))], writtenAt: 0, home)

@@ -285,6 +285,22 @@ import Testing
         }
     }
 
+    @Test func `an answer of which a part is not used counts as an answer`() async throws {
+        try await play { home in
+            serve(home, "/feed.xml", feed([("a.xml", "1"), ("b.xml", "2")]))
+            serve(home, "/cap/a.xml", document(home, "1"))
+            let reference = "warn@met.example,1,\(time(home, -1))"
+            serve(home, "/cap/b.xml", document(home, "2", "Cancel", of: reference, sent: -1.01))
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 10, "\(said)")
+            #expect(said.output.contains("Official warnings: service.test/feed.xml, 1 warning, "), "\(said)")
+            #expect(said.output.contains("; not all of it is used: "), "\(said)")
+            let services = try await home.rows("check", "--offline").first?["officialWarnings"] as? [[String: Any]]
+            let row = services?.first { $0["service"] as? String == "service.test/feed.xml" }
+            #expect(row?["answer"] as? String == "answered" && row?["trouble"] is String, "\(services ?? [])")
+        }
+    }
+
     // MARK: Sources that are taken away
 
     @Test(arguments: [true, false])

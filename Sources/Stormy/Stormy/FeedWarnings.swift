@@ -61,7 +61,7 @@ struct FeedWarnings: Sendable {
 
     /// - Returns: what there is to say of one feed.
     private func refresh(_ feed: String, _ places: [Place], within limit: Duration) async throws -> String? {
-        var why: String
+        var (why, isPartial) = ("", false)
         do {
             let found = try await within(limit) { try await messages(of: feed) }
             // A warning that draws nothing says nothing here; what changes or ends another does.
@@ -78,6 +78,7 @@ struct FeedWarnings: Sendable {
             if found.leftOut > 0 { reasons.append("\(found.leftOut) of its documents, its oldest, were not looked at") }
             if reasons.isEmpty { return nil }
             why = reasons.joined(separator: "; ")
+            isPartial = !placed.isEmpty || found.messages.isEmpty && found.missing == 0
         } catch let error as WeatherError {
             why = error.message
         } catch let error where error is CancellationError || (error as? URLError)?.code == .cancelled {
@@ -85,7 +86,7 @@ struct FeedWarnings: Sendable {
         } catch let error as URLError {
             why = error.localizedDescription
         }
-        for place in places { try store.noteWarningTrouble(why, by: feed, of: place) }
+        for place in places { try store.noteWarningTrouble(why, isPartial: isPartial, by: feed, of: place) }
         return "warnings of \(StormyStore.shown(feed)): \(why)"
     }
 

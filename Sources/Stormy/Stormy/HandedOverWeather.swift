@@ -73,7 +73,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
             do {
                 try source.take(data, task.response, into: question.store, now: BGTaskScheduler.now)
             } catch let error as WeatherError {
-                try question.store.noteWarningTrouble(error.message, by: source.service.rawValue, of: source.place)
+                try question.store.noteWarningTrouble(error, by: source.service.rawValue, of: source.place)
             }
             // A response that is readable in part may have new warnings.
             try StormTeller(store: question.store).tell(source.place, .warnedOf)

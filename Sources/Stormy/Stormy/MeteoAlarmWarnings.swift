@@ -141,20 +141,24 @@ extension FeedWarnings {
                 try store.noteOutside(by: Self.meteoAlarm, of: place, now: BGTaskScheduler.now)
                 return nil
             }
-            return try note(reasons, at: place)
+            return try note(reasons, isPartial: false, at: place)
         }
         let meant = messages.filter { $0.kind == .cancel || $0.infos.contains { $0.contains(coordinates) == true } }
             .map(Self.attributed)
+        let dataTime = dataTimes.contains(nil) ? nil : dataTimes.compactMap { $0 }.min()
         let taken = try store.takeWarnings(
-            meant, isComplete: isComplete, dataTime: dataTimes.contains(nil) ? nil : dataTimes.compactMap { $0 }.min(),
-            by: Self.meteoAlarm, of: place, rule: settings.rule, now: BGTaskScheduler.now)
+            meant, isComplete: isComplete, dataTime: dataTime, by: Self.meteoAlarm, of: place, rule: settings.rule,
+            now: BGTaskScheduler.now)
+        if taken.keptCount > 0, let dataTime {
+            reasons.append(WeatherError.oldWarnings(kept: taken.keptCount, dataTime: dataTime).message)
+        }
         reasons += taken.unused
-        return reasons.isEmpty ? nil : try note(reasons, at: place)
+        return reasons.isEmpty ? nil : try note(reasons, isPartial: !meant.isEmpty || isComplete, at: place)
     }
 
-    private func note(_ reasons: [String], at place: Place) throws -> String {
+    private func note(_ reasons: [String], isPartial: Bool, at place: Place) throws -> String {
         let why = reasons.joined(separator: "; ")
-        try store.noteWarningTrouble(why, by: Self.meteoAlarm, of: place)
+        try store.noteWarningTrouble(why, isPartial: isPartial, by: Self.meteoAlarm, of: place)
         return "warnings of MeteoAlarm: \(why)"
     }
 

@@ -310,6 +310,9 @@ package final class StormyStore: Sendable {
                 table.add(column: "checkedAt", .double).notNull().defaults(to: 0)
             }
         }
+        migrator.registerMigration("13: answers that are used in part") { database in
+            try database.alter(table: "warning") { $0.add(column: "isPartial", .boolean).notNull().defaults(to: false) }
+        }
         return migrator
     }
 

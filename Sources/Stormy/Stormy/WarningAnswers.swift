@@ -19,6 +19,8 @@ package struct WarningAnswer: Sendable {
 
     package var source: WarningCoverage.Source
     package var outcome: Outcome
+    /// Why a part of the answer is not used; `nil` if all of it is.
+    package var remark: String?
     /// Warnings at the place that are not over.
     package var standingCount: Int
     /// The time of the last answer; `nil` if there is none.
@@ -44,12 +46,13 @@ extension StormyStore {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
         return coverage.sources.map { source in
             let record = records.first { $0.service == source.key }
-            let standing = AlertBook(record?.messages ?? []).events(at: place.coordinates, language: nil).filter { event in
+            let standing = (record?.events(at: place, now: now) ?? []).filter { event in
                 event.state == .standing && event.infos.contains { $0.until > now }
             }
             let answeredAt = record.flatMap { $0.askedAt > .distantPast ? $0.askedAt : nil }
             return WarningAnswer(
-                source: source, outcome: Self.outcome(of: source, record), standingCount: standing.count,
+                source: source, outcome: Self.outcome(of: source, record),
+                remark: record.flatMap { $0.isPartial ? $0.trouble : nil }, standingCount: standing.count,
                 answeredAt: answeredAt, dataTime: record?.dataTime)
         }
     }
@@ -57,11 +60,11 @@ extension StormyStore {
     private static func outcome(of source: WarningCoverage.Source, _ record: WarningRecord?) -> WarningAnswer.Outcome {
         if let refusal = source.refusal { return .refused(refusal) }
         guard let record else { return .notRequested }
-        if let trouble = record.trouble { return .failed(trouble) }
+        if let trouble = record.trouble, !record.isPartial { return .failed(trouble) }
         return record.isOutside ? .notCovered : .answered
     }
 
-    /// Returns the services that gave no usable answer to the last request for a place, or do not cover it.
+    /// Returns the services that gave no usable answer to the last request for a place, or only a part of one, or do not cover the place.
     package func failingServices(at place: Place) throws -> Set<AlertService> {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
         return Set(
@@ -96,7 +99,7 @@ extension StormyStore {
     /// Records the answer of a service that the place is outside its area. Warnings from before stay until their end.
     func noteOutside(by service: String, of place: Place, now: Date) throws {
         try updateWarnings(by: service, of: place) { record in
-            (record.askedAt, record.trouble, record.isOutside) = (now, nil, true)
+            (record.askedAt, record.trouble, record.isPartial, record.isOutside) = (now, nil, false, true)
         }
     }
 }

@@ -13,12 +13,22 @@ struct WarningRecord: StoreRecord {
     var messages: [AlertMessage]
     /// When it answered last.
     var askedAt: Date
-    /// Why it could not be asked since; `nil`: it could.
+    /// Why it could not be asked since, or why a part of its last answer is not used; `nil`: neither.
     var trouble: String?
+    /// ``trouble`` is about a part of the last answer. The other parts were used.
+    var isPartial = false
     /// The latest time that the service gave its data, ``DataTime``.
     var dataTime: Date?
     /// The service answered that the place is outside its area.
     var isOutside = false
+
+    /// The events at the place, as they are judged.
+    func events(at place: Place, now: Date) -> [AlertEvent] {
+        let language = PersonLocale.current.language.languageCode?.identifier
+        let events = AlertBook(messages).events(at: place.coordinates, language: language, now: now, listedAt: askedAt)
+        guard service == AlertService.meteoAlarm.rawValue, let coordinates = place.coordinates else { return events }
+        return AlertEvent.joined(events, at: coordinates, language: language)
+    }
 }
 
 /// What the store did with the messages of one answer.
@@ -41,21 +51,18 @@ extension StormyStore {
     }
 
     static func warnings(of place: Place, _ database: Database, now: Date) throws -> [AlertEvent] {
-        let language = PersonLocale.current.language.languageCode?.identifier
-        return try Self.records(of: place, database).flatMap { record, counts in
-            let events = AlertBook(record.messages).events(
-                at: place.coordinates, language: language, now: now, listedAt: record.askedAt)
+        try Self.records(of: place, database).flatMap { record, counts in
+            let events = record.events(at: place, now: now)
             // A storm of a source that was taken away is called off.
-            guard counts else { return events.map { AlertEvent(messages: $0.messages, state: .cancelled, infos: []) } }
-            guard record.service == AlertService.meteoAlarm.rawValue, let coordinates = place.coordinates else { return events }
-            return AlertEvent.joined(events, at: coordinates, language: language)
+            return counts ? events : events.map { AlertEvent(messages: $0.messages, state: .cancelled, infos: []) }
         }
     }
 
     /// When each service answered last. One that could not be asked since is left out.
     func warningsAskedAt(at place: Place) throws -> [String: Date] {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
-        return Dictionary(uniqueKeysWithValues: records.filter { $0.trouble == nil }.map { ($0.service, $0.askedAt) })
+        return Dictionary(
+            uniqueKeysWithValues: records.filter { $0.trouble == nil || $0.isPartial }.map { ($0.service, $0.askedAt) })
     }
 
     /// Why services could not be asked for warnings at a place.
@@ -146,8 +153,14 @@ extension StormyStore {
     }
 
     /// A service that could not be asked. What it warned of before stands.
-    func noteWarningTrouble(_ trouble: String, by service: String, of place: Place) throws {
-        try updateWarnings(by: service, of: place) { $0.trouble = trouble }
+    ///
+    /// - Parameter isPartial: the service answered, and only a part of its answer is not used.
+    func noteWarningTrouble(_ trouble: String, isPartial: Bool = false, by service: String, of place: Place) throws {
+        try updateWarnings(by: service, of: place) { ($0.trouble, $0.isPartial) = (trouble, isPartial) }
+    }
+
+    func noteWarningTrouble(_ error: WeatherError, by service: String, of place: Place) throws {
+        try noteWarningTrouble(error.message, isPartial: error.isOfUsedAnswer, by: service, of: place)
     }
 
     func updateWarnings(by service: String, of place: Place, _ change: (inout WarningRecord) -> Void) throws {

@@ -60,7 +60,8 @@ package struct WeatherCheck: Sendable {
                 try source.take(data, response, into: store, separateTime: time, now: now)
                 continue
             } catch let error as WeatherError {
-                reason = error.message
+                try store.noteWarningTrouble(error, by: source.service.rawValue, of: place)
+                continue
             } catch let error where error is CancellationError || (error as? URLError)?.code == .cancelled {
                 reason = "no answer when the time was up"
             } catch let error as URLError {

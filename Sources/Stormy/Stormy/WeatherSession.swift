@@ -77,7 +77,7 @@ package struct StormQuestion {
             let time = try await source.separateDataTime(data, response, in: store, now: now) { try await question.data(for: $0) }
             try source.take(data, response, into: store, separateTime: time, now: now)
         } catch let error as WeatherError {
-            try store.noteWarningTrouble(error.message, by: source.service.rawValue, of: source.place)
+            try store.noteWarningTrouble(error, by: source.service.rawValue, of: source.place)
         } catch let error as URLError {
             // Handed over, or cancelled by hand: both are said until there is an answer.
             let why = error.code == .cancelled ? "no answer so far; it is waited for" : error.localizedDescription

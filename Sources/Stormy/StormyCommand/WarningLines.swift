@@ -48,7 +48,8 @@ struct WarningLines {
         let hasTrouble = answers.contains { answer in
             switch answer.outcome {
             case .refused, .failed: true
-            case .notRequested, .answered, .notCovered: false
+            case .answered: answer.remark != nil || answer.source.service != nil && hasOldData(answer)
+            case .notRequested, .notCovered: false
             }
         }
         let text = facts.isEmpty ? gap : facts.joined(separator: "; ")
@@ -78,14 +79,31 @@ struct WarningLines {
             return "\(name), not requested, because it requires a contact. "
                 + "To receive its warnings, add contact = \"you@example.org\" to [weather] in \(Self.configurationFile)"
         case .notRequested: return "\(name), not requested yet"
-        case .answered: return "\(name), \(warnings(answer))\(age(answer))"
+        case .answered:
+            let remark = answer.remark.map { "; not all of it is used: \(Self.withoutStop($0))" } ?? ""
+            let dataTime = answer.remark != nil || hasOldData(answer) ? data(answer) : ""
+            return "\(name), \(warnings(answer))\(age(answer))\(remark)\(dataTime)"
         case .notCovered:
             return "\(name) does not cover this place" + (answer.standingCount > 0 ? "; \(warnings(answer)) from before" : "")
         case .failed(let why):
             let last = answer.answeredAt == nil ? "" : "; last answer: \(warnings(answer))\(age(answer))"
-            let data = answer.dataTime.map { "; data from \(Output.relative($0, now: now))" } ?? ""
-            return "\(name), no usable answer: \(why.hasSuffix(".") ? String(why.dropLast()) : why)\(last)\(data)"
+            return "\(name), no usable answer: \(Self.withoutStop(why))\(last)\(data(answer))"
         }
+    }
+
+    private static func withoutStop(_ text: String) -> String { text.hasSuffix(".") ? String(text.dropLast()) : text }
+
+    private func data(_ answer: WarningAnswer) -> String {
+        answer.dataTime.map { "; data from \(Output.relative($0, now: now))" } ?? ""
+    }
+
+    /// Seconds after which the data of a service is old. A feed without warnings may not change for long.
+    private static let oldAge: Double = 86_400
+
+    private func hasOldData(_ answer: WarningAnswer) -> Bool {
+        // Bright Sky is requested for the time only when a warning disappears.
+        guard let date = answer.dataTime, answer.source.service != .brightSky else { return false }
+        return now.timeIntervalSince(date) > Self.oldAge
     }
 
     private func warnings(_ answer: WarningAnswer) -> String {
@@ -119,6 +137,6 @@ extension WarningAnswer {
     }
 
     fileprivate var trouble: String? {
-        if case .failed(let why) = outcome { why } else { nil }
+        if case .failed(let why) = outcome { why } else { remark }
     }
 }

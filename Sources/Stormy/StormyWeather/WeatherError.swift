@@ -79,6 +79,14 @@ package enum WeatherError: Error, Equatable, Sendable {
         }
     }
 
+    /// Whether the answer was used, apart from what the error is about.
+    package var isOfUsedAnswer: Bool {
+        switch self {
+        case .unreadableWarnings, .oldWarnings, .unusedReferences: true
+        default: false
+        }
+    }
+
     /// Whether the same request may succeed later without a change.
     package var isTransient: Bool {
         switch self {
