@@ -213,6 +213,17 @@ import Testing
         }
     }
 
+    @Test func `each place has only the trouble of its own countries, once`() async throws {
+        try await play([Self.annecy, (name: "Vienna", at: "48.2082,16.3738")]) { home in
+            home.server.route("GET", Self.feed, .status(503))
+            serve([], ofCountry: "austria", writtenAt: 0, home)
+            let rows = try await home.rows("check").map { $0["notAnswered"] as? [String] ?? [] }
+            #expect(rows.map(\.count) == [1, 0] && rows.first?.first?.contains("France: ") == true, "\(rows)")
+            let said = try await home.stormy("check").errors
+            #expect(said.components(separatedBy: "France: ").count == 2, "\(said)")
+        }
+    }
+
     @Test func `old data of MeteoAlarm is named with its age`() async throws {
         try await play([Self.annecy]) { home in
             serve([], writtenAt: -120, home)

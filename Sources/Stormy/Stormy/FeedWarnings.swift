@@ -31,21 +31,16 @@ struct FeedWarnings: Sendable {
     /// their own. ``refreshStandIns(for:within:)`` follows for the others.
     ///
     /// - Parameter limit: what is not there by then is asked for by the next check.
-    /// - Returns: why feeds could not be asked, or not placed, in their order.
-    /// - Throws: what the store says.
-    @discardableResult
-    func refresh(within limit: Duration) async throws -> [String] {
+    /// - Throws: what the store says. Why feeds could not be asked, or not placed, is stored for each place.
+    func refresh(within limit: Duration) async throws {
         let places = try store.places()
         try endUncounted(at: places)
-        if places.isEmpty || settings.rule.alertSeverity == .off { return [] }
-        let troubles = try await withThrowingTaskGroup(of: (Int, [String]).self) { group in
-            group.addTask { (-1, try await refreshMeteoAlarm(places.filter(isMeteoAlarmFirst), within: limit)) }
-            for (number, feed) in settings.warningFeeds.enumerated() {
-                group.addTask { (number, [try await refresh(feed, places, within: limit)].compactMap { $0 }) }
-            }
-            return try await group.reduce(into: [Int: [String]]()) { $0[$1.0] = $1.1 }
+        if places.isEmpty || settings.rule.alertSeverity == .off { return }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await refreshMeteoAlarm(places.filter(isMeteoAlarmFirst), within: limit) }
+            for feed in settings.warningFeeds { group.addTask { try await refresh(feed, places, within: limit) } }
+            try await group.waitForAll()
         }
-        return troubles.sorted { $0.key < $1.key }.flatMap(\.value)
     }
 
     /// Calls off the storms of sources that were taken away.
@@ -59,8 +54,7 @@ struct FeedWarnings: Sendable {
         return !settings.warningFeeds.isEmpty || places.contains(where: isMeteoAlarmFirst)
     }
 
-    /// - Returns: what there is to say of one feed.
-    private func refresh(_ feed: String, _ places: [Place], within limit: Duration) async throws -> String? {
+    private func refresh(_ feed: String, _ places: [Place], within limit: Duration) async throws {
         var (why, isPartial) = ("", false)
         do {
             let found = try await within(limit) { try await messages(of: feed) }
@@ -76,7 +70,7 @@ struct FeedWarnings: Sendable {
             reasons += Self.limits(of: found.messages)
             if found.missing > 0 { reasons.append("\(found.missing) of its documents could not be read, and are tried again") }
             if found.leftOut > 0 { reasons.append("\(found.leftOut) of its documents, its oldest, were not looked at") }
-            if reasons.isEmpty { return nil }
+            if reasons.isEmpty { return }
             why = reasons.joined(separator: "; ")
             isPartial = !placed.isEmpty || found.messages.isEmpty && found.missing == 0
         } catch let error as WeatherError {
@@ -87,7 +81,6 @@ struct FeedWarnings: Sendable {
             why = error.localizedDescription
         }
         for place in places { try store.noteWarningTrouble(why, isPartial: isPartial, by: feed, of: place) }
-        return "warnings of \(StormyStore.shown(feed)): \(why)"
     }
 
     /// Returns what is not read of the warnings, or not as the service wrote it, one sentence each.

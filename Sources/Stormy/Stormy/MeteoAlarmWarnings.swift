@@ -25,13 +25,13 @@ extension FeedWarnings {
     @discardableResult
     func refreshStandIns(for places: [Place], within limit: Duration) async throws -> [Place] {
         let left = try places.filter { place in try !isMeteoAlarmFirst(at: place) && meteoAlarmCountries(of: place) != nil }
-        if !left.isEmpty { _ = try await refreshMeteoAlarm(left, within: limit) }
+        if !left.isEmpty { try await refreshMeteoAlarm(left, within: limit) }
         return left
     }
 
-    /// - Returns: why feeds could not be read.
-    func refreshMeteoAlarm(_ places: [Place], within limit: Duration) async throws -> [String] {
-        if places.isEmpty { return [] }
+    /// Reads the feeds of places. Why a feed could not be read is stored for each place that needs it.
+    func refreshMeteoAlarm(_ places: [Place], within limit: Duration) async throws {
+        if places.isEmpty { return }
         let asked = Set(places.map(\.id))
         // A feed is stored with the parts of all places that need it.
         var all: [(place: Place, countries: [MeteoAlarmCountry])] = []
@@ -40,7 +40,7 @@ extension FeedWarnings {
         }
         let needed = all.filter { asked.contains($0.place.id) }
         let countries = Set(needed.flatMap(\.countries))
-        if countries.isEmpty { return [] }
+        if countries.isEmpty { return }
         let spots = Dictionary(
             uniqueKeysWithValues: countries.map { country in
                 (country, Set(all.filter { $0.countries.contains(country) }.compactMap { $0.place.coordinates }))
@@ -51,14 +51,7 @@ extension FeedWarnings {
             }
             return try await group.reduce(into: [MeteoAlarmCountry: CountryAnswer]()) { $0[$1.0] = $1.1 }
         }
-        var sentences: [String] = []
-        for (place, countries) in needed {
-            let answers = countries.compactMap { feeds[$0] }
-            if let why = try await take(answers, at: place, within: limit), !sentences.contains(why) {
-                sentences.append(why)
-            }
-        }
-        return sentences
+        for (place, countries) in needed { try await take(countries.compactMap { feeds[$0] }, at: place, within: limit) }
     }
 
     /// Returns a sentence about region codes that the table lacks, for a user who reads it now. No code is reported again.
@@ -114,9 +107,8 @@ extension FeedWarnings {
         return (parts, feed.updated)
     }
 
-    /// - Returns: why the answers say less than they could.
-    private func take(_ answers: [CountryAnswer], at place: Place, within limit: Duration) async throws -> String? {
-        guard let coordinates = place.coordinates else { return nil }
+    private func take(_ answers: [CountryAnswer], at place: Place, within limit: Duration) async throws {
+        guard let coordinates = place.coordinates else { return }
         var (messages, reasons, dataTimes): ([AlertMessage], [String], [Date?]) = ([], [], [])
         var isComplete = true
         for answer in answers {
@@ -138,8 +130,7 @@ extension FeedWarnings {
         }
         guard !dataTimes.isEmpty else {
             if reasons.isEmpty {
-                try store.noteOutside(by: Self.meteoAlarm, of: place, now: BGTaskScheduler.now)
-                return nil
+                return try store.noteOutside(by: Self.meteoAlarm, of: place, now: BGTaskScheduler.now)
             }
             return try note(reasons, isPartial: false, at: place)
         }
@@ -153,13 +144,11 @@ extension FeedWarnings {
             reasons.append(WeatherError.oldWarnings(kept: taken.keptCount, dataTime: dataTime).message)
         }
         reasons += taken.unused
-        return reasons.isEmpty ? nil : try note(reasons, isPartial: !meant.isEmpty || isComplete, at: place)
+        if !reasons.isEmpty { try note(reasons, isPartial: !meant.isEmpty || isComplete, at: place) }
     }
 
-    private func note(_ reasons: [String], isPartial: Bool, at place: Place) throws -> String {
-        let why = reasons.joined(separator: "; ")
-        try store.noteWarningTrouble(why, isPartial: isPartial, by: Self.meteoAlarm, of: place)
-        return "warnings of MeteoAlarm: \(why)"
+    private func note(_ reasons: [String], isPartial: Bool, at place: Place) throws {
+        try store.noteWarningTrouble(reasons.joined(separator: "; "), isPartial: isPartial, by: Self.meteoAlarm, of: place)
     }
 
     /// MeteoAlarm's terms require its name beside the name of the service.

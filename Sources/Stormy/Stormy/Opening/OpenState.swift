@@ -27,8 +27,8 @@ package enum OpenState: Sendable {
 package struct OpenedWeather: Sendable {
     /// In the order of the places.
     package var outcomes: [CheckOutcome]
-    /// Why feeds of official warnings could not be used.
-    package var troubles: [String]
+    /// A sentence about region codes of official warnings that are not known; `nil` if there are none to report.
+    package var unknownRegions: String?
 }
 
 /// Opens the weather, and fails where a service does not answer: Realm's `AsyncOpen`. What did arrive is stored all the same.

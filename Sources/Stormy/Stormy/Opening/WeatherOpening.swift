@@ -64,12 +64,12 @@ struct WeatherOpening: Sendable {
             case .once: try places.filter { try store.lastForecast(of: $0) == nil }
             case .always: places
             }
-        if asked.isEmpty { return OpenedWeather(outcomes: try places.map { try check.stored($0, trouble: nil) }, troubles: []) }
+        if asked.isEmpty { return OpenedWeather(outcomes: try places.map { try check.stored($0, trouble: nil) }) }
         tell(.progress(done: 0, total: asked.count))
         let began = ContinuousClock.now
         let feeds = FeedWarnings(store: store, settings: check.settings)
         async let own: Void = lookAtWarnings(at: asked, within: min(Self.ownTime, timeout ?? Self.ownTime))
-        let troubles = try await feeds.refresh(within: min(Self.feedTime, timeout ?? Self.feedTime))
+        try await feeds.refresh(within: min(Self.feedTime, timeout ?? Self.feedTime))
         try await own
         try Task.checkCancellation()
         let left = timeout.map { max(.zero, $0 - (ContinuousClock.now - began)) } ?? Self.standInTime
@@ -88,7 +88,7 @@ struct WeatherOpening: Sendable {
         }
         if let failure { throw failure }
         let unknown = try feeds.unknownRegions()
-        return OpenedWeather(outcomes: outcomes, troubles: troubles + [unknown].compactMap { $0 })
+        return OpenedWeather(outcomes: outcomes, unknownRegions: unknown)
     }
 
     /// Requests the official services of places, a few at a time.

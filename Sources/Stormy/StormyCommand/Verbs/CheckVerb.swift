@@ -108,17 +108,20 @@ struct CheckVerb: AsyncParsableCommand {
         let places = try PlaceVerb.places(named: name, in: store)
         let weather = try await open(store, places.map(\.name))
         let outcomes = weather.outcomes
-        let said = Set(outcomes.flatMap(\.notAnswered))
-        for trouble in weather.troubles where !json && !said.contains(trouble) { Output.note("  Not used: \(trouble)") }
+        if let unknown = weather.unknownRegions { Output.note("  Not used: \(unknown)") }
         // Without `--notify` the command withdraws and calls off, and alerts nothing.
         for (place, outcome) in zip(places, outcomes) {
             try StormTeller(store: store).tell(place, !notify ? .none : outcome.assessment == nil ? .warnedOf : .all)
         }
         if tell { try await PersonAnswer.show(Self.title(outcomes), outcomes.map(Self.line).joined(separator: "\n")) }
         if json {
-            try Output.json(outcomes.map { try Self.row($0, weather.troubles, store) })
+            try Output.json(outcomes.map { try Self.row($0, store) })
         } else {
-            for outcome in outcomes { try Self.printForPeople(outcome, store, verbose: verbose) }
+            var said: Set<String> = []
+            for outcome in outcomes {
+                try Self.printForPeople(outcome, store, verbose: verbose, without: said)
+                said.formUnion(outcome.notAnswered)
+            }
             Output.line(try StatusReport.schedule(store).sentence)
         }
         if exitCode, outcomes.contains(where: { $0.assessment?.isStormy == true }) { throw ExitCode(10) }
@@ -135,7 +138,7 @@ struct CheckVerb: AsyncParsableCommand {
         return try await AutoOpen(store, places: places, offline ? .never : .always, timeout: Self.patience).opened()
     }
 
-    private static func row(_ outcome: CheckOutcome, _ troubles: [String], _ store: StormyStore) throws -> Row {
+    private static func row(_ outcome: CheckOutcome, _ store: StormyStore) throws -> Row {
         Row(
             place: outcome.place.name, stormy: OrNull(outcome.assessment?.isStormy),
             reasons: (outcome.assessment?.reasons ?? []).map(Reason.init),
@@ -143,7 +146,7 @@ struct CheckVerb: AsyncParsableCommand {
             fetchedAt: OrNull(outcome.fetchedAt),
             ageSeconds: OrNull(outcome.fetchedAt.map { Int(AppRuntime.shared.now.timeIntervalSince($0)) }),
             stale: outcome.isStale, trouble: OrNull(outcome.trouble),
-            notAnswered: outcome.notAnswered + troubles.filter { !outcome.notAnswered.contains($0) },
+            notAnswered: outcome.notAnswered,
             unreadable: outcome.forecast?.unreadable ?? [], unknownHours: outcome.assessment?.unknownHours ?? [],
             filledHours: (outcome.forecast?.filledHours ?? []).map {
                 FilledHours(from: $0.window.from, until: $0.window.until, source: $0.source)
@@ -229,7 +232,10 @@ struct CheckVerb: AsyncParsableCommand {
             }
     }
 
-    static func printForPeople(_ outcome: CheckOutcome, _ store: StormyStore, verbose: Bool = false) throws {
+    /// - Parameter said: reasons that were printed for another place.
+    static func printForPeople(
+        _ outcome: CheckOutcome, _ store: StormyStore, verbose: Bool = false, without said: Set<String> = []
+    ) throws {
         func printTexts(_ reason: StormReason) {
             if verbose { for text in texts(reason) { Output.line("    " + text) } }
         }
@@ -258,7 +264,7 @@ struct CheckVerb: AsyncParsableCommand {
             printTexts(reason)
         }
         for sentence in missing(outcome) { Output.line("  " + sentence) }
-        for reason in outcome.notAnswered { Output.note("  Not used: \(reason)") }
+        for reason in outcome.notAnswered where !said.contains(reason) { Output.note("  Not used: \(reason)") }
         if let trouble = outcome.trouble { Output.note("  Not refreshed: \(trouble)") }
         if let fetchedAt = outcome.fetchedAt {
             Output.line("  Forecast of \(outcome.source), \(Output.relative(fetchedAt, now: AppRuntime.shared.now)).")

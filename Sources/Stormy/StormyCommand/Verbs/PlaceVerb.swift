@@ -169,7 +169,7 @@ struct PlaceVerb: AsyncParsableCommand {
         let outcomes: [CheckOutcome]
         do {
             let weather = try await AsyncOpen(store, places: [place.name], timeout: CheckVerb.patience).opened()
-            for trouble in weather.troubles { Output.note("  Not used: \(trouble)") }
+            if let unknown = weather.unknownRegions { Output.note("  Not used: \(unknown)") }
             outcomes = weather.outcomes
         } catch {
             let reason = CommandFailure(ofStormy: error).message
