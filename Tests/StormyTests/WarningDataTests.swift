@@ -107,6 +107,23 @@ import Testing
         #expect(try answers(at: 4)[0].outcome == .answered)
     }
 
+    @Test func `a hazard that the own service and the service in its place warn of counts once`() throws {
+        _ = try take([warning()], at: 1, data: 1)
+        var same = warning("m")
+        same.infos[0].until = noon + 12 * 3600
+        var other = warning("n")
+        other.infos[0].severity = .extreme
+        try store.takeWarnings(
+            [same, other], by: "meteoalarm", of: place, rule: StormRule(), now: noon + 2 * 3600)
+        let events = try store.warnings(of: place)
+        #expect(Set(events.map(\.messages)) == [["a", "m"], ["n"]] && events.allSatisfy { $0.infos.count == 1 }, "\(events)")
+        #expect(events.first { $0.messages.contains("a") }?.infos.first?.until == noon + 12 * 3600)
+        // The own service answers again, without the warning.
+        #expect(try take([], at: 3, data: 3) == 0)
+        let left = try store.warnings(of: place).filter { $0.state == .standing }
+        #expect(Set(left.map(\.messages)) == [["m"], ["n"]], "\(left)")
+    }
+
     @Test func `a store of the version before is migrated and keeps its warnings`() throws {
         _ = try take([warning()], at: 1, data: nil)
         try store.queue.write { database in

@@ -51,11 +51,18 @@ extension StormyStore {
     }
 
     static func warnings(of place: Place, _ database: Database, now: Date) throws -> [AlertEvent] {
-        try Self.records(of: place, database).flatMap { record, counts in
+        var (own, standIn, others): ([AlertEvent], [AlertEvent], [AlertEvent]) = ([], [], [])
+        for (record, counts) in try Self.records(of: place, database) {
             let events = record.events(at: place, now: now)
+            switch AlertService(rawValue: record.service) {
             // A storm of a source that was taken away is called off.
-            return counts ? events : events.map { AlertEvent(messages: $0.messages, state: .cancelled, infos: []) }
+            case _ where !counts: others += events.map { AlertEvent(messages: $0.messages, state: .cancelled, infos: []) }
+            case .meteoAlarm?: standIn += events
+            case .some: own += events
+            case nil: others += events
+            }
         }
+        return AlertEvent.joined(own, standIn: standIn) + others
     }
 
     /// When each service answered last. One that could not be asked since is left out.

@@ -38,6 +38,33 @@ extension AlertEvent {
         return joined
     }
 
+    /// Joins the events of a service that stands in for another service with the standing events of the other service.
+    ///
+    /// Both services were requested for one place, so areas are not compared. A warning of the same hazard and severity, whose times overlap
+    /// or touch, has the text of the other service.
+    package static func joined(_ own: [AlertEvent], standIn: [AlertEvent]) -> [AlertEvent] {
+        var joined = own
+        for event in standIn {
+            var left = event
+            left.infos = []
+            for info in event.infos {
+                let place = own.indices.lazy.compactMap { number in
+                    own[number].infos.firstIndex { $0.isSameHazard(as: info) }.map { (event: number, info: $0) }
+                }.first
+                guard event.state == .standing, let place, own[place.event].state == .standing else {
+                    left.infos.append(info)
+                    continue
+                }
+                joined[place.event].messages = Set(joined[place.event].messages + event.messages).sorted()
+                let same = joined[place.event].infos[place.info]
+                joined[place.event].infos[place.info].from = min(same.from, info.from)
+                joined[place.event].infos[place.info].until = max(same.until, info.until)
+            }
+            if event.infos.isEmpty || !left.infos.isEmpty { joined.append(left) }
+        }
+        return joined
+    }
+
     /// Returns one info for each warning, in the order of their beginning.
     private static func collapsed(
         _ infos: [AlertInfo], at place: Coordinates, _ regions: Set<WarningRegion>, _ language: String?
@@ -59,9 +86,7 @@ extension AlertEvent {
 
     private static func isOne(_ one: AlertInfo, _ other: AlertInfo, at place: Coordinates, _ regions: Set<WarningRegion>) -> Bool
     {
-        one.hazard == other.hazard && one.severity == other.severity
-            && one.from.timeIntervalSince(other.until) <= touching && other.from.timeIntervalSince(one.until) <= touching
-            && !marks(one, place, regions).isDisjoint(with: marks(other, place, regions))
+        one.isSameHazard(as: other) && !marks(one, place, regions).isDisjoint(with: marks(other, place, regions))
     }
 
     /// A property that two areas share if they are one area.
@@ -82,5 +107,14 @@ extension AlertEvent {
             }
         }
         return info.contains(place) == nil ? [.asked] : marks
+    }
+}
+
+extension AlertInfo {
+    /// `true` if the hazard and the severity are the same, and the times overlap or touch.
+    fileprivate func isSameHazard(as other: AlertInfo) -> Bool {
+        hazard == other.hazard && severity == other.severity
+            && from.timeIntervalSince(other.until) <= AlertEvent.touching
+            && other.from.timeIntervalSince(until) <= AlertEvent.touching
     }
 }
