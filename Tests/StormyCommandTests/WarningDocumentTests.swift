@@ -321,4 +321,31 @@ import Testing
             #expect(photos.isEmpty)
         }
     }
+
+    @Test(arguments: [true, false])
+    func `the storm of a warning is called off when its place is moved out of the area`(_ syncs: Bool) async throws {
+        try await play { home in
+            serve(home, "/feed.xml", feed([("a.xml", "1")]))
+            serve(home, "/cap/a.xml", document(home, "1"))
+            _ = try await home.stormy("check", "--notify")
+            try await home.stormy(["place", "move", "Lake", "1,1"] + (syncs ? [] : ["--no-sync"]))
+            home.serveCalm()
+            _ = try await home.stormy("check", "--notify")
+            try await home.driver.settle()
+            #expect(home.onScreen == ["No longer expected: storm in Lake"])
+        }
+    }
+
+    @Test func `the storm of a warning stays when its place is moved within the area`() async throws {
+        try await play { home in
+            serve(home, "/feed.xml", feed([("a.xml", "1")]))
+            serve(home, "/cap/a.xml", document(home, "1"))
+            _ = try await home.stormy("check", "--notify")
+            try await home.stormy("place", "move", "Lake", "47.4,8.5")
+            _ = try await home.stormy("check", "--notify")
+            try await home.driver.settle()
+            #expect(home.onScreen == ["Severe storm expected in Lake"])
+            #expect(home.driver.notifications.history.filter { $0.showings == 1 }.count == 1)
+        }
+    }
 }

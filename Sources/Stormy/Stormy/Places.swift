@@ -1,3 +1,4 @@
+import BackgroundTasks
 import Foundation
 import GRDB
 import StormyWeather
@@ -76,6 +77,13 @@ extension StormyStore {
     package func movePlace(_ name: String, to coordinates: Coordinates) throws -> Place {
         var place = try place(named: name)
         try queue.write { database in
+            // The warnings of the old coordinates are over. Their storms are called off, unless the new coordinates have them also.
+            let (now, before) = (BGTaskScheduler.now, place)
+            var left = Assessment(verdict: .unknown(why: "the place was moved"))
+            left.cancelled = try Self.records(of: before, database).flatMap { record, _ in
+                record.events(at: before, now: now).flatMap(\.messages)
+            }
+            try Self.follow(StormLook(left, rule: StormRule(), now: now), place: before.id!, database)
             (place.latitude, place.longitude) = (coordinates.latitude, coordinates.longitude)
             // The service that it had may have no forecasts there.
             if place.provider?.service().covers(coordinates) == false { place.provider = nil }
