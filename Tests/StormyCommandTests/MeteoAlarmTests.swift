@@ -159,7 +159,7 @@ import Testing
     private static let berlin = (name: "Berlin", at: "52.52,13.405")
     private static let aroundBerlin = polygon("52,13 52,14 53,14 53,13 52,13")
 
-    @Test func `MeteoAlarm stands in at once for a service that fails and leaves when it answers again`() async throws {
+    @Test func `MeteoAlarm is requested at once if a service fails and until the service answers`() async throws {
         try await play([Self.berlin]) { home in
             home.server.route("GET", "/alerts", .status(500))
             serve([Warning(area: Self.aroundBerlin)], ofCountry: "germany", writtenAt: 0, home)
@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    @Test func `MeteoAlarm stands in for a service whose late answer is an error`() async throws {
+    @Test func `MeteoAlarm is requested if a late answer of a service is an error`() async throws {
         try await play([Self.berlin]) { home in
             let page = ResponseScript([
                 .status(200), .headers(["Content-Length": "6"]), .hold(until: "late"), .body(.text("<html>")),

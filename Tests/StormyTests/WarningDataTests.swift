@@ -107,6 +107,19 @@ import Testing
         #expect(try answers(at: 4)[0].outcome == .answered)
     }
 
+    @Test func `a service whose answer may lack warnings needs a substitute and a remark alone does not`() throws {
+        func failing() throws -> Bool { try store.failingServices(at: place) == [.nws] }
+        _ = try take([warning()], at: 1, data: 1)
+        #expect(try !failing())
+        try store.noteWarningTrouble(.unusedReferences(["a reference is not used"]), by: "nws", of: place)
+        #expect(try !failing())
+        #expect(try take([], at: 2, data: 0.5) == 1 && failing(), "old data")
+        _ = try take([], at: 3, data: 3)
+        #expect(try !failing())
+        try store.noteWarningTrouble("no route", by: "nws", of: place)
+        #expect(try failing())
+    }
+
     @Test func `a hazard that the own service and the service in its place warn of counts once`() throws {
         _ = try take([warning()], at: 1, data: 1)
         var same = warning("m")

@@ -27,8 +27,8 @@ struct FeedWarnings: Sendable {
     let store: StormyStore
     let settings: StormySettings
 
-    /// Asks all feeds, side by side: one that stalls holds back no other. MeteoAlarm is requested only for places without a service of
-    /// their own. ``refreshStandIns(for:within:)`` follows for the others.
+    /// Asks all feeds, side by side: one that stalls holds back no other. MeteoAlarm is requested only for places without a
+    /// national service. ``refreshStandIns(for:within:)`` follows for the others.
     ///
     /// - Parameter limit: what is not there by then is asked for by the next check.
     /// - Throws: what the store says. Why feeds could not be asked, or not placed, is stored for each place.

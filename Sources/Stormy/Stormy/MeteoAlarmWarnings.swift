@@ -13,7 +13,7 @@ extension FeedWarnings {
         return RegionCoverage(of: coordinates).countries
     }
 
-    /// Whether MeteoAlarm serves a place that has no service of its own.
+    /// Returns whether MeteoAlarm serves a place without a national service.
     func isMeteoAlarmFirst(at place: Place) -> Bool {
         settings.warningCoverage(of: place)?.sources.contains { $0.service == .meteoAlarm } ?? false
     }

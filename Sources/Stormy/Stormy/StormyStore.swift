@@ -311,7 +311,9 @@ package final class StormyStore: Sendable {
             }
         }
         migrator.registerMigration("13: answers that are used in part") { database in
-            try database.alter(table: "warning") { $0.add(column: "isPartial", .boolean).notNull().defaults(to: false) }
+            try database.alter(table: "warning") { table in
+                for flag in ["isPartial", "isLacking"] { table.add(column: flag, .boolean).notNull().defaults(to: false) }
+            }
         }
         return migrator
     }

@@ -64,11 +64,12 @@ extension StormyStore {
         return record.isOutside ? .notCovered : .answered
     }
 
-    /// Returns the services that gave no usable answer to the last request for a place, or only a part of one, or do not cover the place.
+    /// Returns the services that gave no usable answer to the last request for a place, or an answer that may lack warnings, or do not cover
+    /// the place.
     package func failingServices(at place: Place) throws -> Set<AlertService> {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
         return Set(
-            records.filter { $0.trouble != nil || $0.isOutside }.compactMap { AlertService(rawValue: $0.service) }.filter {
+            records.filter(\.needsStandIn).compactMap { AlertService(rawValue: $0.service) }.filter {
                 $0 != .meteoAlarm
             })
     }
@@ -80,7 +81,7 @@ extension StormyStore {
         let records = try WarningRecord.filter(Column("place") == place.id).fetchReadable(database)
         guard !records.isEmpty, StormySettings.areSet else { return records.map { ($0, true) } }
         // A service that was not requested yet takes nothing away.
-        let answering = records.filter { $0.trouble == nil && !$0.isOutside }.compactMap { AlertService(rawValue: $0.service) }
+        let answering = records.filter { !$0.needsStandIn }.compactMap { AlertService(rawValue: $0.service) }
         let failing = Set(AlertService.allCases).subtracting(answering)
         let coverage = StormySettings.current.warningCoverage(of: place, failing: failing)
         return records.map { record in

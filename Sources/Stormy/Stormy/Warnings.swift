@@ -21,6 +21,11 @@ struct WarningRecord: StoreRecord {
     var dataTime: Date?
     /// The service answered that the place is outside its area.
     var isOutside = false
+    /// The last answer may lack warnings, because a part is unreadable or its data is not newer than before.
+    var isLacking = false
+
+    /// Whether MeteoAlarm is requested in place of the service.
+    var needsStandIn: Bool { isOutside || isLacking || trouble != nil && !isPartial }
 
     /// The events at the place, as they are judged.
     func events(at place: Place, now: Date) -> [AlertEvent] {
@@ -120,6 +125,7 @@ extension StormyStore {
             if let coordinates = place.coordinates { book.keep(at: coordinates, isAsked: !isFeed) }
             var record = WarningRecord(place: place.id!, service: service, messages: book.messages, askedAt: now)
             // An incomplete answer does not keep a complete one of the same time from ending warnings.
+            record.isLacking = !isComplete || taken.keptCount > 0
             record.dataTime = isComplete ? DataTime.latest(dataTime, known?.dataTime, now: now) : known?.dataTime
             try record.save(database)
             try Self.judgeWarnings(of: place, rule: rule, now: now, database)

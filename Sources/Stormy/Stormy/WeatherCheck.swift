@@ -27,7 +27,7 @@ package struct WeatherCheck: Sendable {
         self.settings = settings
     }
 
-    /// Asks the weather services of a place, and stores what they answer. Its official warnings count as they are stored.
+    /// Asks the weather services of a place, and stores what they answer. The stored official warnings count.
     ///
     /// - Throws: ``WeatherUnavailable``; what the store says.
     func refresh(_ place: Place) async throws -> CheckOutcome {

@@ -38,10 +38,10 @@ extension AlertEvent {
         return joined
     }
 
-    /// Joins the events of a service that stands in for another service with the standing events of the other service.
+    /// Joins the events of a substitute service with the events of the service that it replaces.
     ///
     /// Both services were requested for one place, so areas are not compared. A warning of the same hazard and severity, whose times overlap
-    /// or touch, has the text of the other service.
+    /// or touch, has the text of the replaced service.
     package static func joined(_ own: [AlertEvent], standIn: [AlertEvent]) -> [AlertEvent] {
         var joined = own
         for event in standIn {
