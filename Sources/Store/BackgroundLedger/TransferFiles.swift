@@ -62,7 +62,8 @@ extension LedgerTransaction {
             database.cachedStatement(
                 sql: """
                     SELECT file, destination FROM transfer WHERE state IN ('completed', 'failed', 'cancelled')
-                    AND destination IS NOT NULL AND file IS NOT NULL AND keptUntil IS NULL AND isFinishing = 0
+                    AND destination IS NOT NULL AND file IS NOT NULL AND keptUntil IS NULL
+                    AND (isFinishing = 0 OR state = 'cancelled')
                     """))
         return rows.compactMap { row in
             guard let name = String.fromDatabaseValue(row[0]), let destination = String.fromDatabaseValue(row[1]),
