@@ -84,7 +84,7 @@ import Testing
 
     @Test func `warnings of three countries are shown at noon and called off`() async throws {
         let places = [Self.annecy, (name: "Zürich", at: "47.3769,8.5417"), (name: "Vienna", at: "48.2082,16.3738")]
-        try await play(places) { home in
+        try await play(places) { (home) async throws in
             let swiss = Self.polygon("47.0,8.0 47.0,9.0 48.0,9.0 48.0,8.0 47.0,8.0")
             serve([Warning(), Warning(id: "2", area: Self.code("FR036"))], writtenAt: 0, home)
             serve([Warning(id: "3", area: swiss, issuer: "MeteoSwiss")], ofCountry: "switzerland", writtenAt: 0, home)
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test func `messages of one region that differ in language or touch in time are one storm`() async throws {
-        try await play([Self.annecy]) { home in
+        try await play([Self.annecy]) { (home) async throws in
             serve([Warning(), Warning(id: "2", events: [("en-GB", "Orange wind warning")])], writtenAt: 0, home)
             try await home.stormy("schedule")
             #expect(try await home.check().outcome == .completed)
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test func `Norway has MeteoAlarm until there is a contact`() async throws {
-        try await play([(name: "Oslo", at: "60.2,11.1")]) { home in
+        try await play([(name: "Oslo", at: "60.2,11.1")]) { (home) async throws in
             serve(
                 [Warning(country: "norway", area: Self.polygon("59,10 59,12 61,12 61,10 59,10"))], ofCountry: "norway",
                 writtenAt: 0, home)
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test func `MeteoAlarm's storm in Norway is called off after MET Norway answered`() async throws {
-        try await play([(name: "Oslo", at: "60.2,11.1")]) { home in
+        try await play([(name: "Oslo", at: "60.2,11.1")]) { (home) async throws in
             let area = Self.polygon("59,10 59,12 61,12 61,10 59,10")
             serve([Warning(country: "norway", area: area)], ofCountry: "norway", writtenAt: 0, home)
             _ = try await home.stormy("check", "--notify")
@@ -160,7 +160,7 @@ import Testing
     private static let aroundBerlin = polygon("52,13 52,14 53,14 53,13 52,13")
 
     @Test func `MeteoAlarm is requested at once if a service fails and until the service answers`() async throws {
-        try await play([Self.berlin]) { home in
+        try await play([Self.berlin]) { (home) async throws in
             home.server.route("GET", "/alerts", .status(500))
             serve([Warning(area: Self.aroundBerlin)], ofCountry: "germany", writtenAt: 0, home)
             let standIn = try await home.stormy("check", "--exit-code")
@@ -172,7 +172,7 @@ import Testing
     }
 
     @Test func `the daily check asks MeteoAlarm for all places whose service fails and calls off when it answers`() async throws {
-        try await play([Self.berlin, (name: "Potsdam", at: "52.4,13.06")]) { home in
+        try await play([Self.berlin, (name: "Potsdam", at: "52.4,13.06")]) { (home) async throws in
             home.server.route("GET", "/alerts", .status(500))
             serve([Warning(area: Self.aroundBerlin)], ofCountry: "germany", writtenAt: 0, home)
             try await home.stormy("schedule")
@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test func `a new place outside the area of its service has the warnings of MeteoAlarm`() async throws {
-        try await play([]) { home in
+        try await play([]) { (home) async throws in
             let area = Self.polygon("47,7 47,8 48,8 48,7 47,7")
             serve([Warning(area: area)], ofCountry: "switzerland", writtenAt: 0, home)
             let added = try await home.stormy("place", "add", "Basel", "47.56,7.59")
@@ -197,7 +197,7 @@ import Testing
     }
 
     @Test func `MeteoAlarm is requested if a late answer of a service is an error`() async throws {
-        try await play([Self.berlin]) { home in
+        try await play([Self.berlin]) { (home) async throws in
             let page = ResponseScript([
                 .status(200), .headers(["Content-Length": "6"]), .hold(until: "late"), .body(.text("<html>")),
             ])
@@ -214,7 +214,7 @@ import Testing
     }
 
     @Test func `each place has only the trouble of its own countries, once`() async throws {
-        try await play([Self.annecy, (name: "Vienna", at: "48.2082,16.3738")]) { home in
+        try await play([Self.annecy, (name: "Vienna", at: "48.2082,16.3738")]) { (home) async throws in
             home.server.route("GET", Self.feed, .status(503))
             serve([], ofCountry: "austria", writtenAt: 0, home)
             let rows = try await home.rows("check").map { $0["notAnswered"] as? [String] ?? [] }
@@ -225,7 +225,7 @@ import Testing
     }
 
     @Test func `old data of MeteoAlarm is named with its age`() async throws {
-        try await play([Self.annecy]) { home in
+        try await play([Self.annecy]) { (home) async throws in
             serve([], writtenAt: -120, home)
             let old = try await home.stormy("check").output
             #expect(old.contains("Haute Savoie (FR035), no warning, ") && old.contains("; data from "), "\(old)")
@@ -240,7 +240,7 @@ import Testing
     }
 
     @Test func `an unknown code is reported and a missing feed does not end a warning`() async throws {
-        try await play([Self.annecy]) { home in
+        try await play([Self.annecy]) { (home) async throws in
             serve([Warning(), Warning(id: "2", area: Self.code("FR977"))], writtenAt: 0, home)
             let said = try await home.stormy("check", "--exit-code")
             #expect(said.status == 10 && said.errors.contains("areas that are not known: EMMA_ID FR977"), "\(said)")
@@ -253,7 +253,7 @@ import Testing
     }
 
     @Test func `codes that the daily check finds are reported by the next command`() async throws {
-        try await play([Self.annecy]) { home in
+        try await play([Self.annecy]) { (home) async throws in
             serve([Warning(area: Self.code("FR977"))], writtenAt: 0, home)
             try await home.stormy("schedule")
             #expect(try await home.check().outcome == .completed)
@@ -276,7 +276,7 @@ import Testing
     }
 
     @Test func `a feed that has not changed keeps its warnings and counts as an answer`() async throws {
-        try await play([Self.annecy]) { home in
+        try await play([Self.annecy]) { (home) async throws in
             serve([Warning()], writtenAt: 0, etag: "\"1\"", home)
             #expect(try await home.stormy("check", "--exit-code").status == 10)
             // A failure between the answers is forgotten.
@@ -297,7 +297,7 @@ import Testing
     }
 
     @Test func `a document that could not be fetched is fetched although the feed has not changed`() async throws {
-        try await play([Self.annecy]) { home in
+        try await play([Self.annecy]) { (home) async throws in
             serve([Warning()], writtenAt: 0, etag: "\"1\"", home)
             home.server.route("GET", "/api/v1/warnings/feeds-france/1", .status(503))
             let said = try await home.stormy("check", "--exit-code")
@@ -309,7 +309,7 @@ import Testing
     }
 
     @Test func `a warning that a newer feed does not list is called off after responses without news`() async throws {
-        try await play([Self.annecy]) { home in
+        try await play([Self.annecy]) { (home) async throws in
             serve([Warning()], writtenAt: 0, etag: "\"1\"", home)
             for _ in 0..<2 { #expect(try await home.stormy("check", "--exit-code").status == 10) }
             serve([], writtenAt: 0.01, etag: "\"2\"", home)
@@ -319,7 +319,7 @@ import Testing
     }
 
     @Test func `a place that is added later needs the complete feed`() async throws {
-        try await play([Self.annecy]) { home in
+        try await play([Self.annecy]) { (home) async throws in
             serve([Warning(), Warning(id: "2", area: Self.code("FR039"))], writtenAt: 0, etag: "\"1\"", home)
             #expect(try await home.stormy("check", "--exit-code").status == 10)
             #expect(try await home.stormy("place", "add", "Bourg", "46.2056,5.2258", "--no-sync").status == 0)
@@ -333,7 +333,7 @@ import Testing
     }
 
     @Test func `a 304 without a condition is not an answer`() async throws {
-        try await play([Self.annecy]) { home in
+        try await play([Self.annecy]) { (home) async throws in
             home.server.route("GET", Self.feed, .status(304))
             let said = try await home.stormy("check")
             #expect(said.output.contains("no usable answer"), "\(said)")
@@ -347,7 +347,7 @@ import Testing
     }
 
     @Test func `other content under the same entity tag is used and the tag is not used again`() async throws {
-        try await play([Self.annecy]) { home in
+        try await play([Self.annecy]) { (home) async throws in
             serve([], writtenAt: 0, etag: "\"1\"", home)
             #expect(try await home.stormy("check", "--exit-code").status == 0)
             // A server that sends its entity tag and does not look at conditions.
@@ -358,7 +358,7 @@ import Testing
     }
 
     @Test func `after three days the complete feed is received`() async throws {
-        try await play([Self.annecy]) { home in
+        try await play([Self.annecy]) { (home) async throws in
             serve([], writtenAt: 0, etag: "\"1\"", home)
             for _ in 0..<3 {
                 home.serveCalm()
@@ -370,7 +370,7 @@ import Testing
     }
 
     @Test func `a feed of 9 MB is read`() async throws {
-        try await play([Self.annecy]) { home in
+        try await play([Self.annecy]) { (home) async throws in
             serve([Warning()], writtenAt: 0, padding: 9_000_000, home)
             let said = try await home.stormy("check", "--exit-code")
             #expect(said.status == 10, "\(said)")

@@ -58,7 +58,7 @@ import Testing
 
     @Test(arguments: ["<?xml-stylesheet type=\"text/xsl\" href=\"/style.xsl\"?>", "<!-- a comment -->", "<!DOCTYPE rss>"])
     func `feeds and documents with more than elements are read`(_ line: String) async throws {
-        try await play { home in
+        try await play { (home) async throws in
             let start = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n\(line.hasPrefix("<!D") ? "" : line)\n"
             serve(home, "/feed.xml", start + feed([("a.xml", "1")]))
             serve(home, "/cap/a.xml", start + document(home, "1"))
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func `documents in UTF-16 and ISO-8859-1 are read`() async throws {
-        try await play { home in
+        try await play { (home) async throws in
             for (name, encoding) in [("UTF-16", String.Encoding.utf16), ("ISO-8859-1", .isoLatin1)] {
                 let start = "<?xml version=\"1.0\" encoding=\"\(name)\"?>"
                 serve(home, "/feed.xml", start + feed([(name, name)]), encoding)
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func `a document that declares entities is refused and reported`() async throws {
-        try await play { home in
+        try await play { (home) async throws in
             serve(home, "/feed.xml", feed([("a.xml", "1")]))
             serve(home, "/cap/a.xml", "<!DOCTYPE alert [<!ENTITY a \"b\">]>" + document(home, "1"))
             let said = try await home.stormy("check", "--exit-code")
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test func `a place in the middle of an area that crosses itself is warned`() async throws {
-        try await play { home in
+        try await play { (home) async throws in
             serve(home, "/feed.xml", feed([("star.xml", "1")]))
             let star = "48.170,8.540 46.723,7.952 47.617,9.491 47.617,7.589 46.723,9.128 48.170,8.540"
             serve(home, "/cap/star.xml", document(home, "star", polygon: star))
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test func `a US warning without an end is shown until it is not listed`() async throws {
-        try await play(at: "25.76,-80.19") { home in
+        try await play(at: "25.76,-80.19") { (home) async throws in
             let (sent, onset, expires) = (time(home, 0), time(home, 20), time(home, 5))
             let warning = """
                 {"features":[{"geometry":null,"properties":{"id":"a","areaDesc":"Test County","references":[],"sent":"\(sent)",
@@ -137,7 +137,7 @@ import Testing
 
     @Test(arguments: [true, false])
     func `a cancellation of what a link contains now ends what it contained before`(_ isUpdateSeen: Bool) async throws {
-        try await play { home in
+        try await play { (home) async throws in
             try await home.stormy("schedule")
             serve(home, "/feed.xml", feed([("same.xml", "g.0")]))
             serve(home, "/cap/same.xml", document(home, "g.0", sent: -1))
@@ -159,7 +159,7 @@ import Testing
     }
 
     @Test func `references that are not used are reported`() async throws {
-        try await play { home in
+        try await play { (home) async throws in
             serve(home, "/feed.xml", feed([("a.xml", "1"), ("b.xml", "2")]))
             serve(home, "/cap/a.xml", document(home, "a", "Update", of: "warn@met.example,a,x"))
             serve(
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test func `a circle of updates leaves its newest on the screen`() async throws {
-        try await play { home in
+        try await play { (home) async throws in
             serve(home, "/feed.xml", feed([("a.xml", "1"), ("b.xml", "2")]))
             serve(home, "/cap/a.xml", document(home, "a", "Update", of: "warn@met.example,b,x", sent: -1))
             serve(home, "/cap/b.xml", document(home, "b", "Update", of: "warn@met.example,a,x", sent: -0.5))
@@ -199,7 +199,7 @@ import Testing
     }
 
     @Test func `a feed that has not changed keeps what it warned of`() async throws {
-        try await play { home in
+        try await play { (home) async throws in
             serve(home, "/feed.xml", feed([("a.xml", "1")]), etag: "W/\"1\"")
             serve(home, "/cap/a.xml", document(home, "1"))
             for _ in 0..<2 {
@@ -215,7 +215,7 @@ import Testing
     }
 
     @Test func `a feed that is asked by its date has the same rules`() async throws {
-        try await play { home in
+        try await play { (home) async throws in
             let date = "Fri, 06 Jun 2025 08:49:37 GMT"
             serve(home, "/cap/a.xml", document(home, "1"))
             home.server.route(
@@ -227,7 +227,7 @@ import Testing
     }
 
     @Test func `a feed that contains its warnings is requested on condition`() async throws {
-        try await play { home in
+        try await play { (home) async throws in
             serve(home, "/feed.xml", document(home, "1"), etag: "\"1\"")
             for _ in 0..<2 { #expect(try await home.stormy("check", "--exit-code").status == 10) }
             #expect(conditions(home, "/feed.xml") == [nil, "\"1\""])
@@ -235,7 +235,7 @@ import Testing
     }
 
     @Test func `a document that changes without a new time in its feed is requested again after a day`() async throws {
-        try await play { home in
+        try await play { (home) async throws in
             serve(home, "/feed.xml", feed([("a.xml", "1")]), etag: "\"1\"")
             serve(home, "/cap/a.xml", document(home, "1", until: 100), etag: "\"a\"")
             for _ in 0..<2 { #expect(try await home.stormy("check", "--exit-code").status == 10) }
@@ -254,7 +254,7 @@ import Testing
     }
 
     @Test func `an older version from a cache does not replace a document`() async throws {
-        try await play { home in
+        try await play { (home) async throws in
             serve(home, "/feed.xml", feed([("a.xml", "1")]))
             serve(home, "/cap/a.xml", document(home, "2", until: 100))
             #expect(try await home.stormy("check", "--exit-code").status == 10)
@@ -266,7 +266,7 @@ import Testing
     }
 
     @Test func `a document without a time is requested again when its feed has changed`() async throws {
-        try await play { home in
+        try await play { (home) async throws in
             func atom(_ names: String...) -> String {
                 let links = names.map { "<entry><link type=\"application/cap+xml\" href=\"/cap/\($0).xml\"/></entry>" }
                 return "<feed>\(links.joined())</feed>"
@@ -286,7 +286,7 @@ import Testing
     }
 
     @Test func `an answer of which a part is not used counts as an answer`() async throws {
-        try await play { home in
+        try await play { (home) async throws in
             serve(home, "/feed.xml", feed([("a.xml", "1"), ("b.xml", "2")]))
             serve(home, "/cap/a.xml", document(home, "1"))
             let reference = "warn@met.example,1,\(time(home, -1))"
@@ -305,7 +305,7 @@ import Testing
 
     @Test(arguments: [true, false])
     func `a storm is called off when its feed is removed from the configuration`(_ hasForecast: Bool) async throws {
-        try await play { home in
+        try await play { (home) async throws in
             serve(home, "/feed.xml", feed([("a.xml", "1")]))
             serve(home, "/cap/a.xml", document(home, "1"))
             _ = try await home.stormy("check", "--notify")
@@ -324,7 +324,7 @@ import Testing
 
     @Test(arguments: [true, false])
     func `the storm of a warning is called off when its place is moved out of the area`(_ syncs: Bool) async throws {
-        try await play { home in
+        try await play { (home) async throws in
             serve(home, "/feed.xml", feed([("a.xml", "1")]))
             serve(home, "/cap/a.xml", document(home, "1"))
             _ = try await home.stormy("check", "--notify")
@@ -337,7 +337,7 @@ import Testing
     }
 
     @Test func `the storm of a warning stays when its place is moved within the area`() async throws {
-        try await play { home in
+        try await play { (home) async throws in
             serve(home, "/feed.xml", feed([("a.xml", "1")]))
             serve(home, "/cap/a.xml", document(home, "1"))
             _ = try await home.stormy("check", "--notify")
