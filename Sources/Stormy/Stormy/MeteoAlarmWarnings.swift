@@ -33,7 +33,7 @@ extension FeedWarnings {
         var (sentences, unknown): ([String], Set<String>) = ([], [])
         for (place, countries) in needed {
             let answers = countries.compactMap { feeds[$0] }
-            if let why = try await take(answers, at: place, within: limit, &unknown), !sentences.contains(why) {
+            if let why = try await take(answers, at: place, &unknown), !sentences.contains(why) {
                 sentences.append(why)
             }
         }
@@ -60,19 +60,13 @@ extension FeedWarnings {
             }
         } catch WeatherError.service(status: 404, _) where settings.weatherBaseURL != nil {
             return .none
-        } catch let error as WeatherError {
-            return .failed("\(country.name): \(error.message)")
-        } catch let error where error is CancellationError || (error as? URLError)?.code == .cancelled {
-            return .failed("\(country.name): no answer when the time was up")
-        } catch let error as URLError {
-            return .failed("\(country.name): \(error.localizedDescription)")
+        } catch {
+            return .failed("\(country.name): \(try Self.reason(error))")
         }
     }
 
     /// - Returns: why the answers say less than they could.
-    private func take(
-        _ answers: [CountryAnswer], at place: Place, within limit: Duration, _ unknown: inout Set<String>
-    ) async throws -> String? {
+    private func take(_ answers: [CountryAnswer], at place: Place, _ unknown: inout Set<String>) async throws -> String? {
         guard let coordinates = place.coordinates else { return nil }
         var (messages, reasons, dataTimes): ([AlertMessage], [String], [Date?]) = ([], [], [])
         var isComplete = true
