@@ -80,6 +80,16 @@ import Testing
         return configuration
     }
 
+    /// Another process begins an upload, which ends when that process is gone.
+    private func uploadInACommand(to url: URL, _ driver: TestDriver) async throws {
+        try await driver.run(
+            command: {
+                let session = URLSession(configuration: Self.quietConfiguration)
+                session.uploadTask(with: URLRequest(url: url), from: Data("photo".utf8)).resume()
+            }, environment: [:])
+        try await driver.advance(by: .seconds(60))
+    }
+
     /// Another process began it, and it ended when that process was gone. A failed upload keeps its copy for another try.
     @Test(arguments: [(201, TransferReport.State.completed), (403, .failed)])
     func `a task whose end was not delivered stays in the list`(_ status: Int, _ end: TransferReport.State) async throws {
@@ -87,12 +97,7 @@ import Testing
             let server = driver.network.server("https://api.test")
             server.route("PUT", "/photo", .status(status).after(.delay(10)))
             let url = try #require(URL(string: "https://api.test/photo"))
-            try await driver.run(
-                command: {
-                    let session = URLSession(configuration: Self.quietConfiguration)
-                    session.uploadTask(with: URLRequest(url: url), from: Data("photo".utf8)).resume()
-                }, environment: [:])
-            try await driver.advance(by: .seconds(60))
+            try await uploadInACommand(to: url, driver)
             #expect(driver.ledger.transfers.map(\.state) == [end])
 
             let session = URLSession(configuration: Self.quietConfiguration)
@@ -152,12 +157,7 @@ import Testing
         }
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route("PUT", "/photo", .status(201))
-            try await driver.run(
-                command: {
-                    let session = URLSession(configuration: Self.quietConfiguration)
-                    session.uploadTask(with: URLRequest(url: url), from: Data("photo".utf8)).resume()
-                }, environment: [:])
-            try await driver.advance(by: .seconds(60))
+            try await uploadInACommand(to: url, driver)
             queue.isSuspended = false
             await withCheckedContinuation { done in queue.addBarrierBlock { done.resume() } }
             #expect(heard.ends.withLock { $0.isEmpty })

@@ -155,7 +155,8 @@ extension EndToEnd {
             #expect(["Photo not uploaded", "2 photos not uploaded"].contains(heard.last), "\(heard)")
         }
 
-        @Test func `Ctrl-C while a command waits for an upload prints that the upload continues and how to stop it`() throws {
+        /// A command that follows an upload which the server refuses for now, with what it printed until it waits.
+        private func followWaitingUpload() throws -> (follower: Child, reader: LineReader, lines: [String]) {
             server.route("PUT", "/held/*", .status(503))
             let pipe = home.folder.appendingPathComponent("said").path
             #expect(mkfifo(pipe, 0o600) == 0)
@@ -164,6 +165,11 @@ extension EndToEnd {
             let reader = LineReader(open(pipe, O_RDONLY))
             var lines: [String] = []
             while lines.last?.hasPrefix("waiting:") != true, let line = reader.next(within: 60) { lines.append(line) }
+            return (follower, reader, lines)
+        }
+
+        @Test func `Ctrl-C while a command waits for an upload prints that the upload continues and how to stop it`() throws {
+            var (follower, reader, lines) = try followWaitingUpload()
             kill(follower.pid, SIGINT)
             while let line = reader.next(within: 60) { lines.append(line) }
             #expect(
@@ -174,14 +180,7 @@ extension EndToEnd {
         }
 
         @Test func `a command that waits for a paused upload prints how to resume it`() throws {
-            server.route("PUT", "/held/*", .status(503))
-            let pipe = home.folder.appendingPathComponent("said").path
-            #expect(mkfifo(pipe, 0o600) == 0)
-            let words = "exec '\(Home.product("stormy"))' upload --wait '\(try photo("a.jpg"))' 2> '\(pipe)'"
-            let follower = try Child("sh", ["-c", words], environment: home.environment)
-            let reader = LineReader(open(pipe, O_RDONLY))
-            var lines: [String] = []
-            while lines.last?.hasPrefix("waiting:") != true, let line = reader.next(within: 60) { lines.append(line) }
+            var (follower, reader, lines) = try followWaitingUpload()
             #expect(try home.stormy("transfers", "pause", "1").status == 0)
             while let line = reader.next(within: 60) { lines.append(line) }
             #expect(lines.last?.hasSuffix("paused: stormy transfers resume 1 continues it") == true, "\(lines)")

@@ -40,7 +40,7 @@ LIVE = "SELECT 1 FROM launch WHERE endedAt IS NULL LIMIT 1"
 # Stands where one download of each round shall go.
 OLDER = b"an older file of that name"
 # Exit codes.
-MISSING, UNREADABLE, TRY_AGAIN, HELD = 66, 74, 75, 77
+MISSING, UNAVAILABLE, UNREADABLE, TRY_AGAIN, HELD = 66, 69, 74, 75, 77
 ENDED = ("completed", "failed", "cancelled")
 
 
@@ -400,8 +400,12 @@ class Ground:
         for action in (self.dice.choice(("pause", "retry")), "resume"):
             # What must not be done twice is let finish.
             codes = (promised, TRY_AGAIN) if action == "pause" else (promised,)
-            code = self.insist("transfers", action, *words, codes=codes)
-            for number, state in self.states(named).items():
+            # An action does not apply to a transfer that has ended. The first problem in the order given decides.
+            code = self.insist("transfers", action, *words, codes=(*codes, UNAVAILABLE))
+            states = self.states(named)
+            if code == UNAVAILABLE and not any(state in ENDED for state in states.values()):
+                self.findings.append(f"`transfers {action}` ended with {code}, and none of {states} has ended")
+            for number, state in states.items():
                 is_paused = state == "paused" or state in ENDED or state == "running" and code != 0
                 if not (is_paused if action == "pause" else state not in ("paused", "failed")):
                     self.findings.append(f"`transfers {action}` ended with {code}, and transfer {number} is {state}")

@@ -4,8 +4,8 @@ import Foundation
 import StormyWeather
 import TransferMachines
 
-/// Official warnings of MeteoAlarm and of the feeds that the configuration names, for all places. Not handed over: what was not there when the time was
-/// up is asked for by the next check, and said until then.
+/// Official warnings of MeteoAlarm and of the feeds that the configuration names, for all places. Not handed over: what was not there
+/// when the time was up is asked for by the next check, and said until then.
 struct FeedWarnings: Sendable {
     /// Documents of one feed that are fetched at one time; the others follow at the next.
     private static let mostDocuments = 200
@@ -73,12 +73,8 @@ struct FeedWarnings: Sendable {
             if reasons.isEmpty { return }
             why = reasons.joined(separator: "; ")
             isPartial = !placed.isEmpty || found.messages.isEmpty && found.missing == 0
-        } catch let error as WeatherError {
-            why = error.message
-        } catch let error where error is CancellationError || (error as? URLError)?.code == .cancelled {
-            why = "no answer when the time was up"
-        } catch let error as URLError {
-            why = error.localizedDescription
+        } catch {
+            why = try Self.reason(error)
         }
         for place in places { try store.noteWarningTrouble(why, isPartial: isPartial, by: feed, of: place) }
     }
@@ -103,6 +99,18 @@ struct FeedWarnings: Sendable {
             ),
         ]
         return found.filter { $0.0 > 0 }.map { "\($0.0) of its \(messages.count) warnings \($0.1)" }
+    }
+
+    /// Why a feed could not be read.
+    ///
+    /// - Throws: the error if it is not about the request or the answer.
+    static func reason(_ error: any Error) throws -> String {
+        switch error {
+        case let error as WeatherError: return error.message
+        case is CancellationError, URLError.cancelled: return "no answer when the time was up"
+        case let error as URLError: return error.localizedDescription
+        default: throw error
+        }
     }
 
     struct Found {

@@ -51,7 +51,7 @@ extension FeedWarnings {
             }
             return try await group.reduce(into: [MeteoAlarmCountry: CountryAnswer]()) { $0[$1.0] = $1.1 }
         }
-        for (place, countries) in needed { try await take(countries.compactMap { feeds[$0] }, at: place, within: limit) }
+        for (place, countries) in needed { try await take(countries.compactMap { feeds[$0] }, at: place) }
     }
 
     /// Returns a sentence about region codes that the table lacks, for a user who reads it now. No code is reported again.
@@ -82,12 +82,8 @@ extension FeedWarnings {
             }
         } catch WeatherError.service(status: 404, _) where settings.weatherBaseURL != nil {
             return .none
-        } catch let error as WeatherError {
-            return .failed("\(country.name): \(error.message)")
-        } catch let error where error is CancellationError || (error as? URLError)?.code == .cancelled {
-            return .failed("\(country.name): no answer when the time was up")
-        } catch let error as URLError {
-            return .failed("\(country.name): \(error.localizedDescription)")
+        } catch {
+            return .failed("\(country.name): \(try Self.reason(error))")
         }
     }
 
@@ -107,7 +103,7 @@ extension FeedWarnings {
         return (parts, feed.updated)
     }
 
-    private func take(_ answers: [CountryAnswer], at place: Place, within limit: Duration) async throws {
+    private func take(_ answers: [CountryAnswer], at place: Place) async throws {
         guard let coordinates = place.coordinates else { return }
         var (messages, reasons, dataTimes): ([AlertMessage], [String], [Date?]) = ([], [], [])
         var isComplete = true

@@ -60,9 +60,7 @@ package struct StormTeller: Sendable {
 
     /// Removes everything of these storms that is, or will be, on the screen.
     package static func withdraw(_ storms: [StormRecord]) {
-        let identifiers = storms.map(identifier).flatMap { [$0, $0 + snoozed, $0 + calledOff] }
-        UNUserNotificationCenter.current().removePendingNotificationRequests(withIdentifiers: identifiers)
-        UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: identifiers)
+        remove(storms.map(identifier).flatMap { [$0, $0 + snoozed, $0 + calledOff] })
     }
 
     /// First the screen, then the store: the notification carries the life, so a death in between shows nothing twice.

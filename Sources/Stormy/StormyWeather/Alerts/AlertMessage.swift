@@ -65,12 +65,14 @@ package struct AlertInfo: Sendable, Equatable, Codable {
 
     package init(
         language: String? = nil, event: String, hazard: AlertHazard, severity: CAPSeverity?, from: Date, until: Date,
-        issuer: String, areas: [AlertArea], texts: AlertTexts? = nil
+        hasOpenEnd: Bool = false, issuer: String, areas: [AlertArea], texts: AlertTexts? = nil
     ) {
         (self.language, self.event, self.hazard, self.severity) = (language, event, hazard, severity)
         // An end before its beginning says that it is over then. What is said to last longer than any storm is a mistake.
         let until = min(until, from.addingTimeInterval(Self.longestDuration))
         (self.from, self.until) = (min(from, until), until)
+        // `nil` is not stored.
+        self.hasOpenEnd = hasOpenEnd ? true : nil
         (self.issuer, self.areas, self.texts) = (issuer, areas, texts)
     }
 

@@ -181,19 +181,18 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             from: from, ends: AnswerTime.date(properties["eventEndingTime"]), expires: AnswerTime.date(interval[1]),
             isListed: true)
         let event = properties["eventAwarenessName"]?.text ?? properties["event"]?.text ?? "warning"
-        var info = AlertInfo(
+        let info = AlertInfo(
             event: event.singleLine(limit: 80),
             hazard: HazardEvidence(
                 words: texts(properties, "event", "eventAwarenessName"), awarenessTypes: texts(properties, "awareness_type"),
                 categories: ["Met"], isForSea: properties["geographicDomain"]?.text == "marine"
             ).hazard,
             severity: severity(properties), from: from,
-            until: end.until, issuer: "MET Norway",
+            until: end.until, hasOpenEnd: end.isOpen, issuer: "MET Norway",
             areas: areas(feature["geometry"], properties["area"]?.text),
             texts: AlertTexts(
                 headline: properties["title"]?.text, description: properties["description"]?.text,
                 instruction: properties["instruction"]?.text))
-        info.hasOpenEnd = end.isOpen ? true : nil
         return AlertMessage(
             identifier: identifier, sent: now,
             kind: AlertMessage.Kind(rawValue: properties["type"]?.text?.lowercased() ?? "") ?? .alert,
@@ -212,16 +211,15 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             eventCodes: (properties["parameters"]?["VTEC"]?.elements ?? []).compactMap(\.text), isListed: true)
         let references = (properties["references"]?.elements ?? []).compactMap { $0["identifier"]?.text }
         let expired = (properties["parameters"]?["expiredReferences"]?.elements ?? []).compactMap(\.text)
-        var info = AlertInfo(
+        let info = AlertInfo(
             language: "en-US", event: event.singleLine(limit: 80), hazard: usEvidence(properties).hazard,
             severity: severity(properties), from: from,
-            until: end.until,
+            until: end.until, hasOpenEnd: end.isOpen,
             issuer: (properties["senderName"]?.text ?? "US National Weather Service").singleLine(limit: 80),
             areas: areas(feature["geometry"], properties["areaDesc"]?.text),
             texts: AlertTexts(
                 headline: properties["headline"]?.text, description: properties["description"]?.text,
                 instruction: properties["instruction"]?.text))
-        info.hasOpenEnd = end.isOpen ? true : nil
         return AlertMessage(
             identifier: identifier, sent: sent, kind: kind,
             references: references + CAPDocument.references(expired.joined(separator: " ")), infos: [info])
@@ -256,18 +254,17 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         }
         let infos = ["en", "de"].compactMap { language -> AlertInfo? in
             guard let event = alert["event_\(language)"]?.text, !event.isEmpty else { return nil }
-            var info = AlertInfo(
+            return AlertInfo(
                 language: language, event: event.singleLine(limit: 80),
                 hazard: HazardEvidence(
                     words: texts(alert, "event_\(language)", "headline_\(language)"), codes: [code].compactMap { $0 },
                     categories: [alert["category"]?.text ?? "Met"]
                 ).hazard,
-                severity: severity(alert), from: from, until: end.until, issuer: "Deutscher Wetterdienst", areas: [],
+                severity: severity(alert), from: from, until: end.until, hasOpenEnd: end.isOpen,
+                issuer: "Deutscher Wetterdienst", areas: [],
                 texts: AlertTexts(
                     headline: alert["headline_\(language)"]?.text, description: alert["description_\(language)"]?.text,
                     instruction: alert["instruction_\(language)"]?.text))
-            info.hasOpenEnd = end.isOpen ? true : nil
-            return info
         }
         return infos.isEmpty
             ? nil : AlertMessage(identifier: identifier, sent: AnswerTime.date(alert["effective"]) ?? from, infos: infos)

@@ -81,19 +81,17 @@ package enum CAPDocument {
         let end = HazardEnd(
             from: begins.upperBound, ends: ends?.upperBound, expires: span("expires")?.upperBound, sent: sent.upperBound,
             eventCodes: parameters(info, "VTEC"))
-        var result = AlertInfo(
+        return AlertInfo(
             language: info["language"]?.text, event: event.singleLine(limit: 80),
             hazard: evidence(info, event, sender: sender).hazard,
             severity: CAPSeverity(
                 capName: info["severity"]?.text, urgency: info["urgency"]?.text, certainty: info["certainty"]?.text,
                 responses: info.all("responseType").map(\.text)), from: begins.lowerBound,
-            until: end.until,
+            until: end.until, hasOpenEnd: end.isOpen,
             issuer: (info["senderName"]?.text ?? sender).singleLine(limit: 80), areas: areas(info, corners: &left),
             texts: AlertTexts(
                 headline: info["headline"]?.text, description: info["description"]?.text,
                 instruction: info["instruction"]?.text))
-        result.hasOpenEnd = end.isOpen ? true : nil
-        return result
     }
 
     /// The maximum number of codes and areas of one block that are looked at for the kind of its hazard.
