@@ -347,7 +347,9 @@ private func document(_ area: String, parameters: String = "", event: String = "
         let text = String(decoding: document(code("EMMA_ID", "FR035")), as: UTF8.self).replacing("+02:00<", with: "<")
         let message = try #require(try CAPDocument.parse(Data(text.utf8)))
         #expect(message.sent == instant("2026-07-01T12:00:00Z"))
-        #expect(message.infos.first?.from == message.sent && message.infos.count == 1)
+        // From 14:00 in the earliest time zone to 20:00 in the latest.
+        #expect(message.infos.map(\.from) == [instant("2026-07-01T00:00:00Z")])
+        #expect(message.infos.map(\.until) == [instant("2026-07-02T08:00:00Z")])
     }
 
     @Test func `codes are stored with a message and rows without codes are read`() throws {
