@@ -199,8 +199,8 @@ extension Scenario {
             promise: "The others are sent, `transfers` lists it as held, and the exit code is 77.",
             expects: "completed; storm.bmp whole; sent once; 1 held",
             begin: {
-                try $0.makeHeldPhoto("first.heic")
-                try $0.beginUpload(behind: "first.heic", ending: .notPermitted)
+                try $0.makeHeldPhoto("first.bmp")
+                try $0.beginUpload(behind: "first.bmp", ending: .notPermitted)
             }, also: { try $0.seenOfHeld() }
         ) { _ in },
         Scenario(
