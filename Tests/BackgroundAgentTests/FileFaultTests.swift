@@ -187,6 +187,34 @@ import TransferMachines
         #expect(names == ["file"])
     }
 
+    /// For example the folder of a drive that is unplugged.
+    @Test(arguments: [true, false]) func `a download waits while its folder is away`(_ isAwayAtTheStart: Bool) throws {
+        let (folder, away) = (bench.folder.appendingPathComponent("drive"), bench.folder.appendingPathComponent("away"))
+        let files = FileManager.default
+        try files.createDirectory(at: folder, withIntermediateDirectories: false)
+        let id = try bench.download { $0.destination = folder.appendingPathComponent("file").path }
+        try bench.turn()
+        let attempt = try bench.attempt(id)
+        let head = ResponseHead(status: 200, headers: [HeaderField("Content-Length", "5")], url: attempt.request.url)
+        if isAwayAtTheStart { try files.moveItem(at: folder, to: away) }
+        let isTaken = attempt.sink.receive(head: head) && Array("sunny".utf8).withUnsafeBytes { attempt.sink.write($0) }
+        #expect(isTaken != isAwayAtTheStart)
+        if !isAwayAtTheStart { try files.moveItem(at: folder, to: away) }
+        let failure: WireFailure? = isTaken ? nil : .stoppedByOwner
+        let end = WireEnd(head: head, failure: failure, bytesSent: 0, bytesReceived: isTaken ? 5 : 0)
+        try bench.hear(.transport(.ended(attempt.id, end)))
+        #expect(try bench.transfer(id).state == .waiting)
+        #expect(try bench.transfer(id).errorMessage?.contains(folder.path) == true)
+        try bench.pass(61)
+        try answer(id)
+        #expect(try bench.transfer(id).state == .waiting)
+        try files.moveItem(at: away, to: folder)
+        try recover(id)
+        #expect(try bench.transfer(id).state == .completed)
+        #expect(try String(contentsOf: folder.appendingPathComponent("file"), encoding: .utf8) == "sunny")
+        #expect(try files.contentsOfDirectory(atPath: folder.path) == ["file"])
+    }
+
     /// Every second call fails.
     @Test(arguments: FileCalls.Call.allCases, [EINTR, EAGAIN])
     func `an interrupted call is made again at once`(_ call: FileCalls.Call, _ number: Int32) throws {

@@ -245,18 +245,6 @@ import TransferMachines
         #expect(try String(contentsOf: place(name), encoding: .utf8) == "sunny")
     }
 
-    @Test func aFolderThatIsGoneIsAFailure() throws {
-        let id = try bench.download { $0.destination = place("nowhere/file").path }
-        try bench.turn()
-        let attempt = try bench.attempt(id)
-        let head = ResponseHead(status: 200, headers: [], url: attempt.request.url)
-        #expect(!attempt.sink.receive(head: head))
-        try bench.hear(
-            .transport(.ended(attempt.id, WireEnd(head: head, failure: .stoppedByOwner, bytesSent: 0, bytesReceived: 0))))
-        #expect(try bench.transfer(id).state == .failed)
-        #expect(try bench.transfer(id).errorMessage?.contains("nowhere") == true)
-    }
-
     /// The agent died when the file was proven and had no name yet, or had it already.
     @Test(arguments: [false, true]) func anotherAgentGivesTheName(_ hasName: Bool) throws {
         let id = try bench.download { $0.destination = place().path }

@@ -240,7 +240,7 @@ final class DownloadFile: BodySink, DiskWork {
         let number = errno
         state.withLock { state in
             let path = state.place.url.path
-            state.note(isOpen ? FileTrouble(number, ofOpenFile: path) : FileTrouble(number, with: path))
+            state.note(isOpen ? FileTrouble(number, ofOpenFile: path) : FileTrouble(number, ofNewFile: path))
         }
         return false
     }

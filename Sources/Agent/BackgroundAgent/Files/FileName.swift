@@ -19,6 +19,12 @@ package struct FileTrouble: Error, Equatable {
         self.init(why: "\(path): \(reason)", isPassing: FileFault(number).isPassing)
     }
 
+    /// - Parameter number: The value of `errno` after a call that was to create the file or give it its name.
+    init(_ number: Int32 = errno, ofNewFile path: String) {
+        self.init(number, with: path)
+        isPassing = FileFault(number).isPassingForNewFile
+    }
+
     /// - Parameter number: The value of `errno` after a call on the open file; 0 if the file has not as many bytes as it had.
     init(_ number: Int32 = errno, ofOpenFile path: String) {
         self.init(number, with: path)
@@ -69,7 +75,7 @@ package enum FileName {
         // A file system that cannot promise it: a second name can never replace one.
         case .unsupported: break
         case .missing, .noFolder, .notAFile, .impossible, .noRoom, .notAllowed, .unavailable:
-            return .failed(FileTrouble(number, with: whole.path))
+            return .failed(FileTrouble(number, ofNewFile: whole.path))
         }
         let isLinked = calls.addName(part.path, whole.path) == 0
         number = errno
@@ -82,7 +88,7 @@ package enum FileName {
         // FAT has no second names, and calls them not permitted.
         case .unsupported, .notAllowed: break
         case .missing, .noFolder, .notAFile, .impossible, .noRoom, .unavailable:
-            return .failed(FileTrouble(number, with: whole.path))
+            return .failed(FileTrouble(number, ofNewFile: whole.path))
         }
         // Nor second names: looked at just before is the best there is.
         return isTaken(whole) ? nextFree(part, whole) : replace(part, whole, calls)
@@ -94,7 +100,7 @@ package enum FileName {
         if lstat(whole.path, &replaced) == 0, replaced.st_mode & S_IFMT == S_IFREG {
             chmod(part.path, replaced.st_mode & 0o777)
         }
-        return calls.replaceName(part.path, whole.path) == 0 ? .given : .failed(FileTrouble(with: whole.path))
+        return calls.replaceName(part.path, whole.path) == 0 ? .given : .failed(FileTrouble(ofNewFile: whole.path))
     }
 
     /// The name with the first number that is free: "notes (1).txt"; after "notes (1).txt" it is "notes (2).txt".
@@ -134,7 +140,7 @@ package enum FileName {
     /// Makes the names in a folder durable. `nil`: they are. Otherwise: why not.
     static func sync(folder path: String, _ calls: FileCalls) -> FileTrouble? {
         let folder = calls.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard folder >= 0 else { return FileTrouble(with: path) }
+        guard folder >= 0 else { return FileTrouble(ofNewFile: path) }
         defer { close(folder) }
         guard calls.syncFolder(folder) == 0 else { return FileTrouble(ofOpenFile: path) }
         return nil
