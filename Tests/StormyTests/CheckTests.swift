@@ -41,6 +41,42 @@ import Testing
         #expect(try store.checks().map(\.isStormy) == [true])
     }
 
+    private func warn(_ place: Place, isListed: Bool = true, at now: Date) throws {
+        let info = AlertInfo(
+            event: "Tornado", hazard: .wind, severity: .severe, from: noon, until: noon + 10 * 3600, issuer: "X", areas: [])
+        let message = AlertMessage(identifier: "a", sent: noon, infos: [info])
+        try store.takeWarnings(isListed ? [message] : [], by: "nws", of: place, rule: StormRule(), now: now)
+    }
+
+    @Test func `the last check includes warnings that arrive after its forecast`() throws {
+        let place = try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1))
+        try take(0, of: place, fetchedAt: noon, now: noon)
+        try warn(place, at: noon + 2)
+        #expect(try store.checks().map(\.isStormy) == [true])
+        #expect(try store.checks().map(\.at) == [noon])
+        try warn(place, isListed: false, at: noon + 4)
+        #expect(try store.checks().map(\.isStormy) == [false])
+    }
+
+    @Test func `the last check includes warnings while no forecast is known`() throws {
+        let place = try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1))
+        try warn(place, isListed: false, at: noon)
+        #expect(try store.checks().isEmpty)
+        try warn(place, at: noon + 1)
+        #expect(try store.checks().map(\.isStormy) == [true])
+        try store.noteTrouble("no answer", of: place, now: noon + 2)
+        #expect(try store.checks().map(\.isStormy) == [true])
+        try warn(place, isListed: false, at: noon + 3)
+        #expect(try store.checks().map(\.isStormy) != [true])
+    }
+
+    @Test func `warnings alone do not replace an earlier calm check`() throws {
+        let place = try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1))
+        try take(0, of: place, fetchedAt: noon, now: noon)
+        try warn(place, isListed: false, at: noon + 5 * 86_400)
+        #expect(try store.checks().map(\.isStormy) == [false])
+    }
+
     @Test func aLateAnswerReplacesNoFresherOne() throws {
         let place = try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1))
         try take(95, of: place, fetchedAt: noon, now: noon)

@@ -120,13 +120,24 @@ extension StormyStore {
         }
     }
 
+    /// Warnings may arrive after the forecast of the same check, or without one.
+    ///
+    /// - Parameter knowsForecast: `false` if the warnings alone were judged. They do not replace the result of an earlier calm check.
+    static func note(_ assessment: Assessment, knowsForecast: Bool, of place: Place, _ database: Database, now: Date) throws {
+        let known = try CheckRecord.fetchOne(database, key: place.id)
+        guard assessment.isStormy == true || known?.isStormy == true || known != nil && knowsForecast else { return }
+        var check = known ?? CheckRecord(place: place.id!, at: now, source: OpenMeteo.source)
+        check.assessment = assessment
+        try check.save(database)
+    }
+
     /// A check that brought no usable answer. What is known stays.
     func noteTrouble(_ trouble: String, of place: Place, now: Date) throws {
         try queue.write { database in
             guard try Place.fetchOne(database, key: place.id) != nil else { return }
             var check =
                 try CheckRecord.fetchOne(database, key: place.id)
-                ?? CheckRecord(place: place.id!, at: now, assessment: nil, trouble: nil, source: OpenMeteo.source, fetchedAt: nil)
+                ?? CheckRecord(place: place.id!, at: now, source: OpenMeteo.source)
             check.at = now
             check.trouble = trouble
             try check.save(database)

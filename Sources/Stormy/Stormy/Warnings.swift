@@ -145,6 +145,7 @@ extension StormyStore {
         let look = StormLook(assessment, rule: rule, forecast: useful, fetchedAt: forecast?.fetchedAt, now: now)
         try Self.follow(look, place: place.id!, database)
         try Self.removeUncounted(at: place, database)
+        try Self.note(assessment, knowsForecast: useful != nil, of: place, database, now: now)
     }
 
     /// Calls off the storms of sources that were taken away. No answer is needed for that.
