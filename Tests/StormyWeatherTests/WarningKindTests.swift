@@ -102,6 +102,16 @@ import Testing
         #expect(body.lowercased().hasPrefix(phrase.lowercased() + " "))
     }
 
+    @Test func `the most severe warning comes first in a notification`() {
+        func reason(_ event: String, _ peak: Double, from hours: Double) -> StormReason {
+            StormReason(kind: .alert, peak: peak, from: noon + hours * 3600, until: noon + 20 * 3600, event: event)
+        }
+        let reasons = [reason("Wind", 3, from: 0), reason("Tornado", 4, from: 9), reason("Rain", 3, from: 1)]
+        let body = StormText.body(reasons, timeZone: .gmt, reader: .gmt, locale: Locale(identifier: "en_GB"), units: .metric)
+        let places = ["Tornado", "Wind", "Rain"].compactMap { body.range(of: $0, options: .caseInsensitive)?.lowerBound }
+        #expect(places.count == 3 && places == places.sorted(), "\(body)")
+    }
+
     @Test func `the headline of the most severe warning follows the body of a notification`() {
         func reason(_ event: String, _ peak: Double, _ headline: String?) -> StormReason {
             StormReason(

@@ -14,10 +14,10 @@ package enum StormText {
         return "No longer expected: storm" + (name.isEmpty ? "" : " in \(name)")
     }
 
-    /// Why a storm is no longer expected.
+    /// Why a storm is no longer expected. The warning may have ended, been lowered, or belong to a source that the user removed.
     package static func calledOffBody(_ reasons: [StormReason]) -> String {
         reasons.allSatisfy(\.hangsOnWarnings)
-            ? "The official warning is no longer in force." : "The newest forecast no longer shows it."
+            ? "No official warning of the chosen severity is known here now." : "The newest forecast no longer shows it."
     }
 
     private static func word(_ severity: StormSeverity) -> String {
@@ -28,7 +28,7 @@ package enum StormText {
         }
     }
 
-    /// What comes and when, worst kind first: "Strong thunderstorm 17:00–20:00, gusts up to 92 km/h." Some desktops show one line of it.
+    /// What comes and when, worst kind and most severe warning first: "Strong thunderstorm 17:00–20:00, gusts up to 92 km/h." Some desktops show one line of it.
     /// A reason at another time than the one before it has its own times. Empty without reasons.
     ///
     /// - Parameters:
@@ -40,10 +40,12 @@ package enum StormText {
         now: Date? = nil
     ) -> String {
         let kinds = StormReasonKind.allCases
-        let ordered = reasons.enumerated().sorted { left, right in
-            let leftRank = (kinds.firstIndex(of: left.element.kind) ?? 0, left.element.from, left.offset)
-            return leftRank < (kinds.firstIndex(of: right.element.kind) ?? 0, right.element.from, right.offset)
-        }.map(\.element)
+        func rank(_ reason: (offset: Int, element: StormReason)) -> (Int, Double, Date, Int) {
+            // The peak of a warning is its severity.
+            let severity = reason.element.kind == .alert ? reason.element.peak : 0
+            return (kinds.firstIndex(of: reason.element.kind) ?? 0, -severity, reason.element.from, reason.offset)
+        }
+        let ordered = reasons.enumerated().sorted { rank($0) < rank($1) }.map(\.element)
         var spoken: StormWindow?
         let phrases = ordered.map { reason in
             let hours = Hours(timeZone: timeZone, reader: reader, locale: locale)
