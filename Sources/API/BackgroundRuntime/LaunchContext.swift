@@ -53,15 +53,7 @@ package final class LaunchContext: Sendable {
 
     package let id: Int64
     private let state = Mutex(State())
-    /// What was delivered in this launch.
-    private enum Acknowledgements {
-        /// To be acknowledged with the result.
-        case open([@Sendable (LedgerTransaction) throws -> Void])
-        /// There is a result. What is delivered after it counts at once where it did, and not at all where work was cut short.
-        case closed(counting: Bool)
-    }
-
-    private let acknowledgements = Mutex(Acknowledgements.open([]))
+    private let acknowledgements = LaunchAcknowledgements()
     /// Who tells the app something in this launch.
     package let deliveries = DeliveryGate()
     /// What the app begins in this launch, until it is durable.
@@ -185,15 +177,16 @@ package final class LaunchContext: Sendable {
     /// Something that was delivered during this launch; acknowledged in the transaction that records its result,
     /// so that a launch which dies first is delivered the same again.
     package func acknowledgeAtEnd(_ acknowledgement: @escaping @Sendable (LedgerTransaction) throws -> Void) {
-        let counts = acknowledgements.withLock { acknowledgements -> Bool in
-            switch acknowledgements {
-            case .open(let earlier):
-                acknowledgements = .open(earlier + [acknowledgement])
-                return false
-            case .closed(let counting): return counting
-            }
-        }
-        if counts { DurableWrites.shared.commit("what was delivered in launch \(id)", acknowledgement) }
+        guard acknowledgements.add(acknowledgement) else { return }
+        DurableWrites.shared.commit("what was delivered in launch \(id)", acknowledgement)
+    }
+
+    /// The app began a background transfer in this launch. If the launch died and everything was delivered again, the app would begin the
+    /// transfer again. So deliveries do not wait for the result any more.
+    package func acknowledgeAtOnce() {
+        let earlier = acknowledgements.beginAtOnce()
+        if earlier.isEmpty { return }
+        DurableWrites.shared.commit("what was delivered in launch \(id)") { for acknowledge in earlier { try acknowledge($0) } }
     }
 
     /// While a person chooses a file the budget does not run out (ceiling 10 min).
@@ -268,11 +261,7 @@ package final class LaunchContext: Sendable {
         let result: LaunchOutcome = stopReason != nil ? .expired : success && failure == nil ? .completed : .failed
         let detail = detail ?? failure
         let counts = result == .completed || result == .expired && countsWhatWasHeard
-        let acknowledgements = acknowledgements.withLock { acknowledgements in
-            defer { acknowledgements = .closed(counting: counts) }
-            if case .open(let all) = acknowledgements { return all }
-            return []
-        }
+        let acknowledgements = acknowledgements.close(counting: counts)
         KillPoint.reach(.beforeResult)
         do {
             // What the handler asked for comes first: without it this launch has no result, and is made up for.
@@ -280,7 +269,7 @@ package final class LaunchContext: Sendable {
             AppRuntime.shared.writeDefaults()
             try AppRuntime.shared.ledger().write { transaction in
                 // Acknowledged only if the handler got through: work cut short is delivered again.
-                if counts { for acknowledge in acknowledgements { try acknowledge(transaction) } }
+                for acknowledge in acknowledgements { try acknowledge(transaction) }
                 try transaction.setResult(result, detail: detail, ofLaunch: id)
             }
         } catch {

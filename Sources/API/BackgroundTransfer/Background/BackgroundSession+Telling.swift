@@ -242,8 +242,8 @@ extension BackgroundSession {
         }
     }
 
-    /// A launch for the events of this session acknowledges them with its result: if its handler dies, they are delivered again. The
-    /// result of every other launch is about other work, and the app may have begun its next transfers already.
+    /// A launch for the events of this session acknowledges them with its result: if its handler dies, they are delivered again, unless the
+    /// app began a transfer. The result of every other launch is about other work.
     private func acknowledge(_ events: [Int64]) {
         let acknowledge: @Sendable (LedgerTransaction) throws -> Void = { transaction in
             for event in events { try transaction.eventWasDelivered(event, now: AppRuntime.shared.now) }

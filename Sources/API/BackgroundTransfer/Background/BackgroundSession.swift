@@ -200,6 +200,7 @@ final class BackgroundSession: SessionEngine {
             } _: { transaction in
                 try submissions.map { try submit($0.task, $0.order, transaction) }
             }
+            launch?.acknowledgeAtOnce()
             AppRuntime.shared.comeBackAtLogin()
             keepAgentSoon()
         } catch {
@@ -253,8 +254,7 @@ final class BackgroundSession: SessionEngine {
             if !waits || state.keeper?.tick() != true { state.keeper = nil }
             return state.keeper != nil
         }
-        guard goesOn else { return }
-        DispatchQueue.global().asyncAfter(deadline: .now() + 1) { [weak self] in self?.keepAgent() }
+        if goesOn { DispatchQueue.global().asyncAfter(deadline: .now() + 1) { [weak self] in self?.keepAgent() } }
     }
 
     private func release(_ row: Int64) {

@@ -1,0 +1,34 @@
+import Testing
+
+@testable import BackgroundRuntime
+
+/// When deliveries to the app count.
+@Suite struct LaunchAcknowledgementsTests {
+    private let acknowledgements = LaunchAcknowledgements()
+
+    @Test func `deliveries count with the result of the launch`() {
+        #expect(!acknowledgements.add { _ in })
+        #expect(!acknowledgements.add { _ in })
+        #expect(acknowledgements.close(counting: true).count == 2)
+        #expect(acknowledgements.add { _ in })
+        #expect(acknowledgements.close(counting: true).isEmpty)
+    }
+
+    @Test func `deliveries of a launch that fails do not count`() {
+        #expect(!acknowledgements.add { _ in })
+        #expect(acknowledgements.close(counting: false).isEmpty)
+        #expect(!acknowledgements.add { _ in })
+        #expect(acknowledgements.beginAtOnce().isEmpty)
+        #expect(!acknowledgements.add { _ in })
+    }
+
+    /// Delivered again, they would make the app begin the transfer again.
+    @Test func `after the app began a transfer deliveries count at once`() {
+        #expect(!acknowledgements.add { _ in })
+        #expect(acknowledgements.beginAtOnce().count == 1)
+        #expect(acknowledgements.beginAtOnce().isEmpty)
+        #expect(acknowledgements.add { _ in })
+        #expect(acknowledgements.close(counting: false).isEmpty)
+        #expect(acknowledgements.add { _ in })
+    }
+}
