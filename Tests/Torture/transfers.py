@@ -352,10 +352,11 @@ class Ground:
             data = b"\xff\xd8\xff\xd9" + bytes([7]) * 1000 + file.name.encode()
             file.write_bytes(data)
             self.photos.setdefault(f"photos/new/{file.name}", []).append(digest(data))
-        bad = {folder / f"held {number}.heic": HELD, folder / f"loop {number}.jpg": UNREADABLE, folder / f"missing {number}.jpg": MISSING}
+        bad = {folder / f"held {number}.bmp": HELD, folder / f"loop {number}.jpg": UNREADABLE, folder / f"missing {number}.jpg": MISSING}
         held, loop, _ = bad
+        # A location in a file of a format that the cleaner does not know.
+        held.write_bytes(b"BM" + bytes([7]) * 900 + b'<rdf:Description exif:GPSLatitude="47,22.5N"/>' + held.name.encode())
         # Root reads everything, but not a link to itself.
-        held.write_bytes(bytes([0, 0, 0, 24]) + b"ftypheic" + bytes(4) + b"mif1heic" + bytes([7]) * 900 + held.name.encode())
         loop.symlink_to(loop)
         files = good + self.dice.sample(list(bad), self.dice.randrange(4))
         self.dice.shuffle(files)
