@@ -88,7 +88,8 @@ struct Destinations {
         }
         return PhotoDestination(
             name: name, way: way, url: url, credential: credential,
-            bytesPerSecond: destination.limitKbps.map { max(1, Int64($0) * 1000 / 8) })
+            bytesPerSecond: destination.limitKbps.map { max(1, Int64($0) * 1000 / 8) },
+            keepsLocation: destination.location.map { $0 == .keep })
     }
 
     private func missing(_ name: String, _ line: String) -> CommandFailure {
