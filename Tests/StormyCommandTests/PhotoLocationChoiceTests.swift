@@ -82,4 +82,20 @@ import Testing
             #expect(sent != (try Data(contentsOf: photo)))
         }
     }
+
+    @Test func `a refused password is reported with the destination and the lines to correct`() async throws {
+        try await PhotoHome.play { home, store in
+            let secret = try home.writeSecret("wrong", to: "password")
+            try home.configure(PhotoHome.destination() + "user = \"me\"\npassword_file = \"\(secret.path)\"\n")
+            store.refuse(status: 401, method: "PUT", next: 1)
+            let message =
+                "home: The server refused user name or password (401). "
+                + "Correct user and password_file in [upload.destinations.home] of config.toml, then retry the upload."
+            let result = try await home.stormy("upload", "--wait", try home.picture("one.jpg").path)
+            #expect(result.status == 69 && result.errors.contains(message), "\(result)")
+            #expect(try await home.stormy("transfers").output.contains(message))
+            let error = try #require(try await home.rows("transfers").first?["error"] as? [String: Any])
+            #expect(error["message"] as? String == message)
+        }
+    }
 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import StormyConfiguration
 
-/// The line `location` of a destination.
+/// The lines `location` and `ca_file` of a destination.
 @Suite struct DestinationLineTests {
     private static func parse(_ lines: String, before: String = "", url: String = "https://h/") throws -> Configuration.Upload {
         try Configuration.parse(
@@ -31,5 +31,10 @@ import Testing
             let upload = try Self.parse("", before: "[upload]\nkeep_location = \(value)\n")
             #expect(upload.keepLocation == value && upload.destinationsWithoutLocation.isEmpty)
         }
+    }
+
+    @Test func `ca_file is read, and refused for an address without encryption`() throws {
+        #expect(try Self.parse("ca_file = \"~/ca.pem\"\n").destinations["home"]?.caFile == "~/ca.pem")
+        #expect(throws: ConfigurationError.self) { try Self.parse("ca_file = \"/ca.pem\"\n", url: "http://h/") }
     }
 }

@@ -77,7 +77,9 @@ extension Configuration {
         # where the server asks for them.
         # Passwords stand in files of their own, readable by you alone:
         # chmod 600 ~/.config/stormy/password
-        # Every kind may also have location ("keep" or "remove", the default).
+        # Every kind may also have location ("keep" or "remove", the default), and
+        # ca_file: the PEM file of the server's own certificate authority. For this
+        # destination it replaces the authorities of the system.
 
         #: [upload.destinations.home]
         #: kind = "webdav"
@@ -85,7 +87,8 @@ extension Configuration {
         #: user = "me"
         #: password_file = "~/.config/stormy/password"
         #: limit_kbps = 2000
-        #: location = "keep"
+        #: location = "remove"
+        #: ca_file = "~/.config/stormy/home-ca.pem"
 
         #: [upload.destinations.cloud]
         #: kind = "nextcloud"

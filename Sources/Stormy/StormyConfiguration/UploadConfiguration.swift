@@ -64,6 +64,8 @@ extension Configuration {
         package var limitKbps: Int?
         /// `location`; `nil` without the line.
         package var location: Location?
+        /// `ca_file`: a PEM file with the certificate authorities of the server. They replace the system's.
+        package var caFile: String?
 
         /// A destination with what every kind needs.
         package init(kind: UploadKind, url: String) {
