@@ -127,7 +127,6 @@ struct UploadAdvice: Sendable {
             return "Check kind and url in \(server.settings): the server does not support this kind of upload at this address."
         case (413, _), (_, -1103):
             return "Raise the limit for the size of a file on the server, then retry the upload."
-        case (300..<400, _): return "Correct url in \(server.settings), then retry the upload."
         default: return nil
         }
     }
