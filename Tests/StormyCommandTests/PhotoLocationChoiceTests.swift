@@ -63,26 +63,6 @@ import Testing
         }
     }
 
-    /// The agent's database is lost before the photo was sent, and with it the cleaned copy.
-    @Test func `a photo that is queued again follows the option with which it was given`() async throws {
-        try await PhotoHome.play(Self.configuration("", "location = \"keep\"\n")) { home, store in
-            await home.setStartsAgents(false)
-            let photo = try home.picture("one.jpg", isLocated: true)
-            #expect(try await home.stormy("upload", "--remove-location", photo.path).status == 0)
-            for folder in [home.directories.state, home.directories.spool] {
-                for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where !name.hasSuffix(".lock") {
-                    try? FileManager.default.removeItem(at: folder.appendingPathComponent(name))
-                }
-            }
-            await home.setStartsAgents(true)
-            let again = try await home.stormy("transfers")
-            #expect(again.errors.contains("queued again"), "\(again)")
-            try await home.driver.advance(by: .seconds(60))
-            let sent = try #require(store.contents(of: "one.jpg"))
-            #expect(sent != (try Data(contentsOf: photo)))
-        }
-    }
-
     @Test func `a refused password is reported with the destination and the lines to correct`() async throws {
         try await PhotoHome.play { home, store in
             let secret = try home.writeSecret("wrong", to: "password")
