@@ -7,7 +7,7 @@ import TransferMachines
 @testable import CurlTransport
 
 /// A server that speaks TLS, and a file of the authority that it may be trusted by.
-private final class TLSServer {
+final class TLSServer {
     let server: FaultyServer
     let authority: String
 

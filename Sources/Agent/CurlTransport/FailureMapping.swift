@@ -34,6 +34,9 @@ extension RunningAttempt {
             return .bodyTooLarge
         case CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
             return .badAnswer(words(for: code))
+        case CURLE_SSL_CACERT_BADFILE:
+            guard let file = request.authorityFile else { return WireFailure(connecting: code, words(for: code)) }
+            return .authoritiesUnreadable(path: file)
         case CURLE_OUT_OF_MEMORY where head == nil:
             // How 7.88 refuses a header line above 100 KB; real exhaustion does not reach this line in Swift.
             return .badAnswer("a header line too long")

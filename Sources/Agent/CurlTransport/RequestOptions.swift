@@ -84,6 +84,13 @@ struct RequestOptions {
         set(easy, CURLOPT_SSL_VERIFYPEER, 1)
         set(easy, CURLOPT_SSL_VERIFYHOST, 2)
         if let certificateAuthorities { set(easy, CURLOPT_CAINFO, certificateAuthorities) }
+        if let file = request.authorityFile {
+            set(easy, CURLOPT_CAINFO, file)
+            // Without this the system's folder of authorities is used as well.
+            _ = clibcurl_set_pointer(easy, CURLOPT_CAPATH, nil)
+            // A file that was replaced is read again at the next connection.
+            set(easy, CURLOPT_CA_CACHE_TIMEOUT, 0)
+        }
         set(easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(min(request.connectTimeout, 86_400) * 1000)))
     }
 

@@ -1,4 +1,5 @@
 import CLibcurl
+import Glibc
 import TransferMachines
 
 /// The transport's thread: takes commands, lets libcurl move bytes, says how attempts ended. Sleeps in one place.
@@ -65,6 +66,9 @@ final class TransferLoop {
         guard !request.hasBrokenHeader else {
             return refuse(id, .other(code: CURLE_BAD_FUNCTION_ARGUMENT.code, message: "A header is not one line"))
         }
+        if request.scheme == "https", let file = request.authorityFile, !Self.isReadableFile(file) {
+            return refuse(id, .authoritiesUnreadable(path: file))
+        }
         guard let easy = spares.popLast() ?? curl_easy_init() else {
             return refuse(id, .other(code: CURLE_OUT_OF_MEMORY.code, message: "No memory for a transfer"))
         }
@@ -76,6 +80,12 @@ final class TransferLoop {
         attemptOfHandle[easy] = id
         let added = curl_multi_add_handle(queue.multi, easy)
         if added != CURLM_OK { end(attempt, .other(code: added.code, message: "libcurl took no transfer")) }
+    }
+
+    /// libcurl would wait for a writer if the path were a named pipe, and would not look at the file again for a connection that is open.
+    private static func isReadableFile(_ path: String) -> Bool {
+        var information = stat()
+        return stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFREG && access(path, R_OK) == 0
     }
 
     private func sharedRate(of request: WireRequest) -> SharedRate? {

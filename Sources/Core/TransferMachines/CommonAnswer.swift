@@ -6,6 +6,7 @@ struct Pauses {
     let now: Date
     let attempts: Int
     let jitter: Double
+    let opener: UploadOpener
 
     func retry(_ head: ResponseHead, _ message: String? = nil) -> UploadOutcome {
         let trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
@@ -55,6 +56,11 @@ struct CommonAnswer {
     static let logIn = "This network wants somebody to log in first."
     static let page = "The server answers with a page where a file would be: it wants somebody to log in, perhaps."
 
+    /// Responses to a request that may succeed later.
+    private static let passing = [
+        423: "The file is locked on the server (423).", 429: "The server receives too many requests (429).",
+    ]
+
     /// Where a redirect leads, for people.
     static func place(_ head: ResponseHead) -> String {
         head["Location"].map { ServerText.line(String($0.prefix(while: { $0 != "?" }))) } ?? "another address"
@@ -82,23 +88,27 @@ struct CommonAnswer {
         case 511:
             outcome = pauses.suspicion(head, CommonAnswer.logIn)
             mayHaveActed = false
-        case 401, 407:
-            outcome = .fail(head, -1013, "Not permitted: the server wants other credentials.")
+        case 401:
+            outcome = .fail(head, -1013, pauses.opener.refusal)
+            mayHaveActed = false
+        case 407:
+            outcome = .fail(head, -1013, "The proxy requires a user name and password (407).")
             mayHaveActed = false
         case 403:
-            outcome = .fail(head, -1102, "Not permitted: the server refuses uploads to this folder.")
+            outcome = .fail(head, -1102, "The server does not permit uploads to this folder (403).")
             mayHaveActed = false
         case 413:
-            outcome = .fail(head, -1103, "The file is too large for the server.")
+            outcome = .fail(head, -1103, "The file is too large for the server (413).")
             mayHaveActed = false
         case 507:
-            let full = TransferTrouble(head: head, now: pauses.now, policy: pauses.policy, message: "The server is full.")
+            let full = TransferTrouble(
+                head: head, now: pauses.now, policy: pauses.policy, message: "The server has no space left (507).")
             outcome = .retry(after: max(full.retryAfter ?? 0, pauses.policy.fullDelay * (1 + pauses.jitter)), full)
             mayHaveActed = true
         case 405, 501:
             return nil
         case 408, 423, 425, 429, 500...:
-            outcome = pauses.retry(head, head.status == 423 ? "The file is locked on the server." : nil)
+            outcome = pauses.retry(head, Self.passing[head.status])
             mayHaveActed = true
         default:
             return nil

@@ -74,6 +74,8 @@ package struct WireRequest: Sendable, Equatable {
     package var decodesContent = false
     /// Older TLS is refused; `nil`: what the system's library allows.
     package var leastTLS: LeastTLS?
+    /// Path of a PEM file with the authorities that may vouch for the server. `nil` for the system's authorities.
+    package var authorityFile: String?
     /// Sent when the server asks.
     package var credential: WireCredential?
     /// Who starts it signs it first, with the time of that moment.
@@ -151,6 +153,8 @@ package enum WireFailure: Error, Sendable, Equatable, Codable {
     /// The connection broke, or ended before the announced length (libcurl 18, 52, 55, 56, 92).
     case connectionLost
     case tlsUntrusted(String)
+    /// The file of ``WireRequest/authorityFile`` is missing, or has no certificates. Nothing was sent.
+    case authoritiesUnreadable(path: String)
     case tooManyRedirects
     case redirectToOtherScheme
     case bodyTooLarge

@@ -68,6 +68,8 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
         case .tlsUntrusted(let why):
             self.init(code: -1202, message: "The server's certificate is not trusted: \(why)")
             suspicion = ["not yet valid", "expired"].contains { why.contains($0) } ? .clock : .certificate
+        case .authoritiesUnreadable(let path):
+            self.init(code: -3001, message: "The certificate authority file \(path) is missing or is not a PEM file.")
         case .tooManyRedirects:
             self.init(code: -1007, message: "The server redirected too often.")
         case .redirectToOtherScheme:
@@ -102,7 +104,8 @@ extension WireFailure {
     /// Whether the same request may succeed later. The others need a person, or another request.
     var isWorthRetrying: Bool {
         switch self {
-        case .couldNotResolveHost, .couldNotConnect, .timedOutConnecting, .stalled, .connectionLost, .badAnswer, .other:
+        case .couldNotResolveHost, .couldNotConnect, .timedOutConnecting, .stalled, .connectionLost, .badAnswer, .other,
+            .authoritiesUnreadable:
             true
         // Another network, or another time: only for those that may wait for it.
         case .tlsUntrusted, .tooManyRedirects, .redirectToOtherScheme, .bodyTooLarge, .unsupportedURL,
@@ -114,7 +117,8 @@ extension WireFailure {
     /// Whether the request may have reached the server, which then may have acted on it.
     var mayHaveActed: Bool {
         switch self {
-        case .couldNotResolveHost, .couldNotConnect, .timedOutConnecting, .tlsUntrusted, .unsupportedURL: false
+        case .couldNotResolveHost, .couldNotConnect, .timedOutConnecting, .tlsUntrusted, .authoritiesUnreadable, .unsupportedURL:
+            false
         case .stalled, .connectionLost, .tooManyRedirects, .redirectToOtherScheme, .bodyTooLarge, .badAnswer,
             .stoppedByOwner, .cancelled, .other:
             true

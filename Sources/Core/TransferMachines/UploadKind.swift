@@ -99,8 +99,10 @@ public struct UploadWay: Equatable, Sendable {
     public var field: String?
     /// What opens the bucket (s3).
     public var s3: S3Access?
+    /// The configured destination: its name in messages, and its certificate authorities. `nil` if the app has no configured destinations.
+    public var server: UploadServer?
 
-    public init(_ kind: UploadKind, field: String? = nil, s3: S3Access? = nil) {
-        (self.kind, self.field, self.s3) = (kind, field, s3)
+    public init(_ kind: UploadKind, field: String? = nil, s3: S3Access? = nil, server: UploadServer? = nil) {
+        (self.kind, self.field, self.s3, self.server) = (kind, field, s3, server)
     }
 }

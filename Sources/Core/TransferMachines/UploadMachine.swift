@@ -8,6 +8,8 @@ import Foundation
 package struct UploadMachine: Sendable {
     private var rules: any UploadProtocol
     private let policy: RetryPolicy
+    private let opener: UploadOpener
+    private let advice: UploadAdvice?
     private var end: End?
     /// The furthest it came in this process, and answers since then that did not bring it on.
     private var furthest = Progress()
@@ -31,6 +33,7 @@ package struct UploadMachine: Sendable {
     /// - Parameter memory: the last committed state of an earlier process; `nil`: a new upload.
     package init(plan: UploadPlan, resuming memory: UploadMemory? = nil, policy: RetryPolicy = .standard) {
         self.policy = policy
+        (opener, advice) = (UploadOpener(plan), UploadAdvice(plan))
         switch plan.kind {
         case .plain: rules = DoubtedUpload(AddressUpload(plan: plan), plan: plan, resuming: memory)
         case .put where AddressUpload.isMeant(by: plan):
@@ -56,7 +59,10 @@ package struct UploadMachine: Sendable {
         switch command {
         case .send, .compare: break
         case .finished(let url): end = .finished(url)
-        case .fail(let trouble): end = .failed(trouble)
+        case .fail(let trouble):
+            let named = advice?.named(trouble, isTriedAgain: false) ?? trouble
+            end = .failed(named)
+            return .fail(named)
         }
         return command
     }
@@ -75,8 +81,8 @@ package struct UploadMachine: Sendable {
         case .failed(let trouble): return .fail(trouble)
         case nil: break
         }
-        let pauses = Pauses(policy: policy, now: now, attempts: attemptsWithoutProgress, jitter: jitter)
-        let outcome: UploadOutcome
+        let pauses = Pauses(policy: policy, now: now, attempts: attemptsWithoutProgress, jitter: jitter, opener: opener)
+        var outcome: UploadOutcome
         // A head is an answer, also if the connection broke after it: servers refuse large bodies that way.
         if wire.failure != .cancelled, let head = wire.head {
             outcome = suspecting(rules.answered(head, wire, pauses), head, pauses)
@@ -85,8 +91,9 @@ package struct UploadMachine: Sendable {
             outcome = pauses.after(failure)
             if failure.mayHaveActed { rules.lost(wire) }
         }
+        outcome = outcome.advised(by: advice)
         switch outcome {
-        case .continue: return pauseInACircle(wire, pauses)
+        case .continue: return pauseInACircle(wire, pauses).advised(by: advice)
         case .retry: break
         case .finished(let url): end = .finished(url)
         case .fail(let trouble): end = .failed(trouble)

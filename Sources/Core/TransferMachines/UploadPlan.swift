@@ -28,6 +28,8 @@ package struct UploadPlan: Codable, Equatable, Sendable {
     /// Of the original.
     package var modifiedAt: Date?
     package var s3: S3Access?
+    /// `nil` if the upload has no configured destination.
+    package var server: UploadServer?
     /// What was learned of the server before.
     package var knowledge = ServerKnowledge()
 
@@ -114,6 +116,7 @@ package struct UploadPlan: Codable, Equatable, Sendable {
             maximumBodyBytes: Self.maximumAnswer, rateLimit: rateLimit)
         wire.leastRate = min(WireRequest.leastUsefulRate, rateLimit.map { $0 / 2 } ?? .max)
         if rateLimit != nil { wire.rateGroup = collectionURL }
+        wire.authorityFile = server?.authorityFile
         return wire
     }
 }

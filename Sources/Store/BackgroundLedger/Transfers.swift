@@ -23,6 +23,8 @@ package struct UploadSpec: Codable, Sendable, Equatable {
     package var modifiedAt: Date?
     /// What opens the bucket (s3).
     package var s3: S3Access?
+    /// The configured destination, with its certificate authorities.
+    package var server: UploadServer?
 
     package init(method: UploadKind, fileName: String, byteCount: Int64, token: String) {
         self.method = method
@@ -305,9 +307,13 @@ extension LedgerTransaction {
     }
 
     /// The person's: what opens the door of an upload's server by now.
-    package func renewCredential(of transfer: inout TransferRecord, header: (name: String, value: String)?, s3: S3Access?) throws
+    package func renewCredential(
+        of transfer: inout TransferRecord, header: (name: String, value: String)?, s3: S3Access?, server: UploadServer?
+    )
+        throws
     {
         if let s3 { transfer.upload?.s3 = s3 }
+        if let server { transfer.upload?.server = server }
         if let header { transfer.setHeader(header.name, header.value) }
         try update(transfer)
     }

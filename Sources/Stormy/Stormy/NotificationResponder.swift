@@ -26,8 +26,9 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         do {
             let store = try StormyStore.open()
             guard let files = try await choice(for: notification, store) else { return }
-            let order = PhotoUploads.BatchOptions(
-                to: destination, keepsLocation: StormySettings.current.keepsLocation, storm: storm, tells: true)
+            let location = LocationDecision(
+                option: nil, destination: destination, configuration: StormySettings.current.keepsLocation)
+            let order = PhotoUploads.BatchOptions(to: destination, location: location, storm: storm, tells: true)
             for (index, file) in files.enumerated() {
                 await add(file, order, store)
                 try store.rememberChoice(Array(files[(index + 1)...]), for: notification)

@@ -141,10 +141,11 @@ package struct PhotoReconciliation {
         guard let destination = destination(of: photo) else {
             return .waitsForDestination(photo.destination.map { "\"\($0)\"" } ?? "a destination")
         }
-        var order = PhotoUploads.BatchOptions(
-            to: destination, keepsLocation: settings.keepsLocation, storm: photo.storm, tells: photo.tells,
-            isHeld: photo.isForLater)
-        if copy != nil { order.keepsLocation = true }
+        let order = PhotoUploads.BatchOptions(
+            to: destination,
+            location: LocationDecision(
+                option: photo.keepsLocation, destination: destination, configuration: settings.keepsLocation),
+            storm: photo.storm, tells: photo.tells, isHeld: photo.isForLater)
         let uploads = PhotoUploads(store: store)
         let made = logged(path) {
             try copy.map { try uploads.prepare(copy: $0, of: path, order) }

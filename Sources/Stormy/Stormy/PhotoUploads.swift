@@ -61,7 +61,7 @@ package struct PhotoUploads: Sendable {
     /// What all photos of one call have in common.
     package struct BatchOptions: Sendable {
         package var destination: PhotoDestination
-        package var keepsLocation: Bool
+        package var location: LocationDecision
         /// The storm whose photo it is; `nil`: the oldest job that waits is filled.
         package var storm: Int64?
         /// Raise a notification at the end, unless ``follower`` is there to hear of it.
@@ -74,11 +74,12 @@ package struct PhotoUploads: Sendable {
         package var follower: FollowedPhotos?
 
         package init(
-            to destination: PhotoDestination, keepsLocation: Bool, storm: Int64? = nil, tells: Bool = false, isHeld: Bool = false,
+            to destination: PhotoDestination, location: LocationDecision, storm: Int64? = nil, tells: Bool = false,
+            isHeld: Bool = false,
             isAgain: Bool = false, follower: FollowedPhotos? = nil
         ) {
             self.destination = destination
-            self.keepsLocation = keepsLocation
+            self.location = location
             self.storm = storm
             self.tells = tells
             self.isHeld = isHeld
@@ -122,7 +123,7 @@ package struct PhotoUploads: Sendable {
                 let format = try Self.format(of: copy, path)
                 guard !photo.isKnownPhotoOnly || format != nil else { throw PhotoUploadError.isNoPhoto(path: path) }
                 isPhoto = format != nil
-                guard !order.keepsLocation else { return false }
+                guard !order.location.keeps else { return false }
                 privacy = try clean(copy, format, mayTryAgain: mayTryAgain)
                 // A photo that is held back may have been changed before.
                 return privacy != .send(removed: [], note: nil)
@@ -206,7 +207,8 @@ package struct PhotoUploads: Sendable {
             sendable.map {
                 StormyStore.NewPhoto(
                     path: photos[$0].path, digest: photos[$0].digest, storm: order.storm, destination: order.destination.identity,
-                    tells: order.tells, isForLater: order.isHeld, isPhoto: photos[$0].isPhoto)
+                    tells: order.tells, isForLater: order.isHeld, isPhoto: photos[$0].isPhoto,
+                    keepsLocation: order.location.option)
             })
         var begun: [(index: Int, photo: PhotoRecord, before: PhotoRecord?)] = []
         for (index, (photo, before)) in zip(sendable, records) {

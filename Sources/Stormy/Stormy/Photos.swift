@@ -37,6 +37,8 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var tells = false
     /// Given to be sent at a good moment (``HeldUploads``). Its transfer says whether it still waits for one.
     package var isForLater = false
+    /// The choice of the option with which the photo was given. `nil` if no option was given.
+    package var keepsLocation: Bool?
 
     /// Nothing is left to do: it is there, or on its way. What this process just changed is not.
     func isKnown(_ before: PhotoRecord?) -> Bool {
@@ -87,6 +89,7 @@ extension StormyStore {
         var isForLater = false
         /// A file of another kind fulfils no request.
         var isPhoto = true
+        var keepsLocation: Bool?
     }
 
     private static func begin(
@@ -135,6 +138,7 @@ extension StormyStore {
         photo.storm = photo.storm ?? storm
         photo.tells = new.tells
         photo.isForLater = new.isForLater
+        photo.keepsLocation = new.keepsLocation
         photo.key = UUID().uuidString
         photo.message = message
         photo.changedAt = now

@@ -22,7 +22,8 @@ package struct StormySettings: Sendable, Equatable {
     /// At most so many seconds after the wall-clock time this installation wakes.
     package var spreadSeconds: Double
     package var skipsMissedChecks: Bool
-    package var keepsLocation: Bool
+    /// `keep_location`; `nil` without the line.
+    package var keepsLocation: Bool?
     /// Where photos go; `nil`: not configured.
     package var destination: PhotoDestination?
     /// All that are configured.
@@ -38,7 +39,7 @@ package struct StormySettings: Sendable, Equatable {
         rule = StormRule()
         spreadSeconds = 120
         skipsMissedChecks = false
-        keepsLocation = false
+        keepsLocation = nil
         destination = nil
     }
 
@@ -100,9 +101,13 @@ package struct PhotoDestination: Sendable, Equatable {
     package var credential: Credential?
     /// At most; `nil`: no limit.
     package var bytesPerSecond: Int64?
+    /// Whether its photos keep their location. `nil` if the destination does not choose.
+    package var keepsLocation: Bool?
 
-    package init(name: String, way: UploadWay, url: URL, credential: Credential?, bytesPerSecond: Int64? = nil) {
-        self.bytesPerSecond = bytesPerSecond
+    package init(
+        name: String, way: UploadWay, url: URL, credential: Credential?, bytesPerSecond: Int64? = nil, keepsLocation: Bool? = nil
+    ) {
+        (self.bytesPerSecond, self.keepsLocation) = (bytesPerSecond, keepsLocation)
         self.name = name
         self.way = way
         self.url = url

@@ -315,6 +315,9 @@ package final class StormyStore: Sendable {
                 for flag in ["isPartial", "isLacking"] { table.add(column: flag, .boolean).notNull().defaults(to: false) }
             }
         }
+        migrator.registerMigration("14: the location option of photos") { database in
+            try database.alter(table: "photo") { $0.add(column: "keepsLocation", .boolean) }
+        }
         return migrator
     }
 

@@ -68,7 +68,10 @@ struct Destinations {
         guard let url = URL(string: destination.url.replacingOccurrences(of: "{name}", with: "%7Bname%7D")) else {
             throw CommandFailure(.badConfiguration, "\(path): upload.destinations.\(name).url is not an address")
         }
-        var way = UploadWay(destination.kind, field: destination.field)
+        let server = UploadServer(
+            name: name, settings: "[upload.destinations.\(name)] of config.toml",
+            authorityFile: try destination.caFile.map { try authorities($0, name) })
+        var way = UploadWay(destination.kind, field: destination.field, server: server)
         var credential = try authorization(destination, name)
         switch destination.kind {
         case .plain, .webdav, .put, .multipart, .tus, .resumable, .nextcloud: break
@@ -88,7 +91,17 @@ struct Destinations {
         }
         return PhotoDestination(
             name: name, way: way, url: url, credential: credential,
-            bytesPerSecond: destination.limitKbps.map { max(1, Int64($0) * 1000 / 8) })
+            bytesPerSecond: destination.limitKbps.map { max(1, Int64($0) * 1000 / 8) },
+            keepsLocation: destination.location.map { $0 == .keep })
+    }
+
+    /// - Returns: The path of the file.
+    private func authorities(_ file: String, _ name: String) throws -> String {
+        let file = AuthorityFile(file)
+        do { try file.check() } catch {
+            throw CommandFailure(.badConfiguration, "\(path): upload.destinations.\(name).ca_file: \(file.describe(error))")
+        }
+        return file.path
     }
 
     private func missing(_ name: String, _ line: String) -> CommandFailure {
@@ -125,6 +138,6 @@ struct Destinations {
 extension PhotoDestination {
     /// What is configured now: the password that was refused may have been put right.
     var asCredential: BackgroundTransfers.Credential {
-        BackgroundTransfers.Credential(header: credential.map { ($0.header, $0.value) }, s3: way.s3)
+        BackgroundTransfers.Credential(header: credential.map { ($0.header, $0.value) }, s3: way.s3, server: way.server)
     }
 }

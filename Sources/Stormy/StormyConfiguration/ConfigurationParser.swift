@@ -36,7 +36,7 @@ struct ConfigurationParser {
 
     private static let destinationKeys = [
         "kind", "url", "user", "password", "password_file", "token", "token_file", "access_key", "secret_key_file",
-        "region", "bucket", "field", "limit_kbps",
+        "region", "bucket", "field", "limit_kbps", "location", "ca_file",
     ]
     private static let fullNames = Section.allCases.flatMap { section in section.keys.map { "\(section.rawValue).\($0)" } }
 
@@ -133,7 +133,7 @@ struct ConfigurationParser {
     }
 
     private mutating func upload(_ table: TableReader) throws(ConfigurationError) {
-        try table.bool("keep_location", into: &configuration.upload.keepLocation)
+        configuration.upload.keepLocation = try table.bool("keep_location")
         if let destinations = try table.table("destinations", known: nil) {
             for name in destinations.keys {
                 guard let below = try destinations.table(name, known: ConfigurationParser.destinationKeys) else { continue }
@@ -174,6 +174,12 @@ struct ConfigurationParser {
         destination.bucket = try table.string("bucket")
         destination.field = try table.string("field")
         destination.limitKbps = try table.integer("limit_kbps", in: 1...100_000_000)
+        destination.location = try table.choice("location", Configuration.Location.self)
+        destination.caFile = try table.string("ca_file")
+        if destination.caFile != nil, URLComponents(string: url)?.scheme?.lowercased() != "https" {
+            throw table.invalid(
+                "ca_file", "a certificate authority for an http address", "write https:// in url, or remove ca_file")
+        }
         return destination
     }
 

@@ -63,8 +63,11 @@ extension Configuration {
         quiet_passes = "extreme"
 
         [upload]
-        # true: photos are sent with what says where they were taken.
-        keep_location = false
+        # Photos are sent without the location where they were taken. A destination
+        # chooses with its own line "location". This line is for destinations
+        # without that line, and the options --keep-location and
+        # --remove-location of "stormy upload" come first:
+        #: keep_location = true
         # Of several destinations the one that is meant without --to:
         #: default = "home"
 
@@ -74,6 +77,9 @@ extension Configuration {
         # where the server asks for them.
         # Passwords stand in files of their own, readable by you alone:
         # chmod 600 ~/.config/stormy/password
+        # Every kind may also have location ("keep" or "remove", the default), and
+        # ca_file: the PEM file of the server's own certificate authority. For this
+        # destination it replaces the authorities of the system.
 
         #: [upload.destinations.home]
         #: kind = "webdav"
@@ -81,6 +87,8 @@ extension Configuration {
         #: user = "me"
         #: password_file = "~/.config/stormy/password"
         #: limit_kbps = 2000
+        #: location = "remove"
+        #: ca_file = "~/.config/stormy/home-ca.pem"
 
         #: [upload.destinations.cloud]
         #: kind = "nextcloud"

@@ -39,9 +39,14 @@ struct TableReader {
     }
 
     func bool(_ key: String, into target: inout Bool) throws(ConfigurationError) {
-        guard let value = table.entries[key]?.value else { return }
+        target = try bool(key) ?? target
+    }
+
+    /// `nil` if it is absent.
+    func bool(_ key: String) throws(ConfigurationError) -> Bool? {
+        guard let value = table.entries[key]?.value else { return nil }
         guard case .boolean(let bool) = value else { throw wrongType(key, value, "true or false") }
-        target = bool
+        return bool
     }
 
     func integer(_ key: String, in range: ClosedRange<Int>) throws(ConfigurationError) -> Int? {

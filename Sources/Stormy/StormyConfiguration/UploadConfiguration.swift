@@ -3,8 +3,8 @@ import TransferMachines
 extension Configuration {
     /// Where photos go.
     package struct Upload: Sendable, Equatable {
-        /// `keep_location`: whether location metadata may leave the machine.
-        package var keepLocation = false
+        /// `keep_location`: whether photos keep their location at destinations without a `location` line. `nil` without the line.
+        package var keepLocation: Bool?
         /// `default`: the destination used when none is named; always a key of ``destinations``.
         package var defaultDestination: String?
         /// `destinations`, by name.
@@ -20,6 +20,17 @@ extension Configuration {
             guard let wanted = name ?? defaultDestination ?? only, let found = destinations[wanted] else { return nil }
             return (wanted, found)
         }
+
+        /// The destinations for which no line says whether photos keep their location, in alphabetical order.
+        package var destinationsWithoutLocation: [String] {
+            keepLocation == nil ? destinations.filter { $0.value.location == nil }.keys.sorted() : []
+        }
+    }
+
+    /// Whether photos keep their location.
+    package enum Location: String, Sendable, CaseIterable {
+        case keep
+        case remove
     }
 
     /// One place photos go to. File names are as written: `~` is the caller's to expand.
@@ -51,6 +62,10 @@ extension Configuration {
         /// `limit_kbps`: at most so many kilobits per second for all uploads together, from 1 to
         /// 100,000,000; nil for no limit.
         package var limitKbps: Int?
+        /// `location`; `nil` without the line.
+        package var location: Location?
+        /// `ca_file`: a PEM file with the certificate authorities of the server. They replace the system's.
+        package var caFile: String?
 
         /// A destination with what every kind needs.
         package init(kind: UploadKind, url: String) {

@@ -140,12 +140,13 @@ extension EndToEnd {
                 ($0.path.hasPrefix(run.store.prefix + "/") || $0.path == run.store.prefix) && run.way.carries($0)
             }.count
             let requests = "\(run.way.method) × \(carried)"
+            let message = (record.errorMessage ?? "").replacing(run.destination, with: "NAME")
             let outcome: String
             switch run.fault.promise(run.way) {
             case .there: outcome = "there, once"
             case .thereMaybeTwice: outcome = "there, twice: the server cannot be asked"
-            case .failed: outcome = "fails: \(record.errorMessage ?? "")"
-            case .waiting: outcome = "waits and tries again: \(record.errorMessage ?? "")"
+            case .failed: outcome = "fails: \(message)"
+            case .waiting: outcome = "waits and tries again: \(message)"
             }
             return "| \(run.way.rawValue) | \(run.fault.name) | \(outcome) | \(requests) | \(again(run, carried)) |"
         }

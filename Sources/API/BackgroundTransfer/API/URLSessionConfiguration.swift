@@ -115,6 +115,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var maximumBytesPerSecond: Int64?
     /// A coded response is taken as it is sent.
     var keepsCoding = false
+    /// See ``WireRequest/authorityFile``.
+    var authorityFile: String?
 
     private var cache: ChosenStore<URLCache>
     private var credentials: ChosenStore<URLCredentialStorage>
@@ -192,6 +194,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.maximumBodyBytes = maximumBodyBytes
         copy.maximumBytesPerSecond = maximumBytesPerSecond
         copy.keepsCoding = keepsCoding
+        copy.authorityFile = authorityFile
         return copy
     }
 }

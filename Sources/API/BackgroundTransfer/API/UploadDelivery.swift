@@ -3,6 +3,9 @@ import TransferMachines
 /// What opens an S3 bucket. Kept in the ledger, which only its owner can read, until the upload ends. Beyond Apple.
 public typealias S3Access = TransferMachines.S3Access
 
+/// The configured destination of an upload. Beyond Apple.
+public typealias UploadServer = TransferMachines.UploadServer
+
 /// A way of uploading, with what it wants to know besides the address. Beyond Apple.
 public typealias UploadWay = TransferMachines.UploadWay
 

@@ -184,7 +184,7 @@ extension BackgroundSession {
         if kind.needsSHA1 {
             order.sha1 = FileDigest.sha1(of: AppRuntime.shared.directories.spool.appendingPathComponent(taken.name))
         }
-        (order.field, order.s3) = (delivery.way.field, delivery.way.s3)
+        (order.field, order.s3, order.server) = (delivery.way.field, delivery.way.s3, delivery.way.server)
         return order
     }
 

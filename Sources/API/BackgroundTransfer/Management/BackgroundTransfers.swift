@@ -55,9 +55,13 @@ public enum BackgroundTransfers {
         public var header: (name: String, value: String)?
         /// Of `UploadKind.s3`.
         public var s3: S3Access?
+        /// The destination's name and certificate authorities.
+        public var server: UploadServer?
 
-        /// Either or none: what is not given stays as it was queued.
-        public init(header: (name: String, value: String)? = nil, s3: S3Access? = nil) { (self.header, self.s3) = (header, s3) }
+        /// Values that are `nil` stay as they were queued.
+        public init(header: (name: String, value: String)? = nil, s3: S3Access? = nil, server: UploadServer? = nil) {
+            (self.header, self.s3, self.server) = (header, s3, server)
+        }
     }
 
     // MARK: Launches
@@ -196,7 +200,8 @@ public enum BackgroundTransfers {
                 changes.changed.append(id)
                 guard transfer.state == .queued, let spec = transfer.upload, spec.method != .plain else { continue }
                 if let credential = credentials[id] {
-                    try transaction.renewCredential(of: &transfer, header: credential.header, s3: credential.s3)
+                    try transaction.renewCredential(
+                        of: &transfer, header: credential.header, s3: credential.s3, server: credential.server)
                 } else {
                     changes.unrenewed.append(id)
                 }

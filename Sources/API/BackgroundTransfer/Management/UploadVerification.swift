@@ -138,6 +138,7 @@ private struct UploadQuestion {
         configuration.keepsCoding = true
         // A log-in page in the place of a small photo is still looked at.
         configuration.maximumBodyBytes = max(receipt.byteCount, 1 << 20)
+        configuration.authorityFile = (credential?.server ?? upload.upload?.server)?.authorityFile
         return configuration
     }
 

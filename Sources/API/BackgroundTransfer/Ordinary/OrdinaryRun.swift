@@ -211,6 +211,7 @@ final class OrdinaryRun: TaskRun {
             wire.maximumBodyBytes = configuration.maximumBodyBytes
             wire.rateLimit = configuration.maximumBytesPerSecond
             wire.leastTLS = configuration.leastTLS
+            wire.authorityFile = configuration.authorityFile
             wire.decodesContent = !state.isTakenRaw && decodes(order)
             wire.credential = state.credential
             if let source { state.status.bytesExpectedToSend = max(-1, source.byteCount) }

@@ -148,7 +148,7 @@ enum AttemptPreparation {
             token: spec.token, headers: transfer.headers, idleTimeout: transfer.idleTimeout, rateLimit: transfer.rateLimit,
             contentType: spec.contentType ?? "application/octet-stream", field: spec.field ?? "file",
             sha256: transfer.sourceSHA256)
-        (plan.sha1, plan.modifiedAt, plan.s3) = (spec.sha1, spec.modifiedAt, spec.s3)
+        (plan.sha1, plan.modifiedAt, plan.s3, plan.server) = (spec.sha1, spec.modifiedAt, spec.s3, spec.server)
         plan.knowledge = try transaction.fact(.server(of: transfer)) ?? ServerKnowledge()
         return UploadMachine(plan: plan, resuming: transfer.uploadMemory, policy: .ofAgent)
     }

@@ -35,7 +35,19 @@ struct ConfigVerb: AsyncParsableCommand {
         for name in configuration.upload.destinations.keys.sorted() { _ = try destinations.named(name) }
         let isThere = FileManager.default.fileExists(atPath: file)
         Output.line(isThere ? "\(file): all right" : "\(file): not there, so the defaults hold")
+        Self.showMissingLocation(configuration)
         try Self.showMissingContact(configuration)
+    }
+
+    /// Shows once how to choose whether photos keep their location, if no line chooses.
+    private static func showMissingLocation(_ configuration: Configuration) {
+        let names = configuration.upload.destinationsWithoutLocation
+        guard let first = names.first else { return }
+        Output.note(
+            """
+            The location is removed from photos for \(names.joined(separator: ", ")). To choose, write location = "remove" or \
+            location = "keep" below [upload.destinations.\(first)]\(names.count > 1 ? " and the others" : "").
+            """)
     }
 
     /// Shows the places for which no official warnings are received because the configuration has no contact.

@@ -10,7 +10,8 @@ struct UploadVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "upload", abstract: "Queues photos for upload and returns at once.",
         discussion: """
-            What says where a photo was taken is removed from the copy that is sent.
+            The location of a photo is removed from the copy that is sent, unless a setting keeps it: an option, location of the destination, or \
+            keep_location in the configuration. The first of them decides.
 
             Example:
               stormy upload IMG_2041.jpg --wait
@@ -31,7 +32,8 @@ struct UploadVerb: AsyncParsableCommand {
     var choose = false
     @Flag(help: "Follow them to the end, with a progress bar.") var wait = false
     @Flag(help: "Send the photos in folders and all folders in them; linked folders are left out.") var recursive = false
-    @Flag(help: "Send photos as they are, with what says where they were taken.") var keepLocation = false
+    @Flag(help: "Send photos as they are, with their location. Before all settings.") var keepLocation = false
+    @Flag(help: "Send photos without their location. Before all settings.") var removeLocation = false
     @Option(help: "now, or charging: on external power and a network that costs nothing.") var when = Moment.now
     @Flag(help: "Send photos also where they are already, for all that is known here.") var again = false
     @Flag(help: "Ask the servers again whether they have what was uploaded: these files, or all.") var verify = false
@@ -39,9 +41,10 @@ struct UploadVerb: AsyncParsableCommand {
 
     func validate() throws {
         if files.isEmpty, !verify, !choose { throw ValidationError("say which photos") }
-        if verify, wait || recursive || keepLocation || choose || again || when != .now {
+        if verify, wait || recursive || keepLocation || removeLocation || choose || again || when != .now {
             throw ValidationError("--verify only looks; it goes with files and --json alone")
         }
+        if keepLocation, removeLocation { throw ValidationError("--keep-location and --remove-location: use one of them") }
         if wait, when != .now { throw ValidationError("--wait and --when charging: that may take days") }
     }
 
@@ -60,7 +63,10 @@ struct UploadVerb: AsyncParsableCommand {
         let said = SaidEnds()
         var batch = Batch(
             PhotoUploads.BatchOptions(
-                to: destination, keepsLocation: keepLocation || StormySettings.current.keepsLocation,
+                to: destination,
+                location: LocationDecision(
+                    option: keepLocation ? true : removeLocation ? false : nil, destination: destination,
+                    configuration: StormySettings.current.keepsLocation),
                 tells: DesktopAnswer.hasDesktop, isHeld: when == .charging, isAgain: again,
                 follower: wait ? FollowedPhotos(try StormyStore.open(), notifies: DesktopAnswer.hasDesktop) { said.say($0) } : nil
             ))
@@ -74,6 +80,7 @@ struct UploadVerb: AsyncParsableCommand {
         try wake(batch.known, isHeld: batch.order.isHeld)
         if batch.order.isHeld, !batch.transfers.isEmpty { try HeldUploads.submit() }
         if !json, batch.queued > 0 {
+            Output.line(batch.order.location.sentence)
             let rest = batch.order.isHeld ? ", held until there is external power and a network that costs nothing" : ""
             Output.line("Queued \(batch.queued) photo\(batch.queued == 1 ? "" : "s") for \(destination.name)\(rest).")
         }
@@ -104,7 +111,9 @@ struct UploadVerb: AsyncParsableCommand {
         /// Of those, photos that are where they belong.
         private var arrived: Set<Int64> = []
         var toFollow: [Int64] { transfers.filter { !arrived.contains($0) } }
-        private(set) var queued = 0
+        /// Transfers that this call queued.
+        private(set) var queuedNow: Set<Int64> = []
+        var queued: Int { queuedNow.count }
         /// Photos that are held back, by their numbers in the store.
         private(set) var held: [Int64] = []
         private(set) var problem = FirstProblem()
@@ -186,7 +195,7 @@ struct UploadVerb: AsyncParsableCommand {
             case .queued(_, let transfer, let removed, let note):
                 transfers.append(transfer)
                 positions[transfer] = position
-                queued += 1
+                queuedNow.insert(transfer)
                 if !removed.isEmpty { Output.note("\(file): location removed (\(UploadVerb.short(removed)))") }
                 if let note { Output.note("\(file): \(note)") }
             case .held(let photo, let reason):
@@ -224,10 +233,14 @@ struct UploadVerb: AsyncParsableCommand {
     }
 
     /// Returns the transfers, and the photos that are held back.
-    private func reports(_ batch: Batch) throws -> [TransferReport] {
+    private func reports(_ batch: Batch) throws -> [UploadReport] {
         let held = Set(batch.held)
         let photos = held.isEmpty ? [] : try StormyStore.open().photos().filter { $0.id.map(held.contains) ?? false }
-        return try BackgroundTransfers.statuses(of: batch.transfers).map(TransferReport.init) + photos.map(TransferReport.init)
+        let location = batch.order.location
+        return try BackgroundTransfers.statuses(of: batch.transfers).map { transfer in
+            UploadReport(
+                transfer: TransferReport(transfer), location: batch.queuedNow.contains(transfer.id) ? location : nil)
+        } + photos.map { UploadReport(transfer: TransferReport($0), location: location) }
     }
 
     /// - Returns: The transfers that did not complete, and their exit codes. A paused one can continue.
@@ -260,6 +273,27 @@ struct UploadVerb: AsyncParsableCommand {
             try await follower.tell(completed: transfers)
         }
         return [:]
+    }
+}
+
+/// A line of `upload --json`: a transfer, with the location decision of this command.
+private struct UploadReport: Encodable {
+    let transfer: TransferReport
+    /// `nil` if the photo was given before.
+    let location: LocationDecision?
+
+    private struct Decision: Encodable {
+        let isKept: Bool
+        let decidedBy: String
+    }
+
+    private enum Key: CodingKey { case location }
+
+    func encode(to encoder: any Encoder) throws {
+        try transfer.encode(to: encoder)
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(
+            OrNull(location.map { Decision(isKept: $0.keeps, decidedBy: $0.source.rawValue) }), forKey: .location)
     }
 }
 

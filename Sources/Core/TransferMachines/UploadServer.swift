@@ -1,0 +1,158 @@
+/// The server of an upload, as the user configured it. The upload keeps it, so that an agent that starts later uses the same values.
+public struct UploadServer: Codable, Equatable, Sendable {
+    /// The name of the destination. Messages about the server begin with it.
+    public var name: String
+    /// The place of the destination's settings (`kind`, `url`, `user`, `ca_file` …), for example
+    /// `[upload.destinations.home] of config.toml`. Messages refer to it.
+    public var settings: String
+    /// Absolute path of a PEM file with certificate authorities. They replace the system's authorities for every request of the upload.
+    /// `nil` for the system's authorities.
+    public var authorityFile: String?
+
+    public init(name: String, settings: String, authorityFile: String? = nil) {
+        (self.name, self.settings, self.authorityFile) = (name, settings, authorityFile)
+    }
+}
+
+/// The kind of secret with which an upload proves its permission.
+enum UploadOpener: Equatable, Sendable {
+    case nothing
+    case password
+    case token
+    case apiKey
+    case accessKey
+
+    init(_ plan: UploadPlan) {
+        func header(_ name: String) -> String? { plan.headers.first { $0.name.lowercased() == name }?.value }
+        if plan.s3 != nil {
+            self = .accessKey
+        } else if header("x-api-key") != nil {
+            self = .apiKey
+        } else if let value = header("authorization") {
+            self = value.lowercased().hasPrefix("bearer ") ? .token : .password
+        } else {
+            self = .nothing
+        }
+    }
+
+    /// The message of a response with status 401.
+    var refusal: String {
+        switch self {
+        case .nothing: "The server requires a user name and password (401)."
+        case .password: "The server refused user name or password (401)."
+        case .token: "The server refused the token (401)."
+        case .apiKey: "The server refused the API key (401)."
+        case .accessKey: "The server refused the access key or the secret key (401)."
+        }
+    }
+
+    /// The settings that hold it.
+    fileprivate var settings: String {
+        switch self {
+        case .nothing, .password: "user and password_file"
+        case .token, .apiKey: "token_file"
+        case .accessKey: "access_key and secret_key_file"
+        }
+    }
+}
+
+/// Advice for the user about a failed attempt.
+struct UploadAdvice: Sendable {
+    let server: UploadServer
+    let opener: UploadOpener
+    /// The address has a query, which may be a signature that expires.
+    let isPresigned: Bool
+
+    /// `nil` if the upload has no named destination.
+    init?(_ plan: UploadPlan) {
+        guard let server = plan.server else { return nil }
+        self.server = server
+        opener = UploadOpener(plan)
+        isPresigned = plan.kind == .put && plan.collectionURL.contains("?")
+    }
+
+    /// Returns the trouble with a message that begins with the destination's name and ends with what to do.
+    func named(_ trouble: TransferTrouble, isTriedAgain: Bool) -> TransferTrouble {
+        var named = trouble
+        let advice = sentence(trouble, isTriedAgain) ?? (isTriedAgain ? Self.later : nil)
+        named.message = "\(server.name): \(trouble.message)" + (advice.map { " " + $0 } ?? "")
+        return named
+    }
+
+    private static let later = "The upload is tried again automatically."
+
+    /// `nil` if the message has advice already, or if no advice is known.
+    private func sentence(_ trouble: TransferTrouble, _ isTriedAgain: Bool) -> String? {
+        switch trouble.suspicion {
+        case .portal?: return nil
+        case .clock?: return "Check the date and time of this computer, and whether the server's certificate has expired."
+        case .certificate?: return certificate
+        case nil: break
+        }
+        guard let status = trouble.status else { return sentence(code: trouble.code, trouble) }
+        return isTriedAgain ? passingSentence(status: status) : sentence(status: status, trouble.code)
+    }
+
+    private var certificate: String {
+        if let file = server.authorityFile {
+            return "Check that \(file) has the certificate authority of this server (ca_file in \(server.settings))."
+        }
+        return "If the server has its own certificate authority, write the path of its PEM file as ca_file in \(server.settings)."
+    }
+
+    /// After a response that another attempt may change.
+    private func passingSentence(status: Int) -> String? {
+        switch status {
+        case 423: "Unlock the file on the server if the lock remains. \(Self.later)"
+        case 507: "Free space on the server, or raise the user's quota. \(Self.later)"
+        default: nil
+        }
+    }
+
+    private func sentence(status: Int, _ code: Int) -> String? {
+        switch (status, code) {
+        case (407, _): return "Write the user name and password of the proxy into its address (https_proxy)."
+        case (401, _), (_, -1013):
+            let verb = opener == .nothing ? "Write" : "Correct"
+            return "\(verb) \(opener.settings) in \(server.settings), then retry the upload."
+        case (403, _):
+            return isPresigned
+                ? "The address may have expired: write a new one as url in \(server.settings)."
+                : "Allow uploads for this user on the server, or correct url in \(server.settings), then retry the upload."
+        case (404, _), (409, _), (410, _), (_, -1100):
+            return opener == .accessKey
+                ? "Correct url and bucket in \(server.settings), then retry the upload."
+                : "Correct url in \(server.settings), or create the folder on the server, then retry the upload."
+        case (405, _), (501, _):
+            return "Check kind and url in \(server.settings): the server does not support this kind of upload at this address."
+        case (413, _), (_, -1103):
+            return "Raise the limit for the size of a file on the server, then retry the upload."
+        default: return nil
+        }
+    }
+
+    private func sentence(code: Int, _ trouble: TransferTrouble) -> String? {
+        switch code {
+        case -1002: "Correct url in \(server.settings)."
+        case -1003: "Check the network connection, and the host name of url in \(server.settings)."
+        case -1001, -1004:
+            trouble.isWaitingForNetwork
+                ? "Check that the server is running, and the host and port of url in \(server.settings)." : nil
+        case -1200: "Check the scheme and the port of url in \(server.settings)."
+        case -3001: "Restore the file, or correct ca_file in \(server.settings)."
+        default: nil
+        }
+    }
+}
+
+extension UploadOutcome {
+    /// The outcome, with advice in the message of its trouble.
+    func advised(by advice: UploadAdvice?) -> UploadOutcome {
+        guard let advice else { return self }
+        return switch self {
+        case .continue, .finished: self
+        case .retry(let after, let trouble): .retry(after: after, advice.named(trouble, isTriedAgain: true))
+        case .fail(let trouble): .fail(advice.named(trouble, isTriedAgain: false))
+        }
+    }
+}

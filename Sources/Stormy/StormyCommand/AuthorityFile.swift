@@ -1,0 +1,100 @@
+import Foundation
+import Glibc
+
+/// A PEM file with certificate authorities, as the configuration names it.
+struct AuthorityFile {
+    enum Trouble: Error, Equatable {
+        case notAbsolute
+        case missing
+        case notAFile
+        case unreadable(reason: String)
+        /// Another user could add an authority, and read what is uploaded.
+        case writableByOthers
+        case tooLarge
+        case privateKey
+        /// A certificate in the binary form.
+        case notText
+        case noCertificate
+        /// The certificate at this position, from 1, cannot be decoded.
+        case damaged(position: Int)
+    }
+
+    let path: String
+
+    /// Four times the file of all authorities of a Linux system.
+    private static let maximumBytes = 1 << 20
+
+    /// - Parameter name: `~/` is the home folder.
+    init(_ name: String) { path = SecretFile(name).path }
+
+    /// Reads the file.
+    ///
+    /// - Throws: Why libcurl could not use it.
+    func check() throws(Trouble) {
+        // The agent has another working folder.
+        guard path.hasPrefix("/") else { throw .notAbsolute }
+        // It does not block, because a named pipe can have the name.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            throw [ENOENT, ENOTDIR].contains(errno) ? .missing : .unreadable(reason: String(cString: strerror(errno)))
+        }
+        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        var information = stat()
+        guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { throw .notAFile }
+        guard information.st_mode & S_IWOTH == 0 else { throw .writableByOthers }
+        guard let data = try? handle.read(upToCount: Self.maximumBytes + 1) ?? Data() else {
+            throw .unreadable(reason: "the disk reports an error")
+        }
+        guard data.count <= Self.maximumBytes else { throw .tooLarge }
+        try Self.judge(data)
+    }
+
+    /// Looks for certificates in the bytes of a PEM file (RFC 7468).
+    static func judge(_ data: Data) throws(Trouble) {
+        // DER begins with the tag of a sequence.
+        guard data.first != 0x30 else { throw .notText }
+        let lines = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline).map {
+            $0.trimmingCharacters(in: .whitespaces)
+        }
+        if lines.contains(where: { $0.hasPrefix("-----BEGIN ") && $0.hasSuffix("PRIVATE KEY-----") }) { throw .privateKey }
+        var count = 0
+        var content: String?
+        for line in lines {
+            switch line {
+            case "-----BEGIN CERTIFICATE-----", "-----BEGIN X509 CERTIFICATE-----", "-----BEGIN TRUSTED CERTIFICATE-----":
+                (content, count) = ("", count + 1)
+            case "-----END CERTIFICATE-----", "-----END X509 CERTIFICATE-----", "-----END TRUSTED CERTIFICATE-----":
+                guard let text = content, isCertificate(text) else { throw .damaged(position: max(1, count)) }
+                content = nil
+            default: content?.append(line)
+            }
+        }
+        guard content == nil else { throw .damaged(position: count) }
+        guard count > 0 else { throw .noCertificate }
+    }
+
+    /// Returns whether the text is base64 of a complete sequence (X.690). OpenSSL appends settings to a trusted certificate.
+    private static func isCertificate(_ base64: String) -> Bool {
+        guard let bytes = Data(base64Encoded: base64), bytes.count > 4, bytes[0] == 0x30 else { return false }
+        let lengthBytes = bytes[1] < 0x80 ? 0 : Int(bytes[1] & 0x7F)
+        guard lengthBytes <= 3, bytes.count >= 2 + lengthBytes else { return false }
+        let length = lengthBytes == 0 ? Int(bytes[1]) : bytes[2..<2 + lengthBytes].reduce(0) { $0 << 8 | Int($1) }
+        return length > 0 && 2 + lengthBytes + length <= bytes.count
+    }
+
+    /// In words for the user.
+    func describe(_ trouble: Trouble) -> String {
+        switch trouble {
+        case .notAbsolute: "\(path) is not an absolute path: write a path that begins with / or ~/"
+        case .missing: "the file \(path) does not exist"
+        case .notAFile: "\(path) is not a file"
+        case .unreadable(let reason): "the file \(path) cannot be read: \(reason)"
+        case .writableByOthers: "other users can write to \(path): run chmod o-w on it"
+        case .tooLarge: "\(path) is larger than 1 MiB: use a file with the certificates of this server's authority only"
+        case .privateKey: "\(path) contains a private key: use a file with certificates only, and keep the key on the server"
+        case .notText: "\(path) is not a PEM file: convert it with openssl x509 -inform der -in FILE -out FILE.pem"
+        case .noCertificate: "\(path) contains no certificate: a PEM file has lines \"-----BEGIN CERTIFICATE-----\""
+        case .damaged(let position): "certificate \(position) in \(path) is damaged: copy the file again"
+        }
+    }
+}

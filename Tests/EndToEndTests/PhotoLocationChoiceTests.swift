@@ -1,0 +1,60 @@
+import FaultyServer
+import Foundation
+import StormyFixtures
+import Testing
+
+extension EndToEnd {
+    /// Whether a photo keeps its location if no command of the user sends it at that moment.
+    @Suite struct PhotoLocationChoice {
+        private static func destination(_ nginx: Nginx, _ choice: String) -> String {
+            """
+            [upload.destinations.home]
+            kind = "webdav"
+            url = "\(nginx.url)photos/"
+            location = "\(choice)"
+
+            """
+        }
+
+        @Test(arguments: [("keep", true), ("remove", false)])
+        func `the button follows the destination's choice about the location`(_ choice: String, _ isKept: Bool) async throws {
+            let desktop = try Desktop()
+            let nginx = try Nginx()
+            let server = try await FaultyServer.start()
+            Weather.serve(.json(Weather.forecast()), on: server)
+            let home = try Home(server: server, desktop: desktop, extra: Self.destination(nginx, choice))
+            let photo = home.folder.appendingPathComponent("noon.jpg")
+            try JPEG.withPosition.write(to: photo)
+            try home.installChooser("echo '\(photo.path)'")
+            try home.pressAddPhoto(on: desktop)
+            #expect(desktop.listen(for: 2) == ["Storm expected in Here", "Photo uploaded"])
+            try home.waitForQuiet()
+            let sent = try Data(contentsOf: nginx.photos.appendingPathComponent("noon.jpg"))
+            #expect((sent == JPEG.withPosition) == isKept)
+            #expect(sent.count == JPEG.withPosition.count)
+            await server.stop()
+        }
+
+        /// The ledger is lost before the photo was sent, and with it the cleaned copy.
+        @Test func `a photo that is queued again follows the option with which it was given`() throws {
+            let nginx = try Nginx()
+            let home = try Home(extra: Self.destination(nginx, "keep"))
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let photo = home.folder.appendingPathComponent("noon.jpg")
+            try JPEG.withPosition.write(to: photo)
+            #expect(try home.stormy("upload", "--remove-location", photo.path).status == 0)
+            let copies = try FileManager.default.contentsOfDirectory(atPath: home.directories.spool.path)
+            let lost =
+                ["", "-wal", "-shm"].map { home.directories.state.appendingPathComponent("agent.sqlite" + $0) }
+                + copies.map { home.directories.spool.appendingPathComponent($0) }
+            for file in lost where FileManager.default.fileExists(atPath: file.path) {
+                try FileManager.default.removeItem(at: file)
+            }
+            home.environment["STORMY_NO_AGENT"] = nil
+            let again = try home.stormy("transfers")
+            #expect(again.errors.contains("1 photo queued again"), "\(again)")
+            try home.waitForQuiet(seconds: 60)
+            #expect(try Data(contentsOf: nginx.photos.appendingPathComponent("noon.jpg")) != JPEG.withPosition)
+        }
+    }
+}
