@@ -44,14 +44,19 @@ package struct UploadReceipt: Codable, Sendable, Equatable {
     package var proof: UploadProof
     /// Looked at again, later, and still there.
     package var checkedAt: Date?
+    /// The reason why the file is stored otherwise than asked. `nil` if it is stored as asked.
+    package var remark: String?
 
-    package init(url: String, byteCount: Int64, sha256: String, storedAt: Date, proof: UploadProof, checkedAt: Date?) {
+    package init(
+        url: String, byteCount: Int64, sha256: String, storedAt: Date, proof: UploadProof, checkedAt: Date?, remark: String? = nil
+    ) {
         self.url = url
         self.byteCount = byteCount
         self.sha256 = sha256
         self.storedAt = storedAt
         self.proof = proof
         self.checkedAt = checkedAt
+        self.remark = remark
     }
 }
 

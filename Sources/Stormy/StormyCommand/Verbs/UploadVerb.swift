@@ -248,6 +248,7 @@ struct UploadVerb: AsyncParsableCommand {
                 transfer.id, transfer.file ?? "transfer \(transfer.id)", transfer.state.rawValue,
                 paused.contains(transfer.id) ? hint : transfer.trouble?.message ?? "")
         }
+        noteRemarks(of: ended)
         try await follower.finish()
         // A row that is gone says nothing of how it ended.
         let missing = Set(transfers).subtracting(ended.filter { $0.state == .completed }.map(\.id))
@@ -260,6 +261,19 @@ struct UploadVerb: AsyncParsableCommand {
             try await follower.tell(completed: transfers)
         }
         return [:]
+    }
+}
+
+extension UploadVerb {
+    /// Prints why servers have photos otherwise than asked: each reason once, with the photos that it is about.
+    private func noteRemarks(of ended: [BackgroundTransferStatus]) {
+        let remarked = ended.filter { $0.receipt?.remark != nil }
+        for (remark, uploads) in Dictionary(grouping: remarked, by: { $0.receipt?.remark ?? "" }).sorted(by: { $0.key < $1.key })
+        {
+            guard let first = uploads.first, let receipt = first.receipt else { continue }
+            let others = uploads.count > 1 ? ", and \(uploads.count - 1) more" : ""
+            Output.note("\(first.file ?? "transfer \(first.id)"): stored as \(receipt.url)\(others): \(remark)")
+        }
     }
 }
 
