@@ -118,6 +118,11 @@ import Testing
         talk.hear(404)
         for _ in 0..<3 { talk.hear(200, ["Content-Type": "text/html"]) }
         #expect(talk.machine.knowledge.lacksConditions == nil)
+        // A bucket that calls its empty responses HTML, as moto does, is recognized by the tag.
+        talk = Dialogue(plan(url: "http://s3.example"))
+        talk.hear(404)
+        for _ in 0..<3 { talk.hear(200, ["Content-Type": "text/html", "ETag": "\"1\""]) }
+        #expect(talk.machine.knowledge.lacksConditions == true)
     }
 
     @Test func `wrong credentials end the upload at the probe`() {

@@ -40,8 +40,8 @@ extension S3Upload {
         case (.create, 200..<300):
             state = .probing(index, .again)
             return .continue
-        // A network's log-in page answers 200 to everything.
-        case (.again, 200..<300): found = head.mayBeOfAPortal ? nil : true
+        // A network's log-in page answers 200 to everything. S3 sends a tag, and moto's empty response is called HTML as well.
+        case (.again, 200..<300): found = head.mayBeOfAPortal && head["ETag"] == nil ? nil : true
         // A key may be allowed to write photos only. Then the photo is sent without the knowledge.
         case (.create, 403), (.again, 403): break
         case (.create, _), (.again, _): if let common = CommonAnswer(head, pauses)?.outcome { return common }
