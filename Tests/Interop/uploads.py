@@ -2,7 +2,7 @@
 
 Servers: nginx, Apache and lighttpd (WebDAV, plain PUT) and Sabre/DAV of Debian; WsgiDAV, rclone, copyparty, SeaweedFS (WebDAV, tus),
 SeaweedFS and moto (S3), tuspyserver and uploadserver (forms) of PyPI; Apple's server of resumable uploads. Immich 2 and 3, and a Nextcloud
-that forbids characters in names, are emulated. One Sabre/DAV forbids them as well. Prints a line per server and case: whether each photo is there, once and equal by
+that forbids characters in names, are emulated. One Sabre/DAV forbids them as well, and one moto ignores If-None-Match. Prints a line per server and case: whether each photo is there, once and equal by
 SHA-256, and how much of the large one was sent again. Exits 1 if a photo is missing, there twice, or not what was sent.
 
     python3 Tests/Interop/uploads.py [SERVER...]
@@ -16,7 +16,7 @@ import signal
 import sys
 
 import support
-from upload_servers import FORBIDDING, SERVERS, Server, configuration, prepare
+from upload_servers import FORBIDDING, IGNORING, SERVERS, Server, configuration, prepare
 
 SIZE = 24_000_000
 # Kilobits per second: two seconds for the large one.
@@ -63,6 +63,8 @@ def run(name, case, folder):
     # The row of a photo reports a changed name. No other row has such a note.
     remarked = [row["note"] for row in rows if "does not allow" in (row["note"] or "")]
     held = held and len(remarked) == (len(rows) if name in FORBIDDING else 0)
+    remarked = [row["note"] for row in rows if "If-None-Match" in (row["note"] or "")]
+    held = held and len(remarked) == (len(rows) if name == IGNORING else 0)
     again = max(0, next(row for row in rows if row["id"] == number)["bytesOnWire"] - SIZE)
     proof = ", ".join(sorted({(row["receipt"] or {}).get("verified", "none") for row in rows}))
     line = (f"{name:14} {case:17} {'held' if held else 'NOT HELD':9} {again / SIZE * 100:3.0f} % sent again; known by: {proof}"
@@ -84,7 +86,7 @@ def verify(home, name):
 def play(name, case, folder):
     # The first forgets in its record what it has in its file, says 0, and appends behind it.
     reasons = {"tuspyserver": "this server spoils its own files when it is killed",
-               "moto": "this server keeps everything in its memory", "nio": "this server keeps what it began in its memory"}
+               "moto": "this server keeps everything in its memory", IGNORING: "this server keeps everything in its memory", "nio": "this server keeps what it began in its memory"}
     if case == "server restarted" and name in reasons:
         print(f"{name:14} {case:17} not tried: {reasons[name]}", flush=True)
         return True
