@@ -81,7 +81,7 @@ import Testing
                 default: nil
                 }
             #expect(
-                message?.hasSuffix("The server's reason: \"Not on Sundays\"") == true,
+                message?.hasSuffix("The server's reason: \"Not on Sundays\".") == true,
                 "\(kind) \(status): \(talk.outcome as Any) \(talk.lines)")
         }
     }

@@ -92,7 +92,7 @@ extension UploadOutcome {
         func explain(_ trouble: TransferTrouble) -> TransferTrouble {
             guard !trouble.message.contains(reason.text) else { return trouble }
             var trouble = trouble
-            trouble.message += " The server's reason: \"\(reason.text)\""
+            trouble.message += " The server's reason: \"\(reason.text)\"."
             return trouble
         }
         switch self {

@@ -264,19 +264,6 @@ struct UploadVerb: AsyncParsableCommand {
     }
 }
 
-extension UploadVerb {
-    /// Prints why servers have photos otherwise than asked: each reason once, with the photos that it is about.
-    private func noteRemarks(of ended: [BackgroundTransferStatus]) {
-        let remarked = ended.filter { $0.receipt?.remark != nil }
-        for (remark, uploads) in Dictionary(grouping: remarked, by: { $0.receipt?.remark ?? "" }).sorted(by: { $0.key < $1.key })
-        {
-            guard let first = uploads.first, let receipt = first.receipt else { continue }
-            let others = uploads.count > 1 ? ", and \(uploads.count - 1) more" : ""
-            Output.note("\(first.file ?? "transfer \(first.id)"): stored as \(receipt.url)\(others): \(remark)")
-        }
-    }
-}
-
 /// What a terminal that waits was told of photos that did not arrive: each at once, as the terminal may be closed before the last.
 private final class SaidEnds: Sendable {
     private let transfers = Mutex<Set<Int64>>([])
