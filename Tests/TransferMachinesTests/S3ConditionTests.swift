@@ -138,6 +138,15 @@ import Testing
         #expect(talk.lines.count == 1 && talk.outcome == .finished(remoteURL: key))
     }
 
+    @Test(arguments: ["ListPartsResult", "ListPartsResponse"]) func `the list of parts of Amazon and of moto is read`(
+        _ name: String
+    ) {
+        var talk = Dialogue(plan(6 << 20), resuming: UploadMemory(step: .append, place: "u", creations: 1))
+        talk.hear(200, [:], "<\(name)><Part><PartNumber>1</PartNumber><ETag>a</ETag><Size>\(5 << 20)</Size></Part></\(name)>")
+        talk.hear(200, ["ETag": "b"])
+        #expect(talk.lines.last == "PUT \(key)?partNumber=2&uploadId=u 5242880+1048576")
+    }
+
     @Test func `an upload that is given up takes its probe away`() {
         var talk = Dialogue(plan())
         for status in [404, 200] { talk.hear(status) }

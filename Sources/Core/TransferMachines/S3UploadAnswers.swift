@@ -202,7 +202,8 @@ extension S3Upload {
         // Gone, or the key may not ask for them: then all are sent again.
         if [403, 404, 405, 501].contains(head.status) { return startOver(index) }
         guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
-        guard let answer = AnswerXML.read(end.body), answer.name == "ListPartsResult" else {
+        // moto's list has the second name.
+        guard let answer = AnswerXML.read(end.body), ["ListPartsResult", "ListPartsResponse"].contains(answer.name) else {
             return pauses.retry(head, "The server does not say which parts of the file it has.")
         }
         for part in answer.all("Part") {
