@@ -3,7 +3,7 @@
 SWIFT ?= swift
 RUN_PACKAGES = libcurl4-openssl-dev libssl-dev libnotify-dev libsqlite3-dev libtomlplusplus-dev nlohmann-json3-dev libexpat1-dev zlib1g-dev pkg-config
 TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 python3-dbusmock procps util-linux iproute2 libcairo2 fonts-dejavu-core libimage-exiftool-perl xdg-desktop-portal xdg-desktop-portal-gtk zsh fish man-db desktop-file-utils appstream
-INTEROP_PACKAGES = nginx-light apache2-bin lighttpd lighttpd-mod-webdav python3-venv curl
+INTEROP_PACKAGES = nginx-light apache2-bin lighttpd lighttpd-mod-webdav php-cli php-sabre-dav python3-venv curl
 BENCHMARK_PACKAGES = jq libnotify-bin curl
 PHOTO_PACKAGES = ffmpeg libheif-examples webp libjxl-tools libavif-bin python3-pil imagemagick libimage-exiftool-perl
 COMPARE_PACKAGES = cron anacron systemd libnotify-bin curl manpages

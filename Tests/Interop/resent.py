@@ -14,7 +14,7 @@ import sys
 import threading
 
 import support
-from upload_servers import BUCKET, KEY, SECRET, SERVERS, Server, prepare
+from upload_servers import SERVERS, Server, configuration, prepare
 
 COUNT, SIZE = 10, 20 << 20
 # Kilobits per second of each: as a network, and not as memory, whose buffers hold megabytes that nobody has read yet.
@@ -70,11 +70,8 @@ def run(name, _, folder):
     counter = Counter(server.port, COUNT * SIZE // 2)
     server.public_port = counter.port
     server.start()
-    (folder / "secret").write_text(SECRET + "\n")
-    (folder / "secret").chmod(0o600)
-    more = f'bucket = "{BUCKET}"\naccess_key = "{KEY}"\nsecret_key_file = "{folder}/secret"\n' if kind == "s3" else ""
     home = support.Home(
-        folder / "home", f'[upload.destinations.home]\nkind = "{kind}"\nurl = "http://127.0.0.1:{counter.port}{path}"\nlimit_kbps = {LIMIT}\n{more}')
+        folder / "home", configuration(kind, f"http://127.0.0.1:{counter.port}{path}", folder, f"limit_kbps = {LIMIT}\n"))
     camera = folder / "camera"
     camera.mkdir()
     photos = set()

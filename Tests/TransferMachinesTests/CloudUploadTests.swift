@@ -122,108 +122,12 @@ import Testing
     }
 }
 
-@Suite struct ImmichUploadTests {
-    private func plan(url: String = "https://i/api") -> UploadPlan {
-        var plan = UploadPlan(
-            kind: .immich, collectionURL: url, fileName: "noon.jpg", byteCount: 1000, token: "t",
-            headers: [HeaderField("x-api-key", "k")], contentType: "image/jpeg")
-        (plan.sha1, plan.modifiedAt) = ("cafe", Date(timeIntervalSince1970: 1_800_000_000))
-        return plan
-    }
-
-    private func verdict(_ action: String, _ more: String = "") -> String {
-        #"{"results":[{"id":"photo","action":"\#(action)"\#(more)}]}"#
-    }
-    private let duplicate = #","reason":"duplicate","assetId":"7""#
-
-    @Test func plainCourse() {
-        var talk = Dialogue(plan())
-        talk.hear(200, [:], verdict("accept"))
-        #expect(
-            talk.words.last == #"{"assets":[{"id":"photo","checksum":"cafe"}]}"#
-                || talk.words.last == #"{"assets":[{"checksum":"cafe","id":"photo"}]}"#)
-        talk.hear(201, [:], #"{"id":"7","status":"created"}"#)
-        #expect(talk.header("x-immich-checksum") == "cafe" && talk.header("x-api-key") == "k")
-        let form = talk.words.last ?? ""
-        for field in ["deviceAssetId", "deviceId", "fileCreatedAt", "fileModifiedAt", "assetData"] {
-            #expect(form.contains("name=\"\(field)\""))
-        }
-        #expect(form.contains("2027-01-15T08:00:00Z") && form.contains("filename=\"noon.jpg\""))
-        talk.hear(200, [:], verdict("reject", duplicate))
-        #expect(talk.outcome == .finished(remoteURL: "https://i/photos/7") && talk.machine.proof == .digest)
-        #expect(
-            talk.lines == [
-                "POST https://i/api/assets/bulk-upload-check", "POST https://i/api/assets",
-                "POST https://i/api/assets/bulk-upload-check",
-            ])
-    }
-
-    @Test(arguments: ["https://i", "https://i/", "https://i/api/"]) func addressesOfEveryShape(_ url: String) {
-        var talk = Dialogue(plan(url: url))
-        talk.hear(200, [:], verdict("reject", duplicate))
-        #expect(talk.lines == ["POST https://i/api/assets/bulk-upload-check"])
-        #expect(talk.outcome == .finished(remoteURL: "https://i/photos/7"))
-    }
-
-    @Test func anotherReasonIsNoSuccess() {
-        var talk = Dialogue(plan())
-        talk.hear(200, [:], verdict("reject", #","reason":"unsupported-format""#))
-        #expect(talk.message?.contains("unsupported-format") == true)
-    }
-
-    @Test func aPhotoInTheTrashIsNotThere() {
-        var talk = Dialogue(plan())
-        talk.hear(200, [:], verdict("reject", duplicate + #","isTrashed":true"#))
-        #expect(talk.message?.contains("trash") == true)
-    }
-
-    @Test func itsWordsAreOneShortLine() {
-        var talk = Dialogue(plan())
-        talk.hear(200, [:], verdict("reject", #","reason":"a\u001b[31m\n\u202eb\#(String(repeating: "x", count: 5000))""#))
-        #expect(talk.message.map { $0.count < 300 && $0.contains("a[31mb") && !$0.contains("\n") } == true)
-    }
-
-    /// A log-in page says 200 to everything.
-    @Test func somebodyElsesYesIsNoYes() {
-        var talk = Dialogue(plan())
-        for _ in 0..<3 { talk.hear(200, [:], "<html>log in</html>") }
-        #expect(talk.message == "The server says yes, but not as Immich does: it does not name the photo.")
-    }
-
-    @Test func aLostAnswerIsAskedAbout() {
-        var talk = Dialogue(plan())
-        talk.hear(200, [:], verdict("accept"))
-        talk.hear(0)
-        talk.hear(200, [:], verdict("reject", duplicate))
-        #expect(talk.outcome == .finished(remoteURL: "https://i/photos/7"))
-        #expect(talk.lines.filter { $0.hasSuffix("/assets") }.count == 1)
-    }
-
-    /// Immich 3 knows no device, and refuses fields that it does not know.
-    @Test func `a form that is refused is sent once more without the names of the device`() {
-        var talk = Dialogue(plan())
-        talk.hear(200, [:], verdict("accept"))
-        talk.hear(400, [:], #"{"message":"Validation failed","errors":[{"code":"unrecognized_keys","keys":["deviceId"]}]}"#)
-        talk.hear(201, [:], #"{"id":"7","status":"created"}"#)
-        let form = talk.words.last ?? ""
-        #expect(!form.contains("device") && form.contains("name=\"fileCreatedAt\"") && form.contains("name=\"assetData\""))
-        talk.hear(200, [:], verdict("reject", duplicate))
-        #expect(talk.outcome == .finished(remoteURL: "https://i/photos/7"))
-    }
-
-    @Test func itsWordsArePassedOn() {
-        var talk = Dialogue(plan())
-        talk.hear(200, [:], verdict("accept"))
-        for _ in 0..<2 { talk.hear(400, [:], #"{"message":"Unsupported file type"}"#) }
-        #expect(talk.message?.contains("Unsupported file type") == true)
-    }
-}
-
 /// A server that leads in a circle is asked with pauses: nobody watches.
 @Suite struct CircleTests {
     private func plan(_ kind: UploadKind, _ url: String = "https://h/remote.php/dav/files/me/a/") -> UploadPlan {
         var plan = UploadPlan(kind: kind, collectionURL: url, fileName: "p.jpg", byteCount: 6 << 20, token: "t", sha256: "ab")
         plan.s3 = S3Access(bucket: "b", region: "r", accessKey: "a", secretKey: "s")
+        plan.knowledge.lacksConditions = false
         return plan
     }
 

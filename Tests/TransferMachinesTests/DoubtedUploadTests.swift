@@ -11,6 +11,8 @@ import Testing
         var plan = UploadPlan(
             kind: kind, collectionURL: "\(scheme)://h/up" + (kind == .put ? "?signature=secret" : ""), fileName: "noon.jpg",
             byteCount: 10, token: "t1", headers: [HeaderField("Authorization", "x")], contentType: "image/jpeg")
+        plan.knowledge.lacksConditions = false
+        plan.knowledge.immichVersion = 2
         plan.s3 = S3Access(bucket: "b", region: "us-east-1", accessKey: "a", secretKey: "s")
         return plan
     }

@@ -74,6 +74,7 @@ struct Dialogue {
             kind: .s3, collectionURL: url, fileName: "noon 12:00.jpg", byteCount: size, token: "t", contentType: "image/jpeg",
             sha256: digest)
         plan.s3 = S3Access(bucket: bucket, region: "us-east-1", accessKey: "a", secretKey: "s")
+        plan.knowledge.lacksConditions = false
         return plan
     }
 
@@ -201,7 +202,7 @@ struct Dialogue {
         var talk = Dialogue(plan())
         talk.hear(404)
         talk.hear(400, [:], "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu\nX-Evil: 1</Region></Error>")
-        #expect(talk.message?.contains("credentials") == true && talk.machine.knowledge == ServerKnowledge())
+        #expect(talk.message?.contains("credentials") == true && talk.machine.knowledge == plan().knowledge)
     }
 
     @Test func addressesThatHaveTheBucketAlready() {
@@ -300,12 +301,14 @@ struct Dialogue {
         let error = "<Error><Code>NotImplemented</Code></Error>"
         talk.hear(404)
         talk.hear(501, [:], error)
-        #expect(talk.machine.knowledge.lacksConditions == nil && talk.message?.contains("NotImplemented") == true)
+        #expect(talk.machine.knowledge.lacksConditions == false && talk.message?.contains("NotImplemented") == true)
         talk = Dialogue(plan())
         talk.hear(404)
         talk.hear(501, [:], error)
+        talk.hear(404)
         talk.hear(200)
         #expect(talk.header("If-None-Match") == nil && talk.machine.knowledge.lacksConditions == true)
+        #expect(talk.lines.last == "PUT \(key.replacing(".jpg", with: "-\(digest.prefix(8)).jpg")) 0+100")
     }
 
     /// Without conditions it is looked once more right before the end.

@@ -25,11 +25,27 @@ import Testing
             switch self {
             case .resumable: ResumableStore(prefix: "/x")
             case .oldResumable: ResumableStore(prefix: "/x", version: [3, 5, 6].randomElement(using: &dice)!)
-            case .s3, .s3Parts: S3Store(prefix: "/x")
-            case .nextcloud: NextcloudStore(prefix: "/x")
-            case .immich: ImmichStore(prefix: "/x")
+            case .s3, .s3Parts:
+                bucket(&dice)
+            case .nextcloud:
+                cloud(&dice)
+            case .immich: ImmichStore(prefix: "/x", version: [1, 2, 3, nil].randomElement(using: &dice)!)
             }
         }
+
+        private func bucket(_ dice: inout Dice) -> S3Store {
+            let store = S3Store(prefix: "/x")
+            if dice.chance(30) { store.ignoreConditions() } else if dice.chance(30) { store.forgetConditions() }
+            return store
+        }
+
+        private func cloud(_ dice: inout Dice) -> NextcloudStore {
+            let store = NextcloudStore(prefix: "/x")
+            if dice.chance(50) { store.forbid(":?*\"<>|", language: ["en", "de", "fr"].randomElement(using: &dice)!) }
+            return store
+        }
+
+        var fileName: String { self == .nextcloud ? "noon 12:00?.jpg" : "p.jpg" }
 
         var address: String {
             switch self {
@@ -42,7 +58,8 @@ import Testing
         func files(of store: any MountedStore) -> [Data] {
             switch store {
             case let store as ResumableStore: store.files
-            case let store as S3Store: store.files
+            // A probe whose removal failed is empty.
+            case let store as S3Store: store.files.filter { !$0.isEmpty }
             case let store as NextcloudStore: store.files
             case let store as ImmichStore: store.files
             default: []
@@ -71,7 +88,7 @@ import Testing
             dice = Dice(seed)
             store = way.makeStore(&dice)
             var plan = UploadPlan(
-                kind: way.kind, collectionURL: way.address, fileName: "p.jpg", byteCount: Int64(photo.count), token: "t",
+                kind: way.kind, collectionURL: way.address, fileName: way.fileName, byteCount: Int64(photo.count), token: "t",
                 headers: [HeaderField("x-api-key", ImmichStore.key)], sha256: String(repeating: "ab", count: 32))
             plan.sha1 = "cafe"
             plan.s3 = S3Access(bucket: nil, region: "r", accessKey: "a", secretKey: "s")

@@ -62,6 +62,7 @@ struct FolderUpload: UploadProtocol {
     private(set) var taken: Set<String> = []
 
     var search: NameSearch
+    var forbidden: ForbiddenCharacters
     /// The server does not say whether there is something at an address.
     var cannotAsk: Bool
     /// A body was sent to the address, its answer was lost, and the server does not say whether it is there.
@@ -91,6 +92,7 @@ struct FolderUpload: UploadProtocol {
         address = CollectionAddress(plan.collectionURL)
         isMarked = saved?.isMarked ?? false
         search = NameSearch(resuming: saved)
+        forbidden = ForbiddenCharacters(resuming: saved)
         cannotAsk = search.distrustsHead
         let name = saved?.nameIndex ?? 0
         switch saved?.step {
@@ -114,7 +116,8 @@ struct FolderUpload: UploadProtocol {
             let index = firstName(from: wished)
             return send("HEAD", address.file(finalName(index)), saving: .chooseName, index, isStored: isStored)
         case .doubting(let index, let isStored):
-            return send("HEAD", address.file(plan.nobodysName), saving: .chooseName, index, isStored: isStored)
+            return send(
+                "HEAD", address.file(forbidden.replaced(in: plan.nobodysName)), saving: .chooseName, index, isStored: isStored)
         case .sendingBody(let index, _):
             let isDirect = plan.kind == .put
             let url = address.file(isDirect ? finalName(index) : temporaryName)
@@ -171,6 +174,7 @@ struct FolderUpload: UploadProtocol {
             state = .makingFolder(index, level: levels, goingDown: false, why: .afterTrouble)
             return pauses.retry(head)
         }
+        if isOther(head, end) { return .continue }
         if head.status == 403, let outcome = afterHiddenFile() { return outcome }
         if let outcome = commonStatus(head, pauses) ?? afterPage(head, pauses) { return outcome }
         switch state {
@@ -263,7 +267,9 @@ struct FolderUpload: UploadProtocol {
 
     var temporaryName: String { RemoteName.temporary(token: plan.token) }
 
-    func finalName(_ index: Int) -> String { plan.name(index, isMarked: isMarked) }
+    func finalName(_ index: Int) -> String { forbidden.replaced(in: plan.name(index, isMarked: isMarked)) }
+
+    var remark: String? { forbidden.remark }
 
     private func send(
         _ method: String, _ url: String, _ extra: [HeaderField] = [], withBody: Bool = false, saving step: UploadMemory.Step,
@@ -275,6 +281,7 @@ struct FolderUpload: UploadProtocol {
 
     private func record(_ step: UploadMemory.Step, _ index: Int, isStored: Bool) -> UploadMemory {
         UploadMemory(
-            step: step, nameIndex: index, isStored: isStored, isMarked: isMarked, distrustsHead: search.distrustsHead)
+            step: step, nameIndex: index, isStored: isStored, isMarked: isMarked, distrustsHead: search.distrustsHead,
+            replaced: forbidden.found)
     }
 }

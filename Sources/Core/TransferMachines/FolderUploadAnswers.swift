@@ -15,6 +15,23 @@ extension FolderUpload {
         }
     }
 
+    /// Reads whether the server refused the characters of the name, and chooses another name. A stored temporary file stays.
+    mutating func isOther(_ head: ResponseHead, _ end: WireEnd) -> Bool {
+        switch state {
+        case .sendingBody(let index, _) where plan.kind == .put:
+            guard forbidden.read(head, end.body, for: finalName(index)) else { return false }
+            state = .choosingName(0, isStored: false)
+        case .moving(let index):
+            guard forbidden.read(head, end.body, for: finalName(index)) else { return false }
+            state = .choosingName(0, isStored: true)
+        case .sendingBody, .choosingName, .doubting, .makingFolder, .lookingForBody, .checkingBody, .readingBack,
+            .lookingForTemporary,
+            .lookingForTarget, .confirming:
+            return false
+        }
+        return true
+    }
+
     /// Answers that mean the same to every request.
     mutating func commonStatus(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
         guard let common = CommonAnswer(head, pauses) else { return nil }
@@ -32,7 +49,9 @@ extension FolderUpload {
 
     mutating func afterNameCheck(_ head: ResponseHead, _ wished: Int, isStored: Bool, _ pauses: Pauses) -> UploadOutcome {
         let index = firstName(from: wished)
-        let answer = existence(head)
+        // Nextcloud's response to HEAD for a forbidden name, without the reason. The next request shows the reason.
+        let isForbidden = head.status == 400 && ForbiddenCharacters.areLikely(in: finalName(index))
+        let answer = isForbidden ? .unknown : existence(head)
         // Without HEAD the protection is `Overwrite: F` or `If-None-Match: *`, and what this machine knows of its own uploads.
         cannotAsk = answer.isUnknown
         switch answer {

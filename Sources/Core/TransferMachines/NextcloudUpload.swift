@@ -39,6 +39,7 @@ struct NextcloudUpload: UploadProtocol {
     var state: State
     var creations: Int
     var search: NameSearch
+    var forbidden: ForbiddenCharacters
     var stored: Set<Int> = []
     var proof = UploadProof.answer
 
@@ -48,6 +49,7 @@ struct NextcloudUpload: UploadProtocol {
         parts = UploadParts(byteCount: plan.byteCount, smallest: Self.chunkBytes)
         creations = memory?.creations ?? 0
         search = NameSearch(resuming: memory)
+        forbidden = ForbiddenCharacters(resuming: memory)
         let name = memory?.nameIndex ?? 0
         state =
             switch memory?.step {
@@ -89,7 +91,8 @@ struct NextcloudUpload: UploadProtocol {
         }
         switch state {
         case .choosingName(let index): return send("HEAD", target(index), remembering: .chooseName, index)
-        case .doubting(let index): return send("HEAD", address.file(plan.nobodysName), remembering: .chooseName, index)
+        case .doubting(let index):
+            return send("HEAD", address.file(forbidden.replaced(in: plan.nobodysName)), remembering: .chooseName, index)
         case .makingPlace(let index): return send("MKCOL", place, [destination(index)], remembering: .create, index)
         case .makingFolder(let index, let level, _):
             return send("MKCOL", address.folder(levels: level), remembering: .create, index)
@@ -113,7 +116,9 @@ struct NextcloudUpload: UploadProtocol {
         }
     }
 
-    func name(_ index: Int) -> String { plan.name(index, isMarked: search.distrustsHead) }
+    func name(_ index: Int) -> String { forbidden.replaced(in: plan.name(index, isMarked: search.distrustsHead)) }
+
+    var remark: String? { forbidden.remark }
 
     private func target(_ index: Int) -> String { address?.file(name(index)) ?? "" }
 
@@ -131,7 +136,8 @@ struct NextcloudUpload: UploadProtocol {
         remembering step: UploadMemory.Step, _ index: Int
     ) -> UploadCommand {
         let memory = UploadMemory(
-            step: step, nameIndex: index, creations: creations, distrustsHead: search.distrustsHead)
+            step: step, nameIndex: index, creations: creations, distrustsHead: search.distrustsHead,
+            replaced: forbidden.found)
         return .send(plan.request(method, url, headers), content, persistFirst: memory)
     }
 

@@ -14,6 +14,10 @@ extension NextcloudUpload {
         if case .makingFolder(let index, let level, let goingDown) = state, head.status == 403 {
             return afterFolder(head, index, level: level, goingDown: goingDown, pauses)
         }
+        if isOther(head, end) {
+            state = .choosingName(0)
+            return .continue
+        }
         if let common = CommonAnswer(head, pauses) {
             if common.mayHaveActed { noteUncertainty() }
             return common.outcome
@@ -33,6 +37,15 @@ extension NextcloudUpload {
         }
     }
 
+    /// Reads whether the server refused the characters of the name. The chunks stay where they are: only the name is another one.
+    private mutating func isOther(_ head: ResponseHead, _ end: WireEnd) -> Bool {
+        switch state {
+        case .makingPlace(let index), .sendingChunk(let index, _), .moving(let index):
+            forbidden.read(head, end.body, for: name(index))
+        case .choosingName, .doubting, .makingFolder, .asking, .lookingForPlace, .lookingForTarget, .checking: false
+        }
+    }
+
     private mutating func afterName(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
@@ -43,6 +56,8 @@ extension NextcloudUpload {
         case 404 where search.refused == index, 409 where search.refused == index, 410 where search.refused == index:
             return .freeNamesAreRefused
         case 200..<300, 404, 405, 409, 410: return useName(index)
+        // Nextcloud's response to HEAD for a forbidden name, without the reason. The next request shows the reason.
+        case 400 where ForbiddenCharacters.areLikely(in: name(index)): return useName(index)
         default: return pauses.afterOther(head)
         }
     }

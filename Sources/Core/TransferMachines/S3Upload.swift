@@ -2,8 +2,8 @@ import Foundation
 
 /// An upload to S3 or what speaks like it: one PUT up to 5 MiB, from there on in parts.
 ///
-/// The rule: a key is never overwritten (`If-None-Match: *`, and a look before it; where that is forbidden, a key with a part of the
-/// content's digest in it), each object says in its own metadata what it holds, so that after any lost answer ours is told from
+/// The rule: a key is never overwritten (`If-None-Match: *`, and a look before it; where the look is forbidden or the bucket lacks
+/// conditions, a key with a part of the content's digest in it), each object says in its own metadata what it holds, so that after any lost answer ours is told from
 /// another's; and parts that the server lists are not sent again.
 struct S3Upload: UploadProtocol {
     enum State {
@@ -11,6 +11,8 @@ struct S3Upload: UploadProtocol {
         case looking(Int, isTaken: Bool)
         /// HEAD a key that no object has, after many keys that are taken.
         case doubting(Int)
+        /// Requests that show whether the bucket heeds conditions.
+        case probing(Int, ProbeStep)
         /// PUT.
         case sendingWhole(Int)
         /// POST `?uploads`.
@@ -49,6 +51,8 @@ struct S3Upload: UploadProtocol {
     private(set) var proof = UploadProof.answer
     /// Nobody said whether there is something at the key, and a condition may be ignored: a name that nobody else has.
     private(set) var isMarked: Bool
+    /// The bucket was probed for this upload, perhaps without a result.
+    var hasProbed = false
     var search: NameSearch
     /// What the last process had begun.
     private let begun: UploadMemory.Step?
@@ -91,6 +95,10 @@ struct S3Upload: UploadProtocol {
             return send("HEAD", key(index), remembering: .check, index)
         case .lookingAgain(let index):
             return send("HEAD", key(index), remembering: .move, index)
+        case .probing(let index, .create), .probing(let index, .again):
+            return send("PUT", probeAddress, [HeaderField("If-None-Match", "*")], .empty, remembering: .chooseName, index)
+        case .probing(let index, .remove):
+            return send("DELETE", probeAddress, remembering: .chooseName, index)
         case .sendingWhole(let index):
             var headers = object + condition
             if let digest = plan.sha256.flatMap(Hex.bytes) {
@@ -174,7 +182,7 @@ struct S3Upload: UploadProtocol {
         case .looking(let index, _), .sendingWhole(let index), .creating(let index):
             let free = RemoteName.firstIndex(from: index) { !taken.contains(publicName($0)) }
             if free != index { state = .looking(free, isTaken: false) }
-        case .doubting, .listing, .sendingPart, .lookingAgain, .completing, .aborting, .confirming: break
+        case .doubting, .probing, .listing, .sendingPart, .lookingAgain, .completing, .aborting, .confirming: break
         }
     }
 
@@ -189,21 +197,22 @@ struct S3Upload: UploadProtocol {
 
     var nameIndex: Int {
         switch state {
-        case .looking(let index, _), .doubting(let index), .sendingWhole(let index), .creating(let index), .listing(let index, _),
-            .sendingPart(let index, _), .lookingAgain(let index), .completing(let index), .aborting(let index),
-            .confirming(let index):
+        case .looking(let index, _), .doubting(let index), .probing(let index, _), .sendingWhole(let index), .creating(let index),
+            .listing(let index, _), .sendingPart(let index, _), .lookingAgain(let index), .completing(let index),
+            .aborting(let index), .confirming(let index):
             index
         }
     }
 
     /// Parts that nobody completes are stored, and paid for, until they are taken away.
     var removal: WireRequest? {
+        if case .probing = state { return signed(plan.request("DELETE", probeAddress)) }
         guard uploadID != nil else { return nil }
         switch state {
         case .listing(let index, _), .sendingPart(let index, _), .lookingAgain(let index), .completing(let index),
             .aborting(let index):
             return signed(plan.request("DELETE", key(index) + query))
-        case .looking, .doubting, .sendingWhole, .creating, .confirming: return nil
+        case .looking, .doubting, .probing, .sendingWhole, .creating, .confirming: return nil
         }
     }
 
@@ -221,6 +230,11 @@ struct S3Upload: UploadProtocol {
     }
 
     mutating func begin(_ index: Int) -> UploadOutcome {
+        if !isMarked, knowledge.lacksConditions == true { return beginMarked() }
+        if !isMarked, knowledge.lacksConditions == nil, !hasProbed {
+            state = .probing(index, .create)
+            return .continue
+        }
         state = isInParts ? .creating(index) : .sendingWhole(index)
         return .continue
     }
@@ -250,7 +264,7 @@ struct S3Upload: UploadProtocol {
         case .sendingPart(let index, _), .completing(let index):
             tags = [:]
             state = .listing(index, marker: 0)
-        case .looking, .doubting, .creating, .listing, .lookingAgain, .aborting, .confirming: break
+        case .looking, .doubting, .probing, .creating, .listing, .lookingAgain, .aborting, .confirming: break
         }
     }
 }

@@ -3,12 +3,17 @@ import Foundation
 /// Each step's answers, and S3's own words for what is wrong.
 extension S3Upload {
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
+        // The removal of the probe delays no photo, whatever its response is.
+        if case .probing(let index, .remove(let found)) = state {
+            return afterProbe(head, .remove(lacksConditions: found), for: index, pauses)
+        }
         if head.status >= 300, let outcome = beforeAll(head, S3Error(end.body), pauses) { return outcome }
         // It was signed for where the bucket is.
         if (200..<300).contains(head.status) { rememberRegion() }
         switch state {
         case .looking(let index, let isTaken): return afterLook(head, index, isTaken: isTaken, pauses)
         case .doubting(let index): return afterDoubt(head, index, pauses)
+        case .probing(let index, let step): return afterProbe(head, step, for: index, pauses)
         case .confirming(let index): return afterConfirmation(head, index, pauses)
         case .sendingWhole(let index): return afterWhole(head, end, index, pauses)
         case .creating(let index): return afterCreation(head, end, index, pauses)
@@ -37,8 +42,7 @@ extension S3Upload {
         switch error?.code {
         case "RequestTimeTooSkewed" where takesClock(of: head, from: 0, pauses): return .continue
         case "NotImplemented" where knowledge.lacksConditions != true && hasCondition:
-            knowledge.lacksConditions = true
-            if case .completing(let index) = state { state = .lookingAgain(index) }
+            afterRefusedCondition()
             return .continue
         case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AuthorizationHeaderMalformed":
             return .fail(head, -1013, "Not permitted: the server wants other credentials (\(error?.code ?? "")).")
@@ -61,7 +65,7 @@ extension S3Upload {
     /// Only where it was sent can it be what the server does not know.
     private var hasCondition: Bool {
         switch state {
-        case .sendingWhole, .completing: true
+        case .sendingWhole, .completing, .probing: true
         case .looking, .doubting, .creating, .listing, .sendingPart, .lookingAgain, .aborting, .confirming: false
         }
     }
@@ -79,6 +83,7 @@ extension S3Upload {
         case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
         case 200..<300 where isOurs(head): return finish(index, .length)
         case 200..<300 where search.distrustsHead: return isMarked ? begin(index) : beginMarked()
+        case 200..<300 where !isMarked && knowledge.lacksConditions == true: return beginMarked()
         case 200..<300:
             guard search.recordTaken() else { return tryName(after: index) }
             state = .doubting(index)
@@ -197,7 +202,8 @@ extension S3Upload {
         // Gone, or the key may not ask for them: then all are sent again.
         if [403, 404, 405, 501].contains(head.status) { return startOver(index) }
         guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
-        guard let answer = AnswerXML.read(end.body), answer.name == "ListPartsResult" else {
+        // moto's list has the second name.
+        guard let answer = AnswerXML.read(end.body), ["ListPartsResult", "ListPartsResponse"].contains(answer.name) else {
             return pauses.retry(head, "The server does not say which parts of the file it has.")
         }
         for part in answer.all("Part") {

@@ -1,9 +1,9 @@
-/// What a server says, as a person may see it.
+/// Text from a server, made safe to show.
 enum ServerText {
-    /// One line, without what a terminal would obey, and no longer than a line.
-    static func line(_ text: String?) -> String {
-        let plain = (text ?? "").unicodeScalars.prefix(1000).filter { !$0.properties.isControl }
-        return String(String(String.UnicodeScalarView(plain)).prefix(200))
+    /// Returns one line without control characters, of at most `maximum` characters.
+    static func line(_ text: String?, maximum: Int = 200) -> String {
+        let plain = (text ?? "").unicodeScalars.prefix(maximum * 5).filter { !$0.properties.isControl }
+        return String(String(String.UnicodeScalarView(plain)).prefix(maximum))
     }
 }
 

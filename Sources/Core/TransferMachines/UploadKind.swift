@@ -67,8 +67,9 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
         case file
         /// For the file, with a signature.
         case signedFile
-        /// For the file, at this address of the same server; `ID` is the last part of the receipt's.
-        case fileAt(String)
+        /// For the original of a photo of Immich, whose number is the last part of the receipt's address, or else for Immich's record of
+        /// its SHA-1.
+        case immichAsset
         /// For the number of bytes that it has, as tus does.
         case offset
         /// For nothing, and why.
@@ -87,7 +88,7 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
         case .tus: .offset
         case .resumable: .nothing("the protocol has no question for what is whole")
         case .s3: .signedFile
-        case .immich: .fileAt("/api/assets/ID/original")
+        case .immich: .immichAsset
         }
     }
 }

@@ -85,7 +85,8 @@ package struct UploadMachine: Sendable {
         var outcome: UploadOutcome
         // A head is an answer, also if the connection broke after it: servers refuse large bodies that way.
         if wire.failure != .cancelled, let head = wire.head {
-            outcome = suspecting(rules.answered(head, wire, pauses), head, pauses)
+            let reason = head.status >= 400 ? ServerReason(wire.body) : nil
+            outcome = suspecting(rules.answered(head, wire, pauses), head, pauses).explained(by: reason)
         } else {
             let failure = wire.failure ?? .badAnswer("no headers")
             outcome = pauses.after(failure)
@@ -145,6 +146,9 @@ package struct UploadMachine: Sendable {
     /// What it knows of the server by now, for the uploads after it.
     package var knowledge: ServerKnowledge { rules.knowledge }
 
+    /// The reason why a file is stored otherwise than asked, for example under another name. `nil` if the file is stored as asked.
+    package var remark: String? { rules.remark }
+
     /// What takes an upload that was given up off the server; `nil`: nothing is there, or it cannot be.
     package var removal: WireRequest? {
         if case .finished = end { return nil }
@@ -170,6 +174,7 @@ protocol UploadProtocol: Sendable {
     var removal: WireRequest? { get }
     var knowledge: ServerKnowledge { get }
     var memory: UploadMemory? { get }
+    var remark: String? { get }
     mutating func note(taken: Set<String>)
     var openName: String? { get }
     var needsNames: Bool { get }
@@ -187,6 +192,7 @@ extension UploadProtocol {
     var removal: WireRequest? { nil }
     var knowledge: ServerKnowledge { ServerKnowledge() }
     var memory: UploadMemory? { nil }
+    var remark: String? { nil }
     mutating func note(taken: Set<String>) {}
     var openName: String? { nil }
     var needsNames: Bool { false }

@@ -163,14 +163,17 @@ package struct UploadMemory: Codable, Equatable, Sendable {
     package var isMarked: Bool?
     /// The server answers every HEAD with 200.
     package var distrustsHead: Bool?
+    /// The characters of the file's name that the server forbids.
+    package var replaced: String?
 
     package init(
         step: Step, nameIndex: Int = 0, isStored: Bool = false, place: String? = nil, creations: Int? = nil, version: Int? = nil,
-        isMarked: Bool = false, distrustsHead: Bool = false
+        isMarked: Bool = false, distrustsHead: Bool = false, replaced: String = ""
     ) {
         // Absent as in rows of versions that knew of no mark.
         self.isMarked = isMarked ? true : nil
         self.distrustsHead = distrustsHead ? true : nil
+        self.replaced = replaced.isEmpty ? nil : replaced
         self.step = step
         self.nameIndex = nameIndex
         self.isStored = isStored
@@ -189,8 +192,10 @@ package struct ServerKnowledge: Codable, Equatable, Sendable {
     /// Where an S3 bucket lives, and where it was said to live when that was learned.
     package var region: String?
     package var configuredRegion: String?
-    /// Its S3 knows no `If-None-Match`.
+    /// `true` if its S3 ignores or refuses `If-None-Match`, `false` if it was seen to heed it. `nil` if it was not tried.
     package var lacksConditions: Bool?
+    /// The first number of Immich's version.
+    package var immichVersion: Int?
 
     package init() {}
 }

@@ -34,29 +34,6 @@ package struct UploadSpec: Codable, Sendable, Equatable {
     }
 }
 
-/// What proves that a server has an upload.
-package struct UploadReceipt: Codable, Sendable, Equatable {
-    /// Where it is, without secrets.
-    package var url: String
-    package var byteCount: Int64
-    /// Hex, of what was sent.
-    package var sha256: String
-    package var storedAt: Date
-    /// How it is known.
-    package var proof: UploadProof
-    /// Looked at again, later, and still there.
-    package var checkedAt: Date?
-
-    package init(url: String, byteCount: Int64, sha256: String, storedAt: Date, proof: UploadProof, checkedAt: Date?) {
-        self.url = url
-        self.byteCount = byteCount
-        self.sha256 = sha256
-        self.storedAt = storedAt
-        self.proof = proof
-        self.checkedAt = checkedAt
-    }
-}
-
 /// One transfer of a background session, from its first byte the agent's.
 ///
 /// Its ``life`` changes by ``handle(_:)`` alone: other modules can read the columns in which it stands, and write the others.

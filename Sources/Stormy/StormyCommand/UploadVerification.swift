@@ -65,7 +65,7 @@ struct UploadVerification {
                 Report(
                     id: "\(upload.id)", file: OrNull(upload.file), url: receipt.url, finding: finding.name,
                     detail: finding.words))
-            if ![.same, .sameLength].contains(finding) {
+            if ![.same, .sameRecord, .sameLength].contains(finding) {
                 problem.note(.unavailable, at: paths.firstIndex(of: upload.file ?? "") ?? 0)
             }
         }
@@ -76,7 +76,7 @@ struct UploadVerification {
     /// A photo that is gone can be uploaded again.
     private func note(_ finding: UploadFinding, _ upload: BackgroundTransferStatus) throws {
         switch finding {
-        case .same, .sameLength, .unknown, .unreachable: return
+        case .same, .sameRecord, .sameLength, .unknown, .unreachable: return
         case .gone, .differs: break
         }
         guard let label = PhotoUploads.Label(parsing: upload.taskDescription) else { return }
@@ -87,8 +87,9 @@ struct UploadVerification {
 extension UploadFinding {
     var words: String {
         switch self {
-        case .same: "is what was sent (read back)"
-        case .sameLength: "is there, and as long as what was sent"
+        case .same: "is what was sent (the bytes were read back)"
+        case .sameRecord: "is what was sent, by the server's record of its SHA-1 (the bytes were not read back)"
+        case .sameLength: "is as long as what was sent, by the server's record (the bytes were not read back)"
         case .differs: "is NOT what was sent"
         case .gone: "is GONE from the server; upload it again"
         case .unknown(let why): "cannot be checked: \(why)"
@@ -100,6 +101,7 @@ extension UploadFinding {
     var name: String {
         switch self {
         case .same: "same"
+        case .sameRecord: "sameRecord"
         case .sameLength: "sameLength"
         case .differs: "differs"
         case .gone: "gone"

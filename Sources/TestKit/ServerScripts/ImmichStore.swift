@@ -4,7 +4,9 @@ import Synchronization
 /// What Immich's interface promises in its published description, with faults on demand: a stand-in, as Immich itself comes in no
 /// package. Mounted by `FaultyServer.mount(_:)`. A photo's SHA-1 is taken from the client's word for it.
 ///
-/// Faults find the question for duplicates as `CHECK`, the form as `POST`.
+/// Before version 3 the form has to name the device, and version 3 refuses fields that it does not know.
+///
+/// Faults find the question for duplicates as `CHECK`, the form as `POST`, the version and an original as `GET`.
 public final class ImmichStore: MountedStore {
     /// What a client has to send as `x-api-key`.
     public static let key = "immich key"
@@ -13,6 +15,9 @@ public final class ImmichStore: MountedStore {
         /// By SHA-1, with the number.
         var assets: [String: (id: String, bytes: Data)] = [:]
         var copies = 0
+        var version: Int?
+        var sendsOriginals = true
+        var trash: Set<String> = []
     }
 
     /// Its paths begin so.
@@ -22,7 +27,24 @@ public final class ImmichStore: MountedStore {
     private let state = Mutex(State())
 
     /// A site under a prefix (no slash at its end).
-    public init(prefix: String = "/immich") { self.prefix = prefix }
+    ///
+    /// - Parameter version: the first number of its version. `nil` if it does not show its version, and is of version 2.
+    public init(prefix: String = "/immich", version: Int? = 2) {
+        self.prefix = prefix
+        state.withLock { $0.version = version }
+    }
+
+    /// Updates the site to another version.
+    public func update(toVersion version: Int?) { state.withLock { $0.version = version } }
+
+    /// Refuses to send originals from now on, as to a key without that permission.
+    public func refuseOriginals() { state.withLock { $0.sendsOriginals = false } }
+
+    /// Moves every photo into the trash.
+    public func moveToTrash() { state.withLock { $0.trash = Set($0.assets.keys) } }
+
+    /// Deletes every photo.
+    public func deletePhotos() { state.withLock { $0.assets = [:] } }
 
     /// The assets.
     public var files: [Data] { state.withLock { $0.assets.values.map(\.bytes) } }
@@ -35,11 +57,31 @@ public final class ImmichStore: MountedStore {
     }
 
     private func act(_ request: RecordedRequest, _ body: Data) -> ResponseScript {
+        if (request.method, request.path.dropFirst(prefix.count)) == ("GET", "/api/server/version") { return version() }
         guard request.headers["x-api-key"] == Self.key else { return .json(#"{"message":"Invalid API key"}"#, status: 401) }
         switch (request.method, request.path.dropFirst(prefix.count)) {
         case ("POST", "/api/assets/bulk-upload-check"): return check(body)
         case ("POST", "/api/assets"): return take(request, body)
+        case ("GET", let path) where path.hasPrefix("/api/assets/") && path.hasSuffix("/original"):
+            return original(path.split(separator: "/").dropLast().last.map(String.init) ?? "")
         default: return .json(#"{"message":"Cannot do that"}"#, status: 404)
+        }
+    }
+
+    private func version() -> ResponseScript {
+        guard let version = state.withLock({ $0.version }) else { return .json(#"{"message":"Cannot GET"}"#, status: 404) }
+        return .json(#"{"major":\#(version),"minor":0,"patch":2}"#)
+    }
+
+    private func original(_ id: String) -> ResponseScript {
+        state.withLock { state in
+            guard state.sendsOriginals else {
+                return .json(#"{"message":"Missing required permission: asset.download"}"#, status: 403)
+            }
+            guard let asset = state.assets.values.first(where: { $0.id == id }) else {
+                return .json(#"{"message":"Not found or no asset.download access"}"#, status: 400)
+            }
+            return .status(200, headers: ["Content-Type": "image/jpeg"], body: .bytes(asset.bytes))
         }
     }
 
@@ -59,20 +101,27 @@ public final class ImmichStore: MountedStore {
         let verdicts = state.withLock { state in
             question.assets.map { asset in
                 state.assets[asset.checksum].map {
-                    #"{"id":"\#(asset.id)","action":"reject","reason":"duplicate","assetId":"\#($0.id)"}"#
+                    #"{"id":"\#(asset.id)","action":"reject","reason":"duplicate","assetId":"\#($0.id)","#
+                        + #""isTrashed":\#(state.trash.contains(asset.checksum))}"#
                 } ?? #"{"id":"\#(asset.id)","action":"accept"}"#
             }
         }
         return .json(#"{"results":[\#(verdicts.joined(separator: ","))]}"#)
     }
 
+    /// The fields that version 3 knows.
+    private static let fields: Set<String> = [
+        "assetData", "fileCreatedAt", "fileModifiedAt", "duration", "filename", "isFavorite", "visibility", "livePhotoVideoId",
+        "metadata",
+        "sidecarData",
+    ]
+
     private func take(_ request: RecordedRequest, _ body: Data) -> ResponseScript {
-        let needed = ["deviceAssetId", "deviceId", "fileCreatedAt", "fileModifiedAt"]
         guard let form = FormParts(body, type: request.headers["Content-Type"] ?? ""), let file = form.file,
             file.name == "assetData", let checksum = request.headers["x-immich-checksum"]
         else { return .json(#"{"message":"no assetData"}"#, status: 400) }
-        for name in needed where form[name] == nil { return .json(#"{"message":"\#(name) should not be empty"}"#, status: 400) }
         return state.withLock { state in
+            if let refusal = Self.refusal(of: form, version: state.version ?? 2) { return refusal }
             if let known = state.assets[checksum] {
                 state.copies += 1
                 return .json(#"{"id":"\#(known.id)","status":"duplicate"}"#)
@@ -81,5 +130,31 @@ public final class ImmichStore: MountedStore {
             state.assets[checksum] = (id, file.contents)
             return .json(#"{"id":"\#(id)","status":"created"}"#, status: 201)
         }
+    }
+
+    /// Version 2 sends a list of messages, version 3 a list of errors.
+    private static func refusal(of form: FormParts, version: Int) -> ResponseScript? {
+        let times = ["fileCreatedAt", "fileModifiedAt"]
+        guard version >= 3 else {
+            let missing = (["deviceAssetId", "deviceId"] + times).filter { form[$0] == nil }
+            guard !missing.isEmpty else { return nil }
+            let messages = missing.map { #""\#($0) should not be empty""# }.joined(separator: ",")
+            return .json(#"{"message":[\#(messages)],"error":"Bad Request","statusCode":400}"#, status: 400)
+        }
+        var errors = times.filter { !isTime(form[$0] ?? "") }.map {
+            #"{"code":"invalid_format","path":["\#($0)"],"message":"Invalid input: expected ISO 8601 datetime string"}"#
+        }
+        let unknown = form.parts.map(\.name).filter { !fields.contains($0) }.map { #""\#($0)""# }.joined(separator: ",")
+        if !unknown.isEmpty {
+            errors.append(#"{"code":"unrecognized_keys","keys":[\#(unknown)],"path":[],"message":"Unrecognized keys"}"#)
+        }
+        guard !errors.isEmpty else { return nil }
+        let list = errors.joined(separator: ",")
+        return .json(#"{"message":"Validation failed","errors":[\#(list)],"error":"Bad Request","statusCode":400}"#, status: 400)
+    }
+
+    /// An ISO 8601 time with an offset.
+    private static func isTime(_ text: String) -> Bool {
+        text.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)/) != nil
     }
 }

@@ -8,6 +8,8 @@ public final class NextcloudStore: MountedStore {
         var folders: Set<String> = ["files/me", "uploads/me"]
         var files: [String: Data] = [:]
         var taken = 0
+        var forbidden = ""
+        var language = "en"
     }
 
     /// Its paths begin so.
@@ -21,6 +23,20 @@ public final class NextcloudStore: MountedStore {
 
     /// The files, without the chunks that wait.
     public var files: [Data] { state.withLock { $0.files.filter { $0.key.hasPrefix("files/") }.map(\.value) } }
+
+    /// The addresses of the files, decoded, below the user's folder.
+    public var names: [String] {
+        state.withLock {
+            $0.files.keys.filter { $0.hasPrefix("files/me/") }.map { String($0.dropFirst("files/me/".count)) }.sorted()
+        }
+    }
+
+    /// Refuses names with one of these characters, as Nextcloud does that takes only names which Windows takes.
+    ///
+    /// - Parameter language: of the reason: `en`, `de` or `fr`.
+    public func forbid(_ characters: String, language: String = "en") {
+        state.withLock { ($0.forbidden, $0.language) = (characters, language) }
+    }
 
     /// Body bytes of whole requests, over all.
     public var bytesTaken: Int { state.withLock { $0.taken } }
@@ -37,6 +53,9 @@ public final class NextcloudStore: MountedStore {
         return state.withLock { state in
             state.taken += body.count
             let parent = Self.parent(of: place)
+            let target = request.method == "HEAD" ? place : destination ?? ""
+            // As Nextcloud: HEAD has no reason, and a chunk is not looked at.
+            if ["HEAD", "MOVE"].contains(request.method), let refusal = Self.refusal(of: target, state) { return refusal }
             switch request.method {
             case "HEAD":
                 guard let file = state.files[place] else { return .status(404) }
@@ -87,6 +106,21 @@ public final class NextcloudStore: MountedStore {
         }
         return "<d:multistatus xmlns:d=\"DAV:\"><d:response><d:href>\(prefix)/remote.php/dav/\(folder)/</d:href></d:response>"
             + chunks.joined() + "</d:multistatus>"
+    }
+
+    private static func refusal(of place: String, _ state: State) -> ResponseScript? {
+        let name = place.split(separator: "/").last.map(String.init) ?? ""
+        guard let character = state.forbidden.first(where: name.contains) else { return nil }
+        let quoted = character == "\"" ? "&quot;" : character == "<" ? "&lt;" : String(character)
+        let words =
+            switch state.language {
+            case "de": "„\(quoted)“ ist in Datei- oder Ordnernamen nicht erlaubt."
+            case "fr": "«\u{A0}\(quoted)\u{A0}» n'est pas autorisé dans un nom de fichier ou de dossier."
+            default: "\"\(quoted)\" is not allowed inside a file or folder name."
+            }
+        return .xml(
+            "<d:error xmlns:d=\"DAV:\" xmlns:s=\"http://sabredav.org/ns\"><s:exception>OCA\\DAV\\Connector\\Sabre\\Exception\\InvalidPath"
+                + "</s:exception><s:message>\(words)</s:message></d:error>", status: 400)
     }
 
     private static func assemble(

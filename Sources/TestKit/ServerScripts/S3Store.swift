@@ -4,12 +4,15 @@ import Synchronization
 /// A bucket that speaks like S3, with faults on demand: objects, their metadata, conditions, uploads in parts. Mounted by
 /// `FaultyServer.mount(_:)`. Signatures are not looked at: real servers do that.
 ///
-/// Faults find a request by its method, or by `CREATE`, `LIST` and `COMPLETE` for those of an upload in parts.
+/// Faults find a request by its method, or by `CREATE`, `LIST` and `COMPLETE` for those of an upload in parts, or by `PROBE` for those that
+/// only show what the bucket can do.
 public final class S3Store: MountedStore {
     private struct Object {
         let bytes: Data
         let digest: String?
     }
+
+    private enum Conditions { case heeded, refused, ignored }
 
     private struct Upload {
         let key: String
@@ -22,7 +25,9 @@ public final class S3Store: MountedStore {
         var uploads: [String: Upload] = [:]
         var made = 0
         var taken = 0
-        var knowsConditions = true
+        var conditions = Conditions.heeded
+        /// What another computer stores at the next PUT of a photo, just before it.
+        var rival: Data?
         var completesWithAnError = false
     }
 
@@ -48,7 +53,16 @@ public final class S3Store: MountedStore {
     public func put(_ bytes: Data, as key: String) { state.withLock { $0.objects[key] = Object(bytes: bytes, digest: nil) } }
 
     /// As a server that has never heard of `If-None-Match`: 501.
-    public func forgetConditions() { state.withLock { $0.knowsConditions = false } }
+    public func forgetConditions() { state.withLock { $0.conditions = .refused } }
+
+    /// Ignores `If-None-Match` from now on, and replaces objects.
+    public func ignoreConditions() { state.withLock { $0.conditions = .ignored } }
+
+    /// Another computer stores these bytes under the name of the next photo, after the photo's name was looked at and before the photo comes.
+    public func storeFirst(_ bytes: Data) { state.withLock { $0.rival = bytes } }
+
+    /// The names of the objects, sorted.
+    public var keys: [String] { state.withLock { $0.objects.keys.sorted() } }
 
     /// Says yes to the next completion, and no in its words.
     public func failNextCompletion() { state.withLock { $0.completesWithAnError = true } }
@@ -59,6 +73,7 @@ public final class S3Store: MountedStore {
 
     private static func name(of request: RecordedRequest) -> String {
         let query = items(request)
+        if request.path.hasSuffix(".part") { return "PROBE" }
         if request.method == "POST" { return query["uploads"] == nil ? "COMPLETE" : "CREATE" }
         return request.method == "GET" && query["uploadId"] != nil ? "LIST" : request.method
     }
@@ -77,10 +92,14 @@ public final class S3Store: MountedStore {
         let query = Self.items(request)
         return state.withLock { state in
             state.taken += body.count
-            if request.headers["If-None-Match"] != nil, !state.knowsConditions {
+            if request.headers["If-None-Match"] != nil, state.conditions == .refused {
                 return Self.error(501, "NotImplemented", "A header you provided implies functionality that is not implemented.")
             }
             switch Self.name(of: request) {
+            case "PROBE" where request.method == "DELETE":
+                state.objects[key] = nil
+                return .status(204)
+            case "PROBE": return Self.put(Object(bytes: body, digest: nil), key, request, &state)
             case "HEAD": return Self.describe(state.objects[key])
             case "CREATE":
                 state.made += 1
@@ -89,6 +108,8 @@ public final class S3Store: MountedStore {
                 return .xml("<InitiateMultipartUploadResult><UploadId>\(name)</UploadId></InitiateMultipartUploadResult>")
             case "PUT":
                 guard let upload = query["uploadId"] else {
+                    if let rival = state.rival { state.objects[key] = Object(bytes: rival, digest: nil) }
+                    state.rival = nil
                     return Self.put(Object(bytes: body, digest: request.headers["x-amz-meta-sha256"]), key, request, &state)
                 }
                 guard let number = query["partNumber"].flatMap(Int.init), state.uploads[upload] != nil else {
@@ -116,7 +137,7 @@ public final class S3Store: MountedStore {
     }
 
     private static func put(_ object: Object, _ key: String, _ request: RecordedRequest, _ state: inout State) -> ResponseScript {
-        guard request.headers["If-None-Match"] == nil || state.objects[key] == nil else {
+        guard request.headers["If-None-Match"] == nil || state.conditions == .ignored || state.objects[key] == nil else {
             return error(412, "PreconditionFailed")
         }
         state.objects[key] = object

@@ -114,6 +114,8 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         public let proof: Proof
         /// When the server was asked again, and still had it; `nil`: it was not.
         public let checkedAt: Date?
+        /// Why the server has the file otherwise than asked, under another name for example, as a part of a sentence. `nil` if it is as asked.
+        public let remark: String?
     }
 
     init(_ transfer: TransferRecord) {
@@ -158,7 +160,7 @@ extension BackgroundTransferStatus.State {
 extension BackgroundTransferStatus.Receipt {
     fileprivate init(_ receipt: UploadReceipt) {
         (url, byteCount, sha256) = (receipt.url, receipt.byteCount, receipt.sha256)
-        (storedAt, checkedAt) = (receipt.storedAt, receipt.checkedAt)
+        (storedAt, checkedAt, remark) = (receipt.storedAt, receipt.checkedAt, receipt.remark)
         proof =
             switch receipt.proof {
             case .answer: .answer

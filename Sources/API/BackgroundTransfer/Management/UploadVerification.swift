@@ -9,7 +9,9 @@ import TransferMachines
 public enum UploadFinding: Sendable, Equatable {
     /// Read back, byte for byte what was sent.
     case same
-    /// The server says that it has so many bytes.
+    /// The server's record of the file's digest is the digest of what was sent. The bytes were not read back.
+    case sameRecord
+    /// The server's record of the file's length is the length of what was sent. The bytes were not read back.
     case sameLength
     case differs
     case gone
@@ -21,7 +23,7 @@ public enum UploadFinding: Sendable, Equatable {
 
 extension BackgroundTransfers {
     /// Asks the server of an upload whether it still has what was sent. Where its protocol allows, the file is downloaded and compared by digest:
-    /// nothing less proves it. What is found is written into the upload's receipt.
+    /// nothing less proves it. An Immich that does not send the original is asked for its record of the SHA-1. What is found is written into the upload's receipt.
     ///
     /// Cost: a download of the file, into a temporary one.
     ///
@@ -44,7 +46,7 @@ extension BackgroundTransfers {
         let now = AppRuntime.shared.now
         switch finding {
         case .differs, .gone, .unknown, .unreachable: return
-        case .same, .sameLength: break
+        case .same, .sameRecord, .sameLength: break
         }
         try AppRuntime.shared.ledger().write { transaction in
             try transaction.uploadWasChecked(id, proof: finding == .same ? .digest : nil, now: now)
@@ -69,10 +71,7 @@ private struct UploadQuestion {
         case .signedFile:
             guard credential?.s3 != nil else { return .unknown("its destination is not configured any more") }
             return try await readBack(request(url, opener))
-        case .fileAt(let path):
-            let place = path.replacing("ID", with: url.lastPathComponent)
-            guard let file = URL(string: place, relativeTo: url)?.absoluteURL else { return .unknown("no address") }
-            return try await readBack(request(file, opener))
+        case .immichAsset: return try await askImmich(at: url, opener)
         case .offset: return try await askForOffset(request(url, opener))
         case .nothing(let why): return .unknown(why)
         }
@@ -90,6 +89,31 @@ private struct UploadQuestion {
         }
         if let header = credential?.header { request.setValue(header.value, forHTTPHeaderField: header.name) }
         return request
+    }
+
+    /// Reads the original back. If Immich does not send it, because the key lacks the permission for example, its record decides.
+    private func askImmich(at url: URL, _ opener: BackgroundTransfers.Credential?) async throws -> UploadFinding {
+        // The site can have a path. The receipt is for SITE/photos/ID.
+        let site = url.deletingLastPathComponent().deletingLastPathComponent()
+        let original = site.appendingPathComponent("api/assets/\(url.lastPathComponent)/original")
+        let finding = try await readBack(request(original, opener))
+        switch finding {
+        case .same, .sameRecord, .sameLength, .differs: return finding
+        case .gone, .unreachable, .unknown: break
+        }
+        guard let sha1 = upload.upload?.sha1 else { return finding }
+        var question = request(site.appendingPathComponent(String(ImmichRecord.path.dropFirst())), opener)
+        (question.httpMethod, question.httpBody) = ("POST", ImmichRecord.question(sha1: sha1))
+        question.setValue("application/json", forHTTPHeaderField: "Content-Type")
+        guard let (body, response) = try? await URLSession(configuration: configuration).data(for: question),
+            (response as? HTTPURLResponse)?.statusCode == 200
+        else { return finding }
+        switch ImmichRecord.finding(body) {
+        case .there: return .sameRecord
+        case .absent: return .gone
+        case .trashed: return .unknown("Immich has it in its trash; restore it there")
+        case .refused, nil: return finding
+        }
     }
 
     private func readBack(_ request: URLRequest) async throws -> UploadFinding {

@@ -194,10 +194,10 @@ struct AttemptEnding {
         let sent = transfer.sha256 ?? transfer.sourceSHA256
         guard sent == transfer.sourceSHA256 else { return try pass.end(&transfer, as: .failed, damage) }
         transfer.sha256 = sent
-        transfer.note = "stored as \(remoteURL)"
+        transfer.note = ["stored as \(remoteURL)", machine.remark].compactMap { $0 }.joined(separator: "; ")
         transfer.receipt = UploadReceipt(
             url: remoteURL, byteCount: transfer.upload?.byteCount ?? transfer.bytesDone, sha256: sent ?? "", storedAt: pass.now,
-            proof: machine.proof, checkedAt: nil)
+            proof: machine.proof, checkedAt: nil, remark: machine.remark)
         try pass.end(&transfer, as: .completed)
     }
 

@@ -261,6 +261,7 @@ struct UploadVerb: AsyncParsableCommand {
                 transfer.id, transfer.file ?? "transfer \(transfer.id)", transfer.state.rawValue,
                 paused.contains(transfer.id) ? hint : transfer.trouble?.message ?? "")
         }
+        noteRemarks(of: ended)
         try await follower.finish()
         // A row that is gone says nothing of how it ended.
         let missing = Set(transfers).subtracting(ended.filter { $0.state == .completed }.map(\.id))

@@ -1,0 +1,104 @@
+import Foundation
+
+/// The reason that a server gives in the body of a response that refuses a request.
+///
+/// Two forms are read. The first is XML with a message, as Sabre/DAV, Nextcloud, ownCloud (`<d:error><s:message>`) and S3 send it. The second is JSON with
+/// `message` and `errors`, as of Immich, whose version 2 sends a list of messages and whose version 3 sends a list of errors.
+struct ServerReason: Equatable {
+    /// The reason as a line without control characters.
+    let text: String
+    /// The name of the exception behind it (Sabre/DAV), else empty.
+    let exception: String
+
+    /// The maximum number of characters of a reason.
+    private static let maximumLength = 400
+
+    /// `nil` if the body gives no reason in one of these forms.
+    init?(_ body: Data) {
+        let found: (texts: [String], exception: String)
+        if let answer = AnswerXML.read(body) {
+            guard let error = [answer, answer["Error"]].compactMap({ $0 }).first(where: { $0.name.lowercased() == "error" })
+            else {
+                return nil
+            }
+            found = ([(error["message"] ?? error["Message"])?.text ?? ""], error["exception"]?.text ?? "")
+        } else if let answer = try? JSONDecoder().decode(JSONAnswer.self, from: body) {
+            found = (answer.texts, "")
+        } else {
+            return nil
+        }
+        let line = ServerText.line(found.texts.filter { !$0.isEmpty }.joined(separator: "; "), maximum: Self.maximumLength)
+        exception = ServerText.line(found.exception)
+        guard !line.isEmpty || !exception.isEmpty else { return nil }
+        text = line.isEmpty ? exception : line
+    }
+
+    private struct JSONAnswer: Decodable {
+        private enum Key: CodingKey { case message, errors }
+
+        let texts: [String]
+
+        init(from decoder: any Decoder) throws {
+            let values = try decoder.container(keyedBy: Key.self)
+            let message = try? values.decode(TextOrList.self, forKey: .message)
+            let errors = try? values.decode([Fault].self, forKey: .errors)
+            texts = (message?.texts ?? []) + (errors ?? []).map(\.text)
+        }
+    }
+
+    private struct TextOrList: Decodable {
+        let texts: [String]
+
+        init(from decoder: any Decoder) throws {
+            let value = try decoder.singleValueContainer()
+            texts = if let text = try? value.decode(String.self) { [text] } else { try value.decode([String].self) }
+        }
+    }
+
+    /// An entry of `errors`: a text, or a message about a field.
+    private struct Fault: Decodable {
+        private enum Key: CodingKey { case message, path, keys }
+
+        /// A field by its name or by its position.
+        private struct Step: Decodable {
+            let text: String
+
+            init(from decoder: any Decoder) throws {
+                let value = try decoder.singleValueContainer()
+                text = if let number = try? value.decode(Int.self) { "\(number)" } else { try value.decode(String.self) }
+            }
+        }
+
+        let text: String
+
+        init(from decoder: any Decoder) throws {
+            if let plain = try? decoder.singleValueContainer().decode(String.self) {
+                text = plain
+                return
+            }
+            let values = try decoder.container(keyedBy: Key.self)
+            let path = (try? values.decode([Step].self, forKey: .path).map(\.text).joined(separator: ".")) ?? ""
+            let keys = (try? values.decode([String].self, forKey: .keys).joined(separator: ", ")) ?? ""
+            let message = (try? values.decode(String.self, forKey: .message)) ?? ""
+            text = [path, message, keys].filter { !$0.isEmpty }.joined(separator: ": ")
+        }
+    }
+}
+
+extension UploadOutcome {
+    /// Adds the server's reason to the message of a failure or a wait, unless the message has it.
+    func explained(by reason: ServerReason?) -> UploadOutcome {
+        guard let reason else { return self }
+        func explain(_ trouble: TransferTrouble) -> TransferTrouble {
+            guard !trouble.message.contains(reason.text) else { return trouble }
+            var trouble = trouble
+            trouble.message += " The server's reason: \"\(reason.text)\"."
+            return trouble
+        }
+        switch self {
+        case .continue, .finished: return self
+        case .retry(let after, let trouble): return .retry(after: after, explain(trouble))
+        case .fail(let trouble): return .fail(explain(trouble))
+        }
+    }
+}
