@@ -34,6 +34,17 @@ enum Deflate {
 }
 
 extension Deflate {
+    /// A stream of at most a length, with zeros behind the stream.
+    ///
+    /// - Returns: `nil` if the stream is longer.
+    static func deflate(_ bytes: [UInt8], into length: Int) -> [UInt8]? {
+        var size = compressBound(UInt(bytes.count))
+        var result = [UInt8](repeating: 0, count: max(length, Int(size)))
+        guard compress2(&result, &size, bytes, UInt(bytes.count), 9) == Z_OK, size <= length else { return nil }
+        for index in Int(size)..<result.count { result[index] = 0 }
+        return Array(result[..<length])
+    }
+
     /// A stream of an exact length that inflates to spaces: blocks that are stored, behind a header and before the checksum.
     static func spaces(in length: Int) -> [UInt8]? {
         var (rest, result) = (length - 6, [UInt8]([0x78, 0x01]))

@@ -39,7 +39,9 @@ struct JPEGFile {
             }
             switch marker {
             case 0xFF: position += 1
-            case 0xD9: return (segments, position + 2)
+            case 0xD9:
+                view.notePixels(position, 2)
+                return (segments, position + 2)
             case 0x00, 0x01, 0xD0...0xD8: position += 2
             default:
                 guard let size = view.number(position + 2, 2) else { return (segments, view.count) }
@@ -108,7 +110,7 @@ struct JPEGFile {
     /// Exif in several segments: each begins with the mark, the first one with the header of TIFF.
     private func cleanSplitExif(_ segments: [Segment]) {
         let parts = segments.filter { $0.marker == 0xE1 && $0.content.has("Exif\0\0", at: 0) }.map { $0.content.from(6) }
-        guard parts.count > 1, parts.dropFirst().contains(where: { TIFFFile($0, "") == nil }) else { return }
+        guard parts.count > 1, parts.dropFirst().contains(where: { TIFFFile($0, "")?.hasKnownVersion != true }) else { return }
         let joined = ByteView(joining: parts, in: view.search)
         if var tiff = TIFFFile(joined, "Exif in several segments of \(block)"), view.search.begin("joined", at: joined.offset(0))
         {

@@ -17,21 +17,7 @@ package struct PhotoLocations {
     /// - Throws: If the file cannot be read, costs too much, or has a location in a block that cannot be changed in place.
     package init(searching source: PhotoBytes) throws(LocationFailure) {
         let search = LocationSearch(source)
-        let view = ByteView(search)
-        isKnownFormat = Container.clean(view, nil)
-        Trailer(view).cleanFromEnd()
-        if isKnownFormat {
-            // Gaps that no parser read, and blocks behind damaged ones.
-            var covered = ProtectedRanges()
-            for range in search.pixels { covered.add(range) }
-            covered.prepare()
-            for gap in covered.gaps(0..<source.count) where gap.count > 8 {
-                OpaqueBytes(view.part(gap.lowerBound, gap.count), "the file").clean()
-            }
-        } else {
-            OpaqueBytes(view, "the file").clean()
-        }
-        if !search.overwrites.all.isEmpty || !search.credentials.isEmpty { search.removeSignatures() }
+        isKnownFormat = search.cleanFile(nil)
         if let failure = search.failure { throw failure }
         (overwrites, places, credentials, self.search) = (
             search.overwrites.all, search.places, search.credentials.map(\.printable), search
