@@ -59,6 +59,7 @@ struct LooseText {
             parts[0].fraction > 1 && parts[1].fraction > 1 || parts[0].digits > 2, let place = PlaceText.iso6709(text)
         else { return }
         view.search.note(FoundPlace(latitude: place.latitude, longitude: place.longitude))
+        if index < text.count, text[index] == UInt8(ascii: "/") { index += 1 }
         view.fill(position, index, with: 0x20, block)
     }
 
