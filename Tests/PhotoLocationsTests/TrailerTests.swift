@@ -3,6 +3,18 @@ import Testing
 @testable import PhotoLocations
 
 @Suite struct TrailerTests {
+    /// The size of the record is damaged, and reaches over the picture.
+    @Test func `a record of Insta360 with a damaged size leaves the picture`() throws {
+        let record = [UInt8](repeating: 7, count: 53)
+        let size = Samples.little(0x700, 2) + Samples.little(53 + 90, 4)
+        let footer =
+            size + [UInt8](repeating: 0, count: 32) + Samples.little(1 << 30, 4) + Samples.little(3, 4)
+            + Array("8db42d694ccc418790edff439fe026bf".utf8)
+        let picture = Samples.jpeg()
+        let cleaned = try Cleaned(picture + record + footer)
+        #expect(Array(cleaned.bytes[..<picture.count]) == picture && !cleaned.contains(record))
+    }
+
     private func samsung(_ blocks: [(kind: Int, name: String, content: [UInt8])]) -> [UInt8] {
         var (data, starts) = ([UInt8](), [(Int, Int)]())
         for block in blocks {

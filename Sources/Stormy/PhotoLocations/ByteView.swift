@@ -132,6 +132,15 @@ struct ByteView {
         }
     }
 
+    /// Fills what is behind the last pixels that begin in front of the end of the view. A damaged size of a trailer can reach over a picture.
+    func fillBehindPixels(_ block: String) {
+        for range in ranges(0..<count) {
+            let start = search.pixels.reduce(range.lowerBound) { $1.lowerBound < range.upperBound ? max($0, $1.upperBound) : $0 }
+            guard start < range.upperBound else { continue }
+            search.overwrite(Overwrite(range: start..<range.upperBound, content: .fill(0), block: block))
+        }
+    }
+
     /// True if a byte of the view is overwritten.
     var isTouched: Bool { ranges(0..<count).contains(where: search.overwrites.touches) }
 

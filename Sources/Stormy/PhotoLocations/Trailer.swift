@@ -50,7 +50,7 @@ struct Trailer {
         if kind == 0x0AA1 || name.starts(with: "MCC".utf8) || LocationNames.isLocation(name) {
             part.fill(2, 2, label)
             part.fill(8, nameLength, with: UInt8(ascii: "-"), label)
-            content.fill(0, content.count, label)
+            content.fillBehindPixels(label)
             return true
         }
         OpaqueBytes(content, label).cleanAny()
@@ -71,7 +71,7 @@ struct Trailer {
             let part = view.part(start, count)
             if kind == 0x700 {
                 noteInsta360(part)
-                part.fill(0, count, "location record of Insta360")
+                part.fillBehindPixels("location record of Insta360")
             }
             (header, end) = (start - 6, start - 6)
             records += 1
