@@ -133,12 +133,18 @@ struct ByteView {
     }
 
     /// Fills what is behind the last pixels that begin in front of the end of the view. A damaged size of a trailer can reach over a picture.
-    func fillBehindPixels(_ block: String) {
+    ///
+    /// - Returns: `false` if bytes were left because of pixels.
+    @discardableResult
+    func fillBehindPixels(_ block: String) -> Bool {
+        var isComplete = true
         for range in ranges(0..<count) {
             let start = search.pixels.reduce(range.lowerBound) { $1.lowerBound < range.upperBound ? max($0, $1.upperBound) : $0 }
+            if start > range.lowerBound { isComplete = false }
             guard start < range.upperBound else { continue }
             search.overwrite(Overwrite(range: start..<range.upperBound, content: .fill(0), block: block))
         }
+        return isComplete
     }
 
     /// True if a byte of the view is overwritten.

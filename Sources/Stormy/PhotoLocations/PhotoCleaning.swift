@@ -28,7 +28,7 @@ package enum PhotoCleaning {
             throw found.blocks.first.map { .unproven(block: $0) } ?? .unknownFormat
         }
         let report = Report(blocks: found.blocks, credentials: found.credentials)
-        if found.overwrites.isEmpty { return report }
+        if found.overwrites.isEmpty, found.places.isEmpty { return report }
         var expected: UInt32 = 0
         try found.prove { expected = Deflate.checksum($0, after: expected) }
         for overwrite in found.overwrites { try write(overwrite, descriptor) }

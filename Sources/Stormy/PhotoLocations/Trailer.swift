@@ -71,10 +71,22 @@ struct Trailer {
             let part = view.part(start, count)
             if kind == 0x700 {
                 noteInsta360(part)
-                part.fillBehindPixels("location record of Insta360")
+                let label = "location record of Insta360"
+                // The picture can be damaged, so that its last block reaches over the trailer.
+                if !part.fillBehindPixels(label) { fillInsta360(part, label) }
             }
             (header, end) = (start - 6, start - 6)
             records += 1
+        }
+    }
+
+    /// Fills the records with the letters of a location.
+    private func fillInsta360(_ part: ByteView, _ label: String) {
+        for start in stride(from: 0, to: part.count, by: 53) {
+            guard let record = part.bytes(start, 29) else { return }
+            if "AV".utf8.contains(record[10]), "NS".utf8.contains(record[19]), "EW".utf8.contains(record[28]) {
+                part.fill(start, 53, label)
+            }
         }
     }
 
