@@ -47,10 +47,12 @@ struct Trailer {
         let label = "Samsung block \(text)"
         content.noteBlock(label)
         // MCC_Data is the country of the mobile network.
-        if kind == 0x0AA1 || name.starts(with: "MCC".utf8) || LocationNames.isLocation(name) {
+        let isNamed = name.starts(with: "MCC".utf8) || LocationNames.isLocation(name)
+        if kind == 0x0AA1 || isNamed {
             part.fill(2, 2, label)
             part.fill(8, nameLength, with: UInt8(ascii: "-"), label)
-            content.fillBehindPixels(label)
+            // Without its name the block can be at a damaged offset.
+            if isNamed { content.fill(0, content.count, label) } else { content.fillBehindPixels(label) }
             return true
         }
         OpaqueBytes(content, label).cleanAny()
