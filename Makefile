@@ -175,7 +175,7 @@ sanitize-undefined: run-packages test-packages ## The same in C and C++ under th
 	$(SWIFT) build --build-tests $(UNDEFINED) --scratch-path .build-undefined
 	$(SWIFT) test --skip-build $(UNDEFINED) --scratch-path .build-undefined --filter '$(call tests_of,$(UNIT))'
 
-fuzz: run-packages ## Six fuzzers, FUZZ_SECONDS each: what servers, apps, other writers of a ledger, people and cameras may say
+fuzz: run-packages ## Six fuzzers, one of them for each container of photos, FUZZ_SECONDS each: what servers, apps, other writers of a ledger, people and cameras may say
 	for product in $(FUZZERS); do \
 	    FUZZING=1 $(SWIFT) build --sanitize=fuzzer --scratch-path .build-fuzz --product $$product || exit 1; done
 	python3 Tests/Fuzzing/fuzz.py .build-fuzz/debug $(FUZZ_SECONDS) $(FUZZERS)

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "Packaging"))
 import warning_regions
@@ -101,15 +102,25 @@ SEEDS = {
         b"\0\0\0\x18ftypheic\0\0\0\0mif1heic\xa9xyz+52.5+013.4/", b"\0\0\0\x0cJXL \r\n\x87\n\0\0\0\x10brobExif",
         b"\xff\xd8\xff" + "<x drone-dji:GpsLatitude='1'/>".encode("utf-16-le"),
     ],
-    # The first byte chooses the container.
-    "fuzz-locations": [
-        b"\0" + tiff("<"), b"\0" + tiff(">"), b"\1" + tiff("<"),
-        b"\2" + b"<x:xmpmeta><exif:GPSLatitude>47,22.2N</exif:GPSLatitude><a photoshop:City='Z'/></x:xmpmeta>",
-        b"\3" + b"\0\0\xa1\x0a\x08\0\0\0MCC_Data228SEFH\x6a\0\0\0\1\0\0\0\0\0\xa1\x0a\x13\0\0\0\x13\0\0\0\x18\0\0\0SEFT",
-        b"\3" + b"DEVC\0\1\0\x18DVIDL\4\0\1\0\0\0\1GPS5l\4\0\1\0\0\0\1", b"\4" + b"Location\0Zurich\0\0\0\0",
-        b"\5" + b"EXIF\x40\0\0\0" + tiff("<"), b"\6" + b"\0\0\0\x1eudta\0\0\0\x16\xa9xyz\0\x0a\0\0+52.5+013.4/",
-        b"\7" + b"\0\0\0\x1ciinf\0\0\0\0\0\1\0\0\0\x10infe\2\0\0\0\0\1\0\0Exif\0",
-    ],
+    # One corpus for each container.
+    "fuzz-locations": {
+        "file": [tiff("<"), tiff(">"), b"\xff\xd8\xff\xe1\0\x40Exif\0\0" + tiff("<")],
+        "exif": [tiff("<"), tiff(">")],
+        "xmp": [b"<x:xmpmeta><exif:GPSLatitude>47,22.2N</exif:GPSLatitude><a photoshop:City='Z'/></x:xmpmeta>"],
+        "jpeg": [b"\xff\xed\0\x2aPhotoshop 3.0\x008BIM\4\4\0\0\0\0\0\x0b\x1c\2\x5a\0\6Zurich\0",
+                 b"\xff\xe6\0\x1cGoPro\0GPS5l\4\0\1\0\0\0\1", b"\xff\xe1\0\x10FLIR\0\1\0\0FFF\0", b"\xff\xeb\0\x14JP\0\1\0\0\0\1jumbc2pa"],
+        "trailer": [b"\0\0\xa1\x0a\x08\0\0\0MCC_Data228SEFH\x6a\0\0\0\1\0\0\0\0\0\xa1\x0a\x13\0\0\0\x13\0\0\0\x18\0\0\0SEFT",
+                    b"DEVC\0\1\0\x18DVIDL\4\0\1\0\0\0\1GPS5l\4\0\1\0\0\0\1",
+                    b"\7" * 53 + b"\0\7\x35\0\0\0" + bytes(32) + b"\xff\0\0\0\3\0\0\x008db42d694ccc418790edff439fe026bf"],
+        "png": [b"tEXtLocation\0Zurich\0\0\0\0", b"eXIf" + tiff(">"), b"zTXtComment\0\0\x78\x9c\3\0\0\0\0\1", b"iTXtXML:com.adobe.xmp\0\0\0\0\0<x/>"],
+        "webp": [b"EXIF\x40\0\0\0" + tiff("<"), b"XMP \4\0\0\0<x/>", b"C2PA\x08\0\0\0jumbc2pa"],
+        "film": [b"\0\0\0\x1eudta\0\0\0\x16\xa9xyz\0\x0a\0\0+52.5+013.4/", b"\0\0\0\x20udta\0\0\0\x18loci\0\0\0\0\x15\xc7Z\0\0\0\1\0\0\0\1\0\0"],
+        "heif": [b"\0\0\0\x1ciinf\0\0\0\0\0\1\0\0\0\x10infe\2\0\0\0\0\1\0\0Exif\0", b"\0\0\0\x20iloc\1\0\0\0\x44\0\0\1\0\1\0\0\0\0\0\1\0\0\0\0\0\0\0\4"],
+        "jxl": [b"\0\0\0\x20Exif\0\0\0\0" + tiff("<"), b"\0\0\0\x10brobExif\1\2\3\4", b"\0\0\0\x10jbrd\1\2\3\4\5\6\7\x08"],
+        "samples": [b"gpmdDEVC\0\1\0\x18DVIDL\4\0\1\0\0\0\1GPS5l\4\0\1\0\0\0\1", b"camm\0\0\5\0" + bytes(24), b"rtmd\x85\2\0\x08" + bytes(8),
+                    b"mebx\0\0\0\x10\0\0\0\1+52.5+01", b"tx3g\0\x10[latitude: 52.5]", b"mettP2\0\x0d", b"gps0" + bytes(8)],
+        "raw": [struct.pack(">III", len(tiff("<")), 12, 12 + len(zlib.compress(tiff("<")))) + zlib.compress(tiff("<"))],
+    },
 }
 
 
@@ -117,24 +128,33 @@ def main():
     folder, seconds, names = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
     failed = []
     for name in names:
-        with tempfile.TemporaryDirectory() as corpus:
-            for number, seed in enumerate(SEEDS[name]):
-                with open(os.path.join(corpus, f"seed-{number}"), "wb") as file:
-                    file.write(seed)
-            artifacts = os.path.join(os.getcwd(), folder, "")
-            done = subprocess.run(
-                [os.path.join(folder, name), f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10", "-rss_limit_mb=4096",
-                 f"-artifact_prefix={artifacts}{name}-", "-print_final_stats=1", corpus],
-                # Swift's own backtrace would come before the fuzzer's: the input would not be kept.
-                env=os.environ | {"SWIFT_BACKTRACE": "enable=no"}, capture_output=True, text=True, errors="replace")
-            runs = [line.split()[-1] for line in done.stderr.splitlines() if "number_of_executed_units" in line]
-            places = [line for line in done.stderr.splitlines() if " cov: " in line]
-            reached = places[-1].split("cov: ")[1].split()[0] if places else "?"
-            print(f"{name}: {runs[0] if runs else '?'} inputs, {reached} edges, " + ("nothing found" if done.returncode == 0 else "FOUND"))
-            if done.returncode != 0:
-                failed.append(name)
-                print(done.stderr[-6000:])
+        for container, seeds in SEEDS[name].items() if isinstance(SEEDS[name], dict) else [("", SEEDS[name])]:
+            if not run(folder, seconds, name, container, seeds):
+                failed.append(f"{name} {container}")
     return 1 if failed else 0
+
+
+def run(folder, seconds, name, container, seeds):
+    """Runs one fuzzer. Returns whether it found nothing."""
+    title = f"{name} {container}".strip()
+    with tempfile.TemporaryDirectory() as corpus:
+        for number, seed in enumerate(seeds):
+            with open(os.path.join(corpus, f"seed-{number}"), "wb") as file:
+                file.write(seed)
+        artifacts = os.path.join(os.getcwd(), folder, "")
+        done = subprocess.run(
+            [os.path.join(folder, name), f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10", "-rss_limit_mb=4096",
+             f"-artifact_prefix={artifacts}{title.replace(' ', '-')}-", "-print_final_stats=1", corpus],
+            # Swift's own backtrace would come before the fuzzer's: the input would not be kept.
+            env=os.environ | {"SWIFT_BACKTRACE": "enable=no"} | ({"FUZZED_CONTAINER": container} if container else {}),
+            capture_output=True, text=True, errors="replace")
+        runs = [line.split()[-1] for line in done.stderr.splitlines() if "number_of_executed_units" in line]
+        places = [line for line in done.stderr.splitlines() if " cov: " in line]
+        reached = places[-1].split("cov: ")[1].split()[0] if places else "?"
+        print(f"{title}: {runs[0] if runs else '?'} inputs, {reached} edges, " + ("nothing found" if done.returncode == 0 else "FOUND"))
+        if done.returncode != 0:
+            print(done.stderr[-6000:])
+        return done.returncode == 0
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ usage: samples.py FOLDER
 
 A tool that is not installed is reported, and its files are left out.
 """
-import base64, os, shutil, struct, subprocess, sys, zlib
+import base64, hashlib, os, shutil, struct, subprocess, sys, zlib
 
 LATITUDE, LONGITUDE = 47.370094, 8.549106
 PLACE = "+47.3701+008.5491+408.000/"
@@ -120,6 +120,11 @@ class Samples:
             shutil.copy(self.path("gps.tif"), self.path(name + ".tif"))
             tag(self.path(name + ".tif"), f"-Make={make}", *XMP)
             os.rename(self.path(name + ".tif"), self.path(name))
+        # As Adobe's converter makes them: the raw file and its small picture inside, previews in other directories.
+        for name, raw, level in [("embedded.dng", self.read("raw.nef"), 6), ("embedded-cr2.dng", self.read("raw.cr2") * 3, 9), ("embedded-jpeg.dng", self.read("all.jpg"), 9)]:
+            self.write(name, embed(self.read("raw.dng"), raw, self.read("gps.jpg"), level))
+        self.write("preview.dng", preview(self.read("raw.dng"), self.read("all.jpg")))
+        self.write("preview-embedded.dng", embed(preview(self.read("raw.dng"), self.read("all.jpg")), self.read("raw.arw"), self.read("gps.jpg"), 9))
         header = b"FUJIFILMCCD-RAW 0201FF000000Camera".ljust(84, b"\0")
         jpeg = self.read("all.jpg")
         self.write("raw.raf", header + struct.pack(">II", 160, len(jpeg)) + bytes(68) + jpeg + bytes(1000))
@@ -174,7 +179,6 @@ class Samples:
         return jpeg[:2] + bytes([0xFF, marker]) + struct.pack(">H", len(content) + 2) + content + jpeg[2:]
 
     def extended(self, jpeg, text):
-        import hashlib
         text = text.encode()
         digest = hashlib.md5(text).hexdigest().upper().encode()
         main = wrap('<rdf:li/>', f'xmlns:xmpNote="http://ns.adobe.com/xmp/note/" xmpNote:HasExtendedXMP="{digest.decode()}"').encode()
@@ -192,6 +196,45 @@ XAP, EXTENDED = b"http://ns.adobe.com/xap/1.0/\0", b"http://ns.adobe.com/xmp/ext
 
 def wrap(content, attributes=""):
     return f'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" {attributes}>{content}</rdf:Description></rdf:RDF></x:xmpmeta>'
+
+
+def append(tiff, values):
+    """A TIFF file with more entries in its first directory, which moves to the end: number, type, count, value."""
+    order = "<" if tiff[:2] == b"II" else ">"
+    first, = struct.unpack(order + "I", tiff[4:8])
+    count, = struct.unpack(order + "H", tiff[first:first + 2])
+    entries = [tiff[start:start + 12] for start in range(first + 2, first + 2 + 12 * count, 12)]
+    result = tiff + b"\0" * (len(tiff) % 2)
+    for number, kind, items, value in values:
+        entries = [entry for entry in entries if struct.unpack(order + "H", entry[:2])[0] != number]
+        if len(value) > 4:
+            place, result = len(result), result + value + b"\0" * (len(value) % 2)
+            value = struct.pack(order + "I", place)
+        entries.append(struct.pack(order + "HHI", number, kind, items) + value.ljust(4, b"\0"))
+    entries.sort(key=lambda entry: struct.unpack(order + "H", entry[:2])[0])
+    place, rest = len(result), tiff[first + 2 + 12 * count:first + 6 + 12 * count]
+    return result[:4] + struct.pack(order + "I", place) + result[8:] + struct.pack(order + "H", len(entries)) + b"".join(entries) + rest
+
+
+def embed(tiff, raw, small, level):
+    """A DNG file with the file that it was made from (OriginalRawFileData), and the MD5 of that."""
+    def fork(data):
+        blocks = [zlib.compress(data[start:start + 65536], level) for start in range(0, len(data), 65536)]
+        offsets = [4 * (len(blocks) + 2)]
+        for block in blocks: offsets.append(offsets[-1] + len(block))
+        return struct.pack(f">{len(offsets) + 1}I", len(data), *offsets) + b"".join(blocks)
+    value = fork(raw) + bytes(12) + fork(small) + bytes(12)
+    return append(tiff, [(0xC68C, 7, len(value), value), (0xC71D, 1, 16, hashlib.md5(value).digest())])
+
+
+def preview(tiff, jpeg):
+    """A DNG file with a picture in a directory below the first one."""
+    order = "<" if tiff[:2] == b"II" else ">"
+    tiff += b"\0" * (len(tiff) % 2)
+    place = len(tiff) + len(jpeg) + len(jpeg) % 2
+    entries = [(0xFE, 4, 1, 1), (0x103, 3, 1, 7 if order == "<" else 7 << 16), (0x111, 4, 1, len(tiff)), (0x117, 4, 1, len(jpeg))]
+    directory = struct.pack(order + "H", len(entries)) + b"".join(struct.pack(order + "HHII", *entry) for entry in entries) + bytes(4)
+    return append(tiff + jpeg + b"\0" * (len(jpeg) % 2) + directory, [(0x14A, 4, 1, struct.pack(order + "I", place))])
 
 
 def iptc():

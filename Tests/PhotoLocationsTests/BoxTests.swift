@@ -1,3 +1,4 @@
+import CZlib
 import Testing
 
 @testable import PhotoLocations
@@ -14,6 +15,15 @@ import Testing
         let cleaned = try Cleaned(film)
         #expect(cleaned.contains("free") && !cleaned.contains("47.37") && cleaned.contains("Hail"))
         #expect(cleaned.places.contains { abs(($0.latitude ?? 0) - Samples.latitude) < 1e-9 })
+    }
+
+    @Test(arguments: ["mda\u{16}", "\0\0\0\0", "m\u{7F}\u{FF}\u{FF}"])
+    func `boxes behind a box with a damaged name are cleaned`(_ name: String) throws {
+        let cleaned = try Cleaned(
+            Samples.film + Samples.box(name, [1, 2, 3, 4]) + movie(Samples.box("udta", Samples.box("©xyz", place))))
+        #expect(!cleaned.contains("47.37") && cleaned.blocks == ["box ©xyz of the film or picture"])
+        let first = try Cleaned(Samples.box(name, [1, 2, 3, 4]) + movie(Samples.box("udta", Samples.box("©xyz", place))))
+        #expect(!first.contains("47.37") && first.blocks == cleaned.blocks)
     }
 
     @Test func `loci becomes free`() throws {
@@ -41,12 +51,12 @@ import Testing
                 && cleaned.contains("quicktime.make"))
     }
 
-    private func heif(_ items: [(type: String, content: [UInt8])], method: Int = 0) -> [UInt8] {
+    private func heif(_ items: [(type: String, content: [UInt8])], method: Int = 0, encoding: String = "") -> [UInt8] {
         var (entries, locations, data) = ([UInt8](), [UInt8](), [UInt8]())
         func build(_ base: Int) -> [UInt8] {
             (entries, locations, data) = ([], [], [])
             for (index, item) in items.enumerated() {
-                let mime = item.type == "mime" ? Array("application/rdf+xml\0".utf8) : []
+                let mime = item.type == "mime" ? Array("application/rdf+xml\0\(encoding)\0".utf8) : []
                 entries += Samples.box(
                     "infe", [2, 0, 0, 0] + Samples.big(index + 1, 2) + [0, 0] + Array("\(item.type)\0".utf8) + mime)
                 // Two extents.
@@ -79,6 +89,20 @@ import Testing
             cleaned.blocks.contains { $0.hasPrefix("GPS directory of Exif") } && cleaned.blocks.contains { $0.hasPrefix("XMP") })
     }
 
+    @Test func `a deflated XMP item keeps its other properties`() throws {
+        let text = Array(Samples.xmp.utf8)
+        var size = compressBound(UInt(text.count))
+        var deflated = [UInt8](repeating: 0, count: Int(size))
+        compress(&deflated, &size, text, UInt(text.count))
+        let file = heif([("mime", Array(deflated[..<Int(size)]))], encoding: "deflate")
+        let cleaned = try Cleaned(file)
+        let item = cleaned.bytes.suffix(Int(size) + 3)
+        let half = Int(size) / 2
+        let inflated = try #require(Deflate.inflate(Array(item.prefix(half) + item.dropFirst(half + 3)), limit: 1 << 16))
+        let new = String(decoding: inflated, as: UTF8.self)
+        #expect(new.contains("<dc:title>Hail</dc:title>") && !new.contains("Zurich") && inflated.count == text.count)
+    }
+
     @Test func `an Exif item inside of another item is held and named`() throws {
         #expect(throws: LocationFailure.unproven(block: "item Exif of the film or picture")) {
             try PhotoLocations(searching: MemoryBytes(heif([("Exif", [0, 0, 0, 0] + Samples.tiff())], method: 2)))
@@ -92,6 +116,27 @@ import Testing
                 + Samples.box("xml ", Array(Samples.xmp.utf8)) + Samples.box("brob", Array("Exif".utf8) + [1, 2, 3, 4])
                 + Samples.box("jxlc", [0xFF, 0x0A, 1, 2]))
         #expect(!cleaned.contains("Zurich") && cleaned.contains("<dc:title>Hail") && !cleaned.contains("brob"))
+        #expect(cleaned.bytes.suffix(4).elementsEqual([0xFF, 0x0A, 1, 2]))
+    }
+
+    @Test(arguments: [("Exif", true), ("xml ", true), ("jumb", false)])
+    func `a JPEG XL file without its compressed metadata does not claim to hold the old JPEG file`(
+        _ kind: String, _ isNeeded: Bool
+    ) throws {
+        // Not gray; one marker of JFIF; the end; its kind and size.
+        let bits = [0] + [0xE0, 0xD9].flatMap { marker in (0..<6).map { (marker - 0xC0) >> $0 & 1 } } + [0, 0]
+        var old = [UInt8](repeating: 0, count: 12)
+        for (index, bit) in bits.enumerated() { old[index / 8] |= UInt8(bit) << UInt8(index % 8) }
+        let cleaned = try Cleaned(
+            Samples.box("JXL ", [13, 10, 0x87, 10]) + Samples.box("jbrd", old)
+                + Samples.box("brob", Array(kind.utf8) + [1, 2, 3, 4])
+                + Samples.box("jxlc", [0xFF, 0x0A, 1, 2]))
+        #expect(cleaned.contains("jbrd") != isNeeded && !cleaned.contains("brob"))
+        let lost = ["the way back to the old JPEG file in box jbrd of the film or picture"]
+        #expect(
+            cleaned.blocks == (isNeeded ? lost : []) + [
+                "all compressed metadata (\(kind)) in box brob of the film or picture, which cannot be searched"
+            ])
         #expect(cleaned.bytes.suffix(4).elementsEqual([0xFF, 0x0A, 1, 2]))
     }
 
@@ -126,6 +171,14 @@ import Testing
             Samples.box("ftyp", Array("crx \0\0\0\u{1}crx isom".utf8))
                 + movie(Samples.box("uuid", canon + Samples.box("CMT1", Samples.tiff(hasGPS: false)) + Samples.box("CMT4", gps))))
         #expect(!cleaned.contains("Zurich") && cleaned.contains("Maker of cameras") && cleaned.places.count > 0)
+    }
+
+    @Test func `Canon's CR3 has the city of the clock in a separate maker note`() throws {
+        let canon: [UInt8] = [0x85, 0xC0, 0xB6, 0x87, 0x82, 0x0F, 0x11, 0xE0, 0x81, 0x11, 0xF4, 0xCE, 0x46, 0x2B, 0x6A, 0x48]
+        let clock = Samples.Entry(tag: 0x35, type: 9, count: 4, value: [16, 60, 20, 0].flatMap { Samples.little($0, 4) })
+        let note = [0x49, 0x49, 42, 0] + Samples.little(8, 4) + Samples.directory([clock], at: 8)
+        let cleaned = try Cleaned(Samples.film + movie(Samples.box("uuid", canon + Samples.box("CMT3", note))))
+        #expect(cleaned.contains([16, 60, 0, 0].flatMap { Samples.little($0, 4) }))
     }
 
     @Test func `WebP: Exif, XMP and content credentials`() throws {

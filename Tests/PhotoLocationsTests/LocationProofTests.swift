@@ -45,12 +45,39 @@ import Testing
         }
     }
 
+    /// Many zeros are skipped, and they can be the beginning of a number.
+    @Test(arguments: 0..<20) func `numbers behind zeros`(_ count: Int) {
+        let zeros = [UInt8](repeating: 0, count: 1_000 + count)
+        #expect(finds(zeros + [33, 1, 51, 1, 244_224, 10_000].flatMap { Samples.big($0, 4) } + zeros))
+        let wide = "33.856784".utf8.flatMap { [0, $0] as [UInt8] }
+        #expect(finds(zeros + wide + zeros) && !finds(zeros))
+    }
+
     @Test func `deflated streams`() {
         let text = Array("taken at 33.856784 south, 151.215297 east of Greenwich".utf8)
         var size = compressBound(UInt(text.count))
         var deflated = [UInt8](repeating: 0, count: Int(size))
         compress(&deflated, &size, text, UInt(text.count))
         #expect(finds(Array(deflated[..<Int(size)])))
+    }
+
+    /// The file is read in pieces. A stream of 60 KB begins in one piece and ends in the next piece.
+    @Test func `a deflated stream over the end of a piece`() throws {
+        var state: UInt32 = 7
+        var noise = (0..<60_000).map { _ in
+            state = state &* 1_664_525 &+ 1_013_904_223
+            return UInt8(state >> 24)
+        }
+        noise += Array("taken at 47.370094 north, 8.549106 east of Greenwich".utf8)
+        var size = compressBound(UInt(noise.count))
+        var deflated = [UInt8](repeating: 0, count: Int(size))
+        compress(&deflated, &size, noise, UInt(noise.count))
+        let photo = Samples.jpeg(Samples.exif(Samples.tiff()))
+        for start in [(1 << 20) - 10, (1 << 20) - 50_000, 1 << 20] {
+            let file = photo + [UInt8](repeating: 5, count: start - photo.count) + deflated[..<Int(size)]
+            let found = try PhotoLocations(searching: MemoryBytes(file))
+            #expect(throws: LocationFailure.self) { try found.prove() }
+        }
     }
 
     @Test func `bytes of the original number, also as digits`() {

@@ -87,10 +87,48 @@ import Testing
         #expect(cleaned.blocks == ["name of a place in maker note of TIFF"])
     }
 
-    @Test func `an embedded raw file is held and named`() {
-        let tiff = Samples.tiff([Samples.Entry(tag: 0xC68C, type: 7, count: 40, value: [UInt8](repeating: 1, count: 40))])
-        #expect(throws: LocationFailure.unproven(block: "embedded raw file of TIFF")) {
-            try PhotoLocations(searching: MemoryBytes(tiff))
+    /// A name, a number of a city in an entry, and two numbers of cities in four bytes.
+    @Test func `cities of the world clock are removed`() throws {
+        let head = Samples.tiff(
+            [Samples.Entry(tag: 0x927C, type: 7, count: 100, value: [UInt8](repeating: 0, count: 100))], hasGPS: false)
+        let start = head.count - 100
+        func cleaned(_ mark: [UInt8], _ entries: [Samples.Entry], isLittle: Bool = true) throws -> Cleaned {
+            let note = mark + Samples.directory(entries, at: start + mark.count, isLittle: isLittle)
+            return try Cleaned(Array(head[..<start]) + note + [UInt8](repeating: 0, count: 100 - note.count))
+        }
+        let kept = Samples.text(0x3007, "kept")
+        for isLittle in [true, false] {
+            let casio = try cleaned(Array("QVC\0\0\0".utf8), [Samples.text(0x3006, "New York"), kept], isLittle: isLittle)
+            #expect(!casio.contains("New York") && casio.contains("kept"))
+        }
+        let numbers = [0x23, 0x6B].map { Samples.Entry(tag: $0, type: 7, count: 4, value: [0, 0, 41, 42]) }
+        let pentax = try cleaned(Array("AOC\0II".utf8), numbers + [kept])
+        #expect(!pentax.contains([41, 42]) && pentax.contains("kept"))
+    }
+
+    @Test func `Kodak's GPS text is removed`() throws {
+        let outer = [Samples.Entry(tag: 0xFE00, type: 4, count: 1, value: Samples.little(50, 4))]
+        var tiff: [UInt8] = [0x49, 0x49, 42, 0] + Samples.little(8, 4) + Samples.directory(outer, at: 8)
+        tiff +=
+            [UInt8](repeating: 0, count: 50 - tiff.count) + Samples.directory([Samples.text(0x0402, "4722.2N 832.9E")], at: 50)
+        #expect(try !Cleaned(tiff).contains("4722.2N"))
+    }
+
+    @Test(arguments: [[0x49, 0x49, 0xBF, 0], [0x49, 0x49, 0x2A, 0x80], [0x49, 0x49, 0, 0]] as [[UInt8]])
+    func `a damaged version does not hide the location`(_ mark: [UInt8]) throws {
+        let tiff = mark + Samples.tiff()[4...]
+        let exif = Array("Exif\0\0".utf8) + tiff
+        for file in [
+            tiff, Samples.jpeg(Samples.segment(0xE1, exif)), Samples.png(Samples.chunk("eXIf", tiff)),
+            Samples.riff([("EXIF", tiff)]), Samples.film + Samples.box("Exif", [0, 0, 0, 0] + tiff),
+        ] {
+            #expect(try !Cleaned(file).contains("Zurich"))
+        }
+    }
+
+    @Test func `text that begins like a header is not a TIFF file`() throws {
+        for text in ["II. Of storms and their places", "MM: 20 mm of rain"] {
+            #expect(try !PhotoLocations(searching: MemoryBytes(Array(text.utf8))).isKnownFormat)
         }
     }
 

@@ -86,6 +86,17 @@ import Testing
         #expect(!cleaned.contains("secret"))
     }
 
+    /// Parrot's drones, and dashcams.
+    @Test(arguments: [
+        ("mett", "P2\0\u{0D}secret numbers", true), ("mett", "E1\0\u{02}secret numbers", true),
+        ("mett", "other secret numbers", false),
+        ("RVMI", "gReVsecret numbers", true), ("RVMI", "sReVsecret numbers", false), ("gpmd", "FMAS\0\0\0\0secret numbers", true),
+    ])
+    func `samples with a position are blank`(_ format: String, _ sample: String, _ isBlank: Bool) throws {
+        let cleaned = try Cleaned(film(format, samples: [Array(sample.utf8)]))
+        #expect(cleaned.contains("secret") != isBlank)
+    }
+
     @Test func `a track of sound is not touched`() throws {
         #expect(try Cleaned(film("gpmd", handler: "soun", samples: [[1, 2, 3, 4]])).blocks.isEmpty)
     }

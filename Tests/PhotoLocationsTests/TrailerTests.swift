@@ -3,6 +3,31 @@ import Testing
 @testable import PhotoLocations
 
 @Suite struct TrailerTests {
+    /// A marker in the scan has a size that reaches over the trailer.
+    @Test func `a damaged picture does not protect a record of Insta360`() throws {
+        let record =
+            [UInt8](repeating: 7, count: 10) + Array("A".utf8) + Samples.double(Samples.latitude) + Array("N".utf8)
+            + Samples.double(Samples.longitude) + Array("E".utf8) + [UInt8](repeating: 1, count: 24)
+        let footer =
+            Samples.little(0x700, 2) + Samples.little(53, 4) + [UInt8](repeating: 0, count: 32) + Samples.little(53 + 78, 4)
+            + Samples.little(3, 4) + Array("8db42d694ccc418790edff439fe026bf".utf8)
+        let picture = Array(Samples.jpeg().dropLast(2)) + [0xFF, 0x41, 0x7F, 0xFF, 0x12]
+        let cleaned = try Cleaned(picture + record + footer)
+        #expect(!cleaned.contains(Samples.double(Samples.latitude)) && cleaned.blocks == ["location record of Insta360"])
+    }
+
+    /// The size of the record is damaged, and reaches over the picture.
+    @Test func `a record of Insta360 with a damaged size leaves the picture`() throws {
+        let record = [UInt8](repeating: 7, count: 53)
+        let size = Samples.little(0x700, 2) + Samples.little(53 + 90, 4)
+        let footer =
+            size + [UInt8](repeating: 0, count: 32) + Samples.little(1 << 30, 4) + Samples.little(3, 4)
+            + Array("8db42d694ccc418790edff439fe026bf".utf8)
+        let picture = Samples.jpeg()
+        let cleaned = try Cleaned(picture + record + footer)
+        #expect(Array(cleaned.bytes[..<picture.count]) == picture && !cleaned.contains(record))
+    }
+
     private func samsung(_ blocks: [(kind: Int, name: String, content: [UInt8])]) -> [UInt8] {
         var (data, starts) = ([UInt8](), [(Int, Int)]())
         for block in blocks {

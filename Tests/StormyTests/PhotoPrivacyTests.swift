@@ -47,6 +47,12 @@ import Testing
         #expect(!reason.contains("--keep-location"))
     }
 
+    @Test func `a large film has more time to be cleaned than a photo`() {
+        #expect(PhotoCleaner.patience(forBytes: 200_000) == 20_010)
+        #expect(PhotoCleaner.patience(forBytes: 4 << 30) > 200_000)
+        for count in [50 << 30, .max] as [Int64] { #expect(PhotoCleaner.patience(forBytes: count) == 600_000) }
+    }
+
     @Test func anythingElseIsSaidToBeThat() {
         guard case .send([], let note?) = ends(nil, .unreadable("not a photo or film of a known format"), false) else {
             Issue.record("sent in silence")

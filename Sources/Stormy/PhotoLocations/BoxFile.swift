@@ -1,7 +1,8 @@
 /// A file of boxes: HEIC, AVIF, CR3, MP4, MOV, JPEG XL, JPEG 2000.
 struct BoxFile {
     private static let first: Set<String> = [
-        "ftyp", "moov", "mdat", "free", "skip", "wide", "pnot", "styp", "moof", "JXL ", "jP  ", "jP\u{1A}\u{1A}",
+        "ftyp", "moov", "mdat", "free", "skip", "wide", "pnot", "styp", "moof", "PICT", "pict", "junk", "uuid", "JXL ", "jP  ",
+        "jP\u{1A}\u{1A}",
     ]
     private static let lists: Set<String> = [
         "moov", "trak", "mdia", "minf", "udta", "moof", "traf", "edts", "jp2h", "asoc", "gpmf", "ilst",
@@ -29,7 +30,8 @@ struct BoxFile {
 
     static func isPlausible(_ view: ByteView) -> Bool {
         guard let box = Box(view, at: 0) else { return false }
-        return first.contains(box.type)
+        // The name of the first box can be damaged.
+        return first.contains(box.type) || Box(view, at: box.size).map { first.contains($0.type) } ?? false
     }
 
     func clean() {
@@ -39,11 +41,17 @@ struct BoxFile {
 
     private func cleanBoxes() {
         var position = 0
-        while let box = Box(view, at: position), Self.isName(box.type), !view.search.isFinished {
+        while let box = Box(view, at: position), Self.isName(box.type) || isBox(behind: box), !view.search.isFinished {
             clean(box, depth: 0)
             position += box.size
         }
         if position < view.count { Trailer(view.from(position)).clean() }
+    }
+
+    /// True if a known box follows: the box in front of that box is one with a damaged name.
+    private func isBox(behind box: Box) -> Bool {
+        guard let next = Box(view, at: box.start + box.size) else { return false }
+        return Self.first.contains(next.type) || Self.lists.contains(next.type) || Self.pixels.contains(next.type)
     }
 
     private static func isName(_ type: String) -> Bool {
@@ -58,17 +66,22 @@ struct BoxFile {
         case "uuid": cleanUUID(box, depth, name)
         case "Exif": cleanExif(box.content, name)
         case "xml ", "XMP_": XMPText(box.content, "XMP in \(name)").clean()
-        case "brob": box.free("compressed metadata (\(box.content.name(0))) in \(name)")
+        case "brob": box.free("all compressed metadata (\(box.content.name(0))) in \(name), which cannot be searched")
         case "jbrd":
             if JPEGReconstruction(box.content).holdsUnknownMarkers {
-                box.free("compressed markers of the old JPEG file in \(name)")
+                box.free("the way back to the old JPEG file, with its compressed markers, in \(name)")
+            } else if isWithoutMetadata {
+                box.free("the way back to the old JPEG file in \(name)")
             } else {
                 box.content.notePixels(0, box.content.count)
             }
         case "jumb": ContentCredentials(box.content, "content credentials (C2PA) in \(name)").note { box.free($0) }
         case "GPMF": GPMFBlock(box.content, "telemetry (GPMF) in \(name)").clean()
         case "CMT1", "CMT2", "CMT3", "CMT4":
-            if var tiff = TIFFFile(box.content, "Exif in \(name)", isGPS: box.type == "CMT4") { tiff.clean() }
+            if var tiff = TIFFFile(box.content, "Exif in \(name)", isGPS: box.type == "CMT4") {
+                tiff.clean()
+                if box.type == "CMT3" { tiff.cleanMakerNote(of: "Canon") }
+            }
         case "NCDT": MovieMetadata(box, name).cleanNikon()
         case "meta":
             MovieMetadata(box, name).cleanKeys()
@@ -88,6 +101,11 @@ struct BoxFile {
                 OpaqueBytes(box.content, name).cleanAny()
             }
         }
+    }
+
+    /// True if compressed Exif or XMP is removed. The old JPEG file cannot be made again without its metadata.
+    private var isWithoutMetadata: Bool {
+        Box.all(in: view).contains { $0.type == "brob" && ["Exif", "xml "].contains($0.content.name(0)) }
     }
 
     private func cleanMovie(_ box: Box, _ depth: Int) {

@@ -132,8 +132,26 @@ struct ByteView {
         }
     }
 
+    /// Fills what is behind the last pixels that begin in front of the end of the view. A damaged size of a trailer can reach over a picture.
+    ///
+    /// - Returns: `false` if bytes were left because of pixels.
+    @discardableResult
+    func fillBehindPixels(_ block: String) -> Bool {
+        var isComplete = true
+        for range in ranges(0..<count) {
+            let start = search.pixels.reduce(range.lowerBound) { $1.lowerBound < range.upperBound ? max($0, $1.upperBound) : $0 }
+            if start > range.lowerBound { isComplete = false }
+            guard start < range.upperBound else { continue }
+            search.overwrite(Overwrite(range: start..<range.upperBound, content: .fill(0), block: block))
+        }
+        return isComplete
+    }
+
     /// True if a byte of the view is overwritten.
-    var isTouched: Bool { ranges(0..<count).contains(where: search.overwrites.touches) }
+    var isTouched: Bool { touchedBlock != nil }
+
+    /// The name of the first block that is overwritten in the view.
+    var touchedBlock: String? { ranges(0..<count).lazy.compactMap(search.overwrites.first(in:)).first?.block }
 
     func notePixels(_ start: Int, _ length: Int) {
         guard start >= 0, start < count, length > 0 else { return }

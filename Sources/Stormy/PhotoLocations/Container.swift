@@ -1,3 +1,29 @@
+extension LocationSearch {
+    /// Searches all bytes as a file.
+    ///
+    /// - Parameter block: The name for messages; `nil` for the name of the format.
+    /// - Returns: `false` if no parser knows the format.
+    @discardableResult
+    func cleanFile(_ block: String?) -> Bool {
+        let view = ByteView(self)
+        let isKnown = Container.clean(view, block)
+        Trailer(view).cleanFromEnd()
+        if isKnown {
+            // Gaps that no parser read, and blocks behind damaged ones.
+            var covered = ProtectedRanges()
+            for range in pixels { covered.add(range) }
+            covered.prepare()
+            for gap in covered.gaps(0..<source.count) where gap.count > 8 {
+                OpaqueBytes(view.part(gap.lowerBound, gap.count), block ?? LocationSearch.unnamed).clean()
+            }
+        } else {
+            OpaqueBytes(view, block ?? LocationSearch.unnamed).clean()
+        }
+        if !overwrites.all.isEmpty || !credentials.isEmpty { removeSignatures() }
+        return isKnown
+    }
+}
+
 /// The choice of the parser for a file, by the first bytes.
 enum Container {
     /// - Parameter block: The name for messages; `nil` for the name of the format.
@@ -32,7 +58,7 @@ enum Container {
             OpaqueBytes(view, block ?? "raw file").clean()
             return true
         }
-        if var tiff = TIFFFile(view, block ?? "TIFF") {
+        if var tiff = TIFFFile(view, block ?? "TIFF"), tiff.hasKnownVersion || tiff.isPlausible {
             tiff.clean()
             return true
         }

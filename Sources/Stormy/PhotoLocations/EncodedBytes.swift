@@ -102,17 +102,27 @@ extension LocationSearch {
     /// - Returns: True if there were overwrites.
     @discardableResult
     func clean(nested bytes: [UInt8], as block: String, write: ([UInt8]) -> Void) -> Bool {
-        guard depth < Self.maximumDepth else {
+        guard let inner = search(nested: MemoryBytes(bytes), as: block) else { return false }
+        guard let changed = inner.bytes(0..<bytes.count) else {
             fail(.tooExpensive(block))
             return false
         }
-        let inner = LocationSearch(MemoryBytes(bytes), depth: depth + 1)
-        OpaqueBytes(ByteView(inner), block).cleanAny()
-        for place in inner.places { note(place) }
-        if let failure = inner.failure { fail(failure) }
-        if !inner.overwrites.all.isEmpty || !inner.credentials.isEmpty { inner.removeSignatures() }
-        guard !inner.overwrites.all.isEmpty, let changed = inner.bytes(0..<bytes.count) else { return false }
         write(changed)
         return true
+    }
+
+    /// Searches bytes that are encoded in this file.
+    ///
+    /// - Returns: `nil` if nothing in them is overwritten.
+    func search(nested source: PhotoBytes, as block: String) -> LocationSearch? {
+        guard depth < Self.maximumDepth else {
+            fail(.tooExpensive(block))
+            return nil
+        }
+        let inner = LocationSearch(source, depth: depth + 1)
+        inner.cleanFile(block)
+        for place in inner.places { note(place) }
+        if let failure = inner.failure { fail(failure == .unreadable ? .unproven(block: block) : failure) }
+        return inner.overwrites.all.isEmpty ? nil : inner
     }
 }

@@ -95,13 +95,14 @@ struct HEIFItems {
         }
     }
 
-    /// Deflated XMP with a location becomes a deflated text of spaces, stored without compression.
+    /// Deflated XMP is deflated again without its location. If the stream is longer than before, the text becomes spaces that are stored
+    /// without compression.
     private func cleanEncoded(_ part: ByteView, _ name: String) {
         guard let text = Deflate.inflate(part.allBytes(), limit: 32 << 20) else {
             return part.search.fail(.unproven(block: name))
         }
-        part.search.clean(nested: text, as: name) { _ in
-            if let stored = Deflate.spaces(in: part.count) {
+        part.search.clean(nested: text, as: name) { changed in
+            if let stored = Deflate.deflate(changed, into: part.count) ?? Deflate.spaces(in: part.count) {
                 part.overwrite(0, with: stored, name)
             } else {
                 part.search.fail(.unproven(block: name))

@@ -39,7 +39,9 @@ struct JPEGFile {
             }
             switch marker {
             case 0xFF: position += 1
-            case 0xD9: return (segments, position + 2)
+            case 0xD9:
+                view.notePixels(position, 2)
+                return (segments, position + 2)
             case 0x00, 0x01, 0xD0...0xD8: position += 2
             default:
                 guard let size = view.number(position + 2, 2) else { return (segments, view.count) }
@@ -91,6 +93,7 @@ struct JPEGFile {
     private func cleanExif(_ segments: [Segment]) {
         for segment in segments where segment.marker >= 0xE0 && segment.content.count > 4 && !isJoined(segment) {
             let name = segment.marker == 0xFE ? "comment of \(block)" : "APP\(segment.marker & 15) of \(block)"
+            segment.content.noteBlock(name)
             if segment.marker == 0xE2, segment.content.has("ICC_PROFILE\0", at: 0) { continue }
             if segment.marker == 0xE1, segment.content.has("Exif\0", at: 0) {
                 segment.content.noteBlock("Exif of \(block)")
@@ -108,7 +111,7 @@ struct JPEGFile {
     /// Exif in several segments: each begins with the mark, the first one with the header of TIFF.
     private func cleanSplitExif(_ segments: [Segment]) {
         let parts = segments.filter { $0.marker == 0xE1 && $0.content.has("Exif\0\0", at: 0) }.map { $0.content.from(6) }
-        guard parts.count > 1, parts.dropFirst().contains(where: { TIFFFile($0, "") == nil }) else { return }
+        guard parts.count > 1, parts.dropFirst().contains(where: { TIFFFile($0, "")?.hasKnownVersion != true }) else { return }
         let joined = ByteView(joining: parts, in: view.search)
         if var tiff = TIFFFile(joined, "Exif in several segments of \(block)"), view.search.begin("joined", at: joined.offset(0))
         {

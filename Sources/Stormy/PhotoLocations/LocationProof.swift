@@ -6,8 +6,10 @@ import Glibc
 ///
 /// Knows the places alone. Shares no code with the parsers, so that an error of a parser is not repeated here.
 struct LocationProof {
-    /// How far a pattern and its confirmation reach.
-    static let overlap = 256
+    /// The bytes behind a piece that are given with the piece: a deflated block of 65,536 bytes ends there.
+    static let overlap = 1 << 17
+    /// The length of a pattern and of its confirmation at most.
+    private static let reach = 256
     /// How far latitude and longitude are from each other at most, if one alone could be a coincidence.
     private static let neighbourhood = 64
     /// Inflated bytes that are looked at for one stream, and for all streams.
@@ -37,6 +39,8 @@ struct LocationProof {
     private var lists: [[Int]] = []
     private var listIndex = [UInt32](repeating: 0, count: 1 << 16)
     private var known: Set<[UInt8]> = []
+    /// The zeros at the beginning of a pattern at most.
+    private var leadingZeros = 0
     private var inflatedBytes = 0
 
     init(_ places: [FoundPlace]) {
@@ -62,6 +66,7 @@ struct LocationProof {
         guard bytes.count >= 3, patterns.count < 400_000,
             known.insert(bytes + [isLatitude ? 1 : 0, UInt8(truncatingIfNeeded: place)]).inserted
         else { return }
+        leadingZeros = max(leadingZeros, bytes.prefix { $0 == 0 }.count)
         let prefix = Int(bytes[0]) << 8 | Int(bytes[1])
         if listIndex[prefix] == 0 {
             lists.append([])
@@ -182,9 +187,20 @@ struct LocationProof {
         var recent: [(place: Int, isLatitude: Bool, position: Int)] = []
         return bytes.withUnsafeBufferPointer { bytes in
             listIndex.withUnsafeBufferPointer { listIndex in
-                for index in 0..<max(0, bytes.count - 1) {
+                var next = 0
+                let end = min(bytes.count - 1, limit + Self.reach)
+                while next < end {
+                    var index = next
+                    next += 1
                     let list = listIndex[Int(bytes[index]) << 8 | Int(bytes[index + 1])]
                     if list == 0 { continue }
+                    if bytes[index] == 0, bytes[index + 1] == 0 {
+                        // No pattern begins at the first ones of many zeros, of which there are millions in a sparse file.
+                        let behind = Self.endOfZeros(bytes, from: index)
+                        if behind >= end { return nil }
+                        index = max(index, behind - leadingZeros)
+                        next = index + 1
+                    }
                     for number in lists[Int(list) - 1] {
                         let pattern = patterns[number]
                         guard pattern.bytes.count <= bytes.count - index,
@@ -211,6 +227,14 @@ struct LocationProof {
                 return nil
             }
         }
+    }
+
+    private static func endOfZeros(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        let raw = UnsafeRawBufferPointer(bytes)
+        var end = start
+        while end + 8 <= raw.count, raw.loadUnaligned(fromByteOffset: end, as: UInt64.self) == 0 { end += 8 }
+        while end < raw.count, raw[end] == 0 { end += 1 }
+        return end
     }
 
     private static func isDigit(_ bytes: UnsafeBufferPointer<UInt8>, before index: Int) -> Bool {
@@ -251,10 +275,10 @@ struct LocationProof {
         var stream = z_stream()
         guard czlib_inflate_start(&stream) == Z_OK else { return [] }
         defer { inflateEnd(&stream) }
-        var input = Array(bytes[start...])
-        return input.withUnsafeMutableBufferPointer { input in
-            stream.next_in = input.baseAddress
-            stream.avail_in = UInt32(input.count)
+        return bytes.withUnsafeBufferPointer { input in
+            // zlib reads its input only.
+            stream.next_in = UnsafeMutablePointer(mutating: input.baseAddress! + start)
+            stream.avail_in = UInt32(input.count - start)
             var (result, status) = ([UInt8](), Z_OK)
             while status == Z_OK, result.count < maximumStream {
                 let piece = [UInt8](unsafeUninitializedCapacity: 1 << 15) { output, count in

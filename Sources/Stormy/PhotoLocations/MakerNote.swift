@@ -34,6 +34,9 @@ struct MakerNote {
         OpaqueBytes(note, block).clean()
     }
 
+    /// The home city, the destination, and both with the settings of the world clock.
+    private static let pentax: Set<Int> = [0x23, 0x24, 0x6B]
+
     private func maker(_ note: ByteView) -> Maker? {
         let panasonic: Set<Int> = [0x67, 0x69, 0x6B, 0x6D, 0x6F, 0x80]
         if note.has("Panasonic\0", at: 0) { return Maker(directory: 12, texts: panasonic) }
@@ -43,12 +46,17 @@ struct MakerNote {
             guard let first = note.number(14, 4, little: little) else { return nil }
             return Maker(directory: 10 + first, texts: [0x39], isRelative: true, little: little)
         }
+        if note.has("QVC\0", at: 0) || note.has("DCI\0", at: 0) {
+            // The order of bytes can differ from the order of the file. The number of entries is small.
+            let isOther = note.number(6, 2, little: little) ?? 0 > 0xFF
+            return Maker(directory: 6, texts: [0x3006], little: little != isOther)
+        }
         if note.has("PENTAX \0", at: 0) {
-            return Maker(directory: 10, cities: [0x23, 0x24], isRelative: true, little: note.has("II", at: 8))
+            return Maker(directory: 10, cities: Self.pentax, isRelative: true, little: note.has("II", at: 8))
         }
         if note.has("AOC\0", at: 0) {
             return Maker(
-                directory: 6, cities: [0x23, 0x24], little: note.has("MM", at: 4) ? false : note.has("II", at: 4) ? true : nil)
+                directory: 6, cities: Self.pentax, little: note.has("MM", at: 4) ? false : note.has("II", at: 4) ? true : nil)
         }
         if make.hasPrefix("Canon") { return Maker(directory: 0, clocks: [0x35]) }
         if make.uppercased().hasPrefix("SAMSUNG") { return Maker(directory: 0, texts: [0x30, 0x31]) }

@@ -17,18 +17,41 @@ package enum PhotoCleaning {
     /// - Throws: If the file cannot be proved to be without a location. It is unchanged then, unless writing failed.
     package static func clean(descriptor: Int32) throws(LocationFailure) -> Report {
         guard let file = FileBytes(descriptor: descriptor) else { throw .unreadable }
+        return try clean(file, descriptor: descriptor)
+    }
+
+    /// - Parameter file: The reader of the file that is open as `descriptor`.
+    static func clean(_ file: any PhotoBytes, descriptor: Int32) throws(LocationFailure) -> Report {
         let found = try PhotoLocations(searching: file)
         guard found.isKnownFormat else {
             // Nothing is written into a file whose format is unknown, for example a text.
             throw found.blocks.first.map { .unproven(block: $0) } ?? .unknownFormat
         }
         let report = Report(blocks: found.blocks, credentials: found.credentials)
-        if found.overwrites.isEmpty { return report }
+        if found.overwrites.isEmpty, found.places.isEmpty { return report }
         var expected: UInt32 = 0
         try found.prove { expected = Deflate.checksum($0, after: expected) }
         for overwrite in found.overwrites { try write(overwrite, descriptor) }
         guard try checksum(of: descriptor, count: file.count) == expected else { throw .unreadable }
         return report
+    }
+
+    /// Cleans a file, and returns the fields of the response of `photo-cleaner`: "clean" and the names of the blocks that were overwritten;
+    /// "unreadable" and why, if the format is unknown; "failed" and why; "fault" and why if the system failed.
+    ///
+    /// - Parameter path: Any bytes, because names of files need not be UTF-8.
+    package static func response(about path: UnsafePointer<CChar>) -> [String] {
+        // The photo is a regular file. Without O_NONBLOCK, opening a named pipe waits for a writer.
+        let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return ["fault", "its copy cannot be opened (\(String(cString: strerror(errno))))"] }
+        defer { close(descriptor) }
+        do throws(LocationFailure) {
+            let report = try clean(descriptor: descriptor)
+            return ["clean"] + report.blocks + report.credentials
+        } catch {
+            if error == .unreadable { return ["fault", "\(error)"] }
+            return [error == .unknownFormat ? "unreadable" : "failed", "\(error)"]
+        }
     }
 
     private static func write(_ overwrite: Overwrite, _ descriptor: Int32) throws(LocationFailure) {

@@ -17,21 +17,7 @@ package struct PhotoLocations {
     /// - Throws: If the file cannot be read, costs too much, or has a location in a block that cannot be changed in place.
     package init(searching source: PhotoBytes) throws(LocationFailure) {
         let search = LocationSearch(source)
-        let view = ByteView(search)
-        isKnownFormat = Container.clean(view, nil)
-        Trailer(view).cleanFromEnd()
-        if isKnownFormat {
-            // Gaps that no parser read, and blocks behind damaged ones.
-            var covered = ProtectedRanges()
-            for range in search.pixels { covered.add(range) }
-            covered.prepare()
-            for gap in covered.gaps(0..<source.count) where gap.count > 8 {
-                OpaqueBytes(view.part(gap.lowerBound, gap.count), "the file").clean()
-            }
-        } else {
-            OpaqueBytes(view, "the file").clean()
-        }
-        if !search.overwrites.all.isEmpty || !search.credentials.isEmpty { search.removeSignatures() }
+        isKnownFormat = search.cleanFile(nil)
         if let failure = search.failure { throw failure }
         (overwrites, places, credentials, self.search) = (
             search.overwrites.all, search.places, search.credentials.map(\.printable), search
@@ -41,7 +27,14 @@ package struct PhotoLocations {
     /// The names of the blocks with a location, without repetition.
     package var blocks: [String] {
         var known: Set<String> = []
-        return overwrites.map(\.block).filter { known.insert($0).inserted && !search.credentials.contains($0) }.map(\.printable)
+        return overwrites.filter { !search.credentials.contains($0.block) }.map { name(of: $0).printable }
+            .filter { known.insert($0).inserted }
+    }
+
+    /// Bytes that no parser read have the name of the block around them.
+    private func name(of overwrite: Overwrite) -> String {
+        guard overwrite.block == LocationSearch.unnamed else { return overwrite.block }
+        return search.blocks.last { $0.range.contains(overwrite.range.lowerBound) }?.name ?? LocationSearch.unnamed
     }
 
     /// The bytes of the result.

@@ -10,6 +10,8 @@ struct TIFFFile {
     private let isBig: Bool
     private let firstDirectory: Int
     private let isGPS: Bool
+    /// Bytes that are not announced as TIFF or Exif can begin like a header by chance.
+    let hasKnownVersion: Bool
     private var make = ""
 
     /// Directories, headers, and pixels: not overwritten as values.
@@ -23,22 +25,22 @@ struct TIFFFile {
     /// The number of directories and entries that are visited at most.
     private static let (maximumDirectories, maximumEntries) = (300_000, 4_000_000)
     private static let pointers: Set<Int> = [0x014A, 0x8769, 0xA005, 0x8290, 0xFE00, 0x0190]
-    /// XMP, IPTC, Photoshop, AFCP, maker notes, DNG's private data, embedded JPEG of Panasonic, GeoTIFF, GDAL, content credentials, an embedded raw file.
+    /// XMP, IPTC, Photoshop, AFCP, maker notes, DNG's private data, embedded JPEG of Panasonic, GeoTIFF, GDAL, content credentials, an embedded raw file with its MD5, Kodak's GPS text.
     private static let interesting: Set<Int> = [
         0x02BC, 0x83BB, 0x8649, 0x8568, 0x927C, 0xC634, 0x002E, 0x0127, 33550, 33920, 33922, 34264, 34735, 34736, 34737, 42112,
-        52545, 0xC68C, 0x010E, 0x9286, 0x0120,
+        52545, 0xC68C, 0xC71D, 0x0402, 0x010E, 0x9286, 0x0120,
     ]
 
     /// - Parameters:
     ///   - view: From the header on.
     ///   - isGPS: The first directory is one of GPS, as in Canon's CMT4.
-    /// - Returns: `nil` if there is no header.
+    /// - Returns: `nil` if there is no header. The version can be any number, because readers of Exif ignore the version.
     init?(_ view: ByteView, _ block: String, isGPS: Bool = false) {
         guard let mark = view.bytes(0, 4), mark.starts(with: [0x49, 0x49]) || mark.starts(with: [0x4D, 0x4D]) else { return nil }
         little = mark[0] == 0x49
         let version = little ? Int(mark[2]) | Int(mark[3]) << 8 : Int(mark[2]) << 8 | Int(mark[3])
         // TIFF, BigTIFF, Olympus, Panasonic, DNG of some tools.
-        guard [42, 43, 0x4F52, 0x5352, 0x55].contains(version) else { return nil }
+        hasKnownVersion = [42, 43, 0x4F52, 0x5352, 0x55].contains(version)
         isBig = version == 43
         guard let first = isBig ? view.number(8, 8, little: little) : view.number(4, 4, little: little) else { return nil }
         (firstDirectory, self.view, self.block, self.isGPS) = (first, view, block, isGPS)
@@ -63,6 +65,14 @@ struct TIFFFile {
         protected.prepare()
         view.search.nest(block) { cleanValues() }
         return true
+    }
+
+    /// Cleans the first directory as a maker note, which a CR3 file stores as a separate structure.
+    func cleanMakerNote(of make: String) {
+        MakerNote(
+            tiff: view, at: firstDirectory, size: view.count - firstDirectory, little: little, make: make,
+            block: "maker note of \(block)"
+        ).clean()
     }
 
     private func cleanValues() {
@@ -169,8 +179,9 @@ struct TIFFFile {
             let remove = { for gap in protected.gaps(range) { view.fill(gap.lowerBound, gap.count, name) } }
             view.search.noteSignature(name, remove: remove)
         case 0xC68C:
-            // Deflated in pieces, and of any kind: what it holds cannot be changed.
-            view.search.fail(.unproven(block: "embedded raw file of \(block)"))
+            let digest = values.first { $0.tag == 0xC71D && $0.size == 16 }.map { view.part($0.value, 16) }
+            EmbeddedRaw(part, digest: digest, "embedded raw file of \(block)").clean()
+        case 0x0402: if entry.type == 2 { blank(entry, "GPS text of \(block)") }
         case 0x0120: OpaqueBytes(part, "camera block of \(block)").clean()
         case 42112, 0x010E, 0x9286: OpaqueBytes(part, "text of \(block)").cleanText()
         default: break

@@ -24,7 +24,9 @@ struct TimedMetadata {
             let ids = entry.type == "mebx" ? cleanKeys(entry, name) : []
             if entry.type == "mebx", ids.isEmpty { continue }
             let samples = self.samples(of: table, name)
-            if isFragmented, samples.isEmpty, entry.type == "mebx" || ["gpmd", "camm", "rtmd"].contains(entry.type) {
+            if isFragmented, samples.isEmpty,
+                entry.type == "mebx" || ["gpmd", "camm", "rtmd", "mett", "RVMI"].contains(entry.type)
+            {
                 file.search.fail(.unproven(block: name))
             }
             for sample in samples where !file.search.isFinished { clean(sample, format, ids, name) }
@@ -92,7 +94,12 @@ struct TimedMetadata {
 
     private func clean(_ sample: ByteView, _ format: String, _ ids: Set<Int>, _ name: String) {
         switch format {
+        // Dashcams store other formats under the name of GoPro's.
+        case "gpmd" where !sample.has("DEVC", at: 0) && sample.count > 0:
+            GPMFBlock(sample, name).clean()
+            sample.fill(0, sample.count, name)
         case "gpmd": GPMFBlock(sample, name).clean()
+        case "mett" where Self.isParrot(sample), "RVMI" where sample.has("gReV", at: 0): sample.fill(0, sample.count, name)
         case "mebx": cleanItems(sample, ids, name)
         case "camm": cleanCAMM(sample, name)
         case "rtmd": cleanSony(sample, name)
@@ -103,6 +110,12 @@ struct TimedMetadata {
                 OpaqueBytes(sample, name).cleanAny()
             }
         }
+    }
+
+    /// Records of Parrot's drones: E or P and a digit, or 60 bytes of the first version. Every record has a position.
+    private static func isParrot(_ sample: ByteView) -> Bool {
+        guard let mark = sample.bytes(0, 2) else { return false }
+        return "EP".utf8.contains(mark[0]) && (48...57).contains(mark[1]) || sample.count == 60
     }
 
     // MARK: Apple

@@ -47,10 +47,12 @@ struct Trailer {
         let label = "Samsung block \(text)"
         content.noteBlock(label)
         // MCC_Data is the country of the mobile network.
-        if kind == 0x0AA1 || name.starts(with: "MCC".utf8) || LocationNames.isLocation(name) {
+        let isNamed = name.starts(with: "MCC".utf8) || LocationNames.isLocation(name)
+        if kind == 0x0AA1 || isNamed {
             part.fill(2, 2, label)
             part.fill(8, nameLength, with: UInt8(ascii: "-"), label)
-            content.fill(0, content.count, label)
+            // Without its name the block can be at a damaged offset.
+            if isNamed { content.fill(0, content.count, label) } else { content.fillBehindPixels(label) }
             return true
         }
         OpaqueBytes(content, label).cleanAny()
@@ -71,10 +73,22 @@ struct Trailer {
             let part = view.part(start, count)
             if kind == 0x700 {
                 noteInsta360(part)
-                part.fill(0, count, "location record of Insta360")
+                let label = "location record of Insta360"
+                // The picture can be damaged, so that its last block reaches over the trailer.
+                if !part.fillBehindPixels(label) { fillInsta360(part, label) }
             }
             (header, end) = (start - 6, start - 6)
             records += 1
+        }
+    }
+
+    /// Fills the records with the letters of a location.
+    private func fillInsta360(_ part: ByteView, _ label: String) {
+        for start in stride(from: 0, to: part.count, by: 53) {
+            guard let record = part.bytes(start, 29) else { return }
+            if "AV".utf8.contains(record[10]), "NS".utf8.contains(record[19]), "EW".utf8.contains(record[28]) {
+                part.fill(start, 53, label)
+            }
         }
     }
 

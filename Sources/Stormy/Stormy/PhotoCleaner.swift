@@ -17,8 +17,8 @@ final class PhotoCleaner: Sendable {
         case interrupted
     }
 
-    /// Milliseconds for one photo.
-    private static let patience: Int32 = 20_000
+    /// Milliseconds for one file: 20 seconds, and a second for each 20 MB of a film. At most ten minutes.
+    static func patience(forBytes count: Int64) -> Int32 { Int32(clamping: min(600_000, 20_000 + max(0, count) / 20_000)) }
 
     /// Those that have nothing to do.
     private let idle = Mutex<[Helper]>([])
@@ -129,6 +129,8 @@ final class PhotoCleaner: Sendable {
             let path = file.path.utf8CString
             guard path.withUnsafeBytes({ send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }) == path.count
             else { return nil }
+            var information = stat()
+            let patience = PhotoCleaner.patience(forBytes: lstat(file.path, &information) == 0 ? Int64(information.st_size) : 0)
             var buffer = [UInt8](repeating: 0, count: 1 << 14)
             // An empty field ends it.
             while !rest.suffix(2).elementsEqual([0, 0]) {
