@@ -18,7 +18,7 @@ import Testing
 
     /// The size of the record is damaged, and reaches over the picture.
     @Test func `a record of Insta360 with a damaged size leaves the picture`() throws {
-        let record = [UInt8](repeating: 7, count: 53)
+        let record = [UInt8](repeating: 9, count: 53)
         let size = Samples.little(0x700, 2) + Samples.little(53 + 90, 4)
         let footer =
             size + [UInt8](repeating: 0, count: 32) + Samples.little(1 << 30, 4) + Samples.little(3, 4)
