@@ -63,16 +63,20 @@ struct FeedWarnings: Sendable {
             var reasons: [String] = []
             for place in places {
                 let taken = try store.takeWarnings(
-                    placed, isFeed: true, isComplete: found.missing == 0 && found.leftOut == 0, emptyLinks: found.emptyLinks,
+                    placed, isFeed: true, isComplete: found.missing == 0 && found.leftOut == 0 && found.unusable == 0,
+                    emptyLinks: found.emptyLinks,
                     dataTime: found.dataTime, by: feed, of: place, rule: settings.rule, now: BGTaskScheduler.now)
                 reasons += taken.unused.filter { !reasons.contains($0) }
             }
             reasons += Self.limits(of: found.messages)
             if found.missing > 0 { reasons.append("\(found.missing) of its documents could not be read, and are tried again") }
             if found.leftOut > 0 { reasons.append("\(found.leftOut) of its documents, its oldest, were not looked at") }
+            if found.unusable > 0 {
+                reasons.append("\(found.unusable) of its entries have no readable warning and no usable link")
+            }
             if reasons.isEmpty { return }
             why = reasons.joined(separator: "; ")
-            isPartial = !placed.isEmpty || found.messages.isEmpty && found.missing == 0
+            isPartial = !placed.isEmpty || found.messages.isEmpty && found.missing == 0 && found.unusable == 0
         } catch {
             why = try Self.reason(error)
         }
@@ -85,6 +89,10 @@ struct FeedWarnings: Sendable {
         let found = [
             (coded, "name their areas by code alone, and cannot be placed"),
             (messages.count(where: \.hasUnreadableShapes), "have polygons or circles that cannot be read"),
+            (
+                messages.count(where: \.hasAmbiguousShapes),
+                "have polygons that may go either way round the Earth, and count on both sides"
+            ),
             (
                 messages.count { $0.hasNoOffset == true && !$0.infos.isEmpty },
                 "have times without an offset from UTC, and count longer"
@@ -119,6 +127,8 @@ struct FeedWarnings: Sendable {
         var missing: Int
         /// Documents beyond those that are looked at: of too many, or of too many corners.
         var leftOut: Int
+        /// Entries of a feed that lead to nothing.
+        var unusable = 0
         /// Documents that contain no warning: tests, exercises and drafts.
         var emptyLinks: Set<String>
         /// The feed's own time of its data.
@@ -128,10 +138,13 @@ struct FeedWarnings: Sendable {
     private func messages(of feed: String) async throws -> Found {
         let listed = try await list(WeatherRequest(url: feed), service: feed, for: [nil]) { data in
             let content = try AlertFeed.parse(data, base: feed)
-            return ([WarningFeed.Part(place: nil, entries: content.entries, leftOut: content.leftOut)], content.dataTime)
+            let unusable = content.unusable == 0 ? nil : content.unusable
+            let part = WarningFeed.Part(
+                place: nil, entries: content.entries, leftOut: content.leftOut, unusable: unusable)
+            return ([part], content.dataTime)
         }
         var found = try await messages(of: listed, at: nil)
-        found.dataTime = listed.dataTime
+        (found.dataTime, found.unusable) = (listed.dataTime, listed.part(of: nil)?.unusable ?? 0)
         return found
     }
 

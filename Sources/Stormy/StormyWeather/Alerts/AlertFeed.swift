@@ -17,6 +17,8 @@ package enum AlertFeed {
     package struct Content: Sendable, Equatable {
         package var entries: [Entry]
         package var leftOut = 0
+        /// Entries without a usable link, and warnings in entries that cannot be read.
+        package var unusable = 0
         /// `updated` of the feed itself, ``DataTime``; `nil` if the feed does not have it.
         package var dataTime: Date?
     }
@@ -39,33 +41,44 @@ package enum AlertFeed {
     }
 
     /// All messages, as they are here, and the newest documents. What has no date that can be read counts as newest.
-    private static func newest(_ entries: [Entry]) -> Content {
+    private static func newest(_ read: (entries: [Entry], unusable: Int)) -> Content {
         var (messages, links): ([Entry], [(entry: Entry, date: Date)]) = ([], [])
-        for entry in entries {
+        for entry in read.entries {
             switch entry {
             case .message: messages.append(entry)
             case .link(_, let updated): links.append((entry, updated.flatMap(date) ?? .distantFuture))
             }
         }
         let kept = links.enumerated().sorted { ($1.element.date, $0.offset) < ($0.element.date, $1.offset) }.prefix(mostLinks)
-        return Content(entries: messages + kept.map(\.element.entry), leftOut: links.count - kept.count)
+        return Content(
+            entries: messages + kept.map(\.element.entry), leftOut: links.count - kept.count, unusable: read.unusable)
     }
 
     /// Of Atom, or of RSS.
     static func date(_ text: String) -> Date? { AnswerTime.date(text) ?? HTTPDate.parse(text) }
 
-    private static func entries(_ elements: [AnswerXML], _ base: String) -> [Entry] {
-        elements.flatMap { element -> [Entry] in
-            let messages = element.children.flatMap { $0.name == "content" ? $0.children : [$0] }.filter { $0.name == "alert" }
-            if !messages.isEmpty {
-                return messages.compactMap { alert -> Entry? in
-                    guard let message = try? CAPDocument.message(alert) else { return nil }
-                    return .message(message)
+    private static func entries(_ elements: [AnswerXML], _ base: String) -> (entries: [Entry], unusable: Int) {
+        var (entries, unusable): ([Entry], Int) = ([], 0)
+        for element in elements {
+            let alerts = element.children.flatMap { $0.name == "content" ? $0.children : [$0] }.filter { $0.name == "alert" }
+            var unread = alerts.isEmpty ? 1 : 0
+            for alert in alerts {
+                do throws(WeatherError) {
+                    if let message = try CAPDocument.message(alert) { entries.append(.message(message)) }
+                } catch {
+                    unread += 1
                 }
             }
-            let updated = (element["updated"] ?? element["pubDate"])?.text.singleLine(limit: 60)
-            return link(element).flatMap { resolved($0, base) }.map { [.link($0, updated: updated)] } ?? []
+            if unread == 0 { continue }
+            // A document may be readable if the warning in the entry is not.
+            if let address = link(element).flatMap({ resolved($0, base) }) {
+                let updated = (element["updated"] ?? element["pubDate"])?.text.singleLine(limit: 60)
+                entries.append(.link(address, updated: updated))
+            } else {
+                unusable += unread
+            }
         }
+        return (entries, unusable)
     }
 
     /// Atom names what a link leads to; RSS has one.
