@@ -7,7 +7,7 @@ import Testing
 /// Documents and answers of warning services as real publishers write them, from the request to the screen.
 @Suite(.timeLimit(.minutes(30))) struct WarningDocumentTests {
     /// Plays a test with a calm forecast, and without an agent unless the test needs one.
-    private func play(
+    func play(
         at place: String = "47.37,8.54", _ body: @Sendable (VirtualHome) async throws -> Void
     ) async throws {
         let configuration = """
@@ -27,7 +27,7 @@ import Testing
 
     private func time(_ home: VirtualHome, _ hours: Double) -> String { (home.now + hours * 3600).formatted(.iso8601) }
 
-    private func document(
+    func document(
         _ home: VirtualHome, _ id: String, _ kind: String = "Alert", of references: String = "",
         sender: String = "warn@met.example",
         sent: Double = -1, until: Double = 8, polygon: String = "47.0,8.0 47.0,9.0 48.0,9.0 48.0,8.0 47.0,8.0"
@@ -42,7 +42,7 @@ import Testing
         """
     }
 
-    private func feed(_ items: [(link: String, guid: String)]) -> String {
+    func feed(_ items: [(link: String, guid: String)]) -> String {
         let elements = items.map { item in
             """
             <item><title>warning</title><link>\(VirtualHome.origin)/cap/\(item.link)</link>
@@ -52,7 +52,7 @@ import Testing
         return "<rss version=\"2.0\"><channel><title>Latest alerts</title>\(elements.joined())</channel></rss>"
     }
 
-    private func serve(_ home: VirtualHome, _ path: String, _ text: String, _ encoding: String.Encoding = .utf8) {
+    func serve(_ home: VirtualHome, _ path: String, _ text: String, _ encoding: String.Encoding = .utf8) {
         home.server.route("GET", path, .status(200, body: .bytes(text.data(using: encoding) ?? Data())))
     }
 
@@ -179,46 +179,6 @@ import Testing
             serve(home, "/cap/b.xml", document(home, "b", "Update", of: "warn@met.example,a,x", sent: -0.5))
             let said = try await home.stormy("check", "--exit-code")
             #expect(said.status == 10 && said.errors.contains("2 updates replace each other"), "\(said)")
-        }
-    }
-
-    // MARK: Unreadable parts
-
-    @Test(
-        arguments: [
-            ("<status>Actual</status>", "", "1 of its documents could not be read"),
-            ("<event>Severe Thunderstorm</event>", "<event></event>", ""),
-            ("<severity>Severe</severity>", "<severity>Severo</severity>", "have no readable severity"),
-            ("<severity>Severe</severity>", "", "have no readable severity"),
-        ])
-    func `an update of which a part cannot be read calls nothing off`(
-        _ part: String, _ replacement: String, _ reported: String
-    ) async throws {
-        try await play { (home) async throws in
-            try await home.stormy("schedule")
-            serve(home, "/feed.xml", feed([("a.xml", "1")]))
-            serve(home, "/cap/a.xml", document(home, "a"))
-            #expect(try await home.check().outcome == .completed)
-            serve(home, "/feed.xml", feed([("b.xml", "2"), ("a.xml", "1")]))
-            let update = document(home, "b", "Update", of: "warn@met.example,a,x", sent: -0.5)
-            serve(home, "/cap/b.xml", update.replacing(part, with: replacement))
-            let said = try await home.stormy("check", "--exit-code")
-            #expect(said.status == 10 && (reported.isEmpty || said.errors.contains(reported)), "\(said)")
-            try await home.driver.settle()
-            #expect(home.onScreen == ["Severe storm expected in Lake"])
-        }
-    }
-
-    @Test func `entries of a feed that lead to nothing are reported`() async throws {
-        try await play { (home) async throws in
-            let entry = "<item><title>Extreme tornado</title></item></channel>"
-            let reported = "1 of its entries have no readable warning and no usable link"
-            for (items, status) in [([], 0), ([(link: "a.xml", guid: "1")], 10)] as [([(link: String, guid: String)], Int32)] {
-                serve(home, "/cap/a.xml", document(home, "a"))
-                serve(home, "/feed.xml", feed(items).replacing("</channel>", with: entry))
-                let said = try await home.stormy("check", "--exit-code")
-                #expect(said.status == status && said.errors.contains(reported), "\(said)")
-            }
         }
     }
 

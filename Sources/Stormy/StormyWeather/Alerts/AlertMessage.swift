@@ -107,6 +107,12 @@ package struct AlertInfo: Sendable, Equatable, Codable {
 }
 
 extension CAPSeverity {
+    /// Reads a severity of CAP in upper or lower case. `nil` if the severity is unknown or not a severity of CAP.
+    init?(capName text: String?) {
+        guard let text, let severity = CAPSeverity(rawValue: text.lowercased()), severity != .off else { return nil }
+        self = severity
+    }
+
     /// 1...4, and more than any for `off`.
     package var rank: Int { (CAPSeverity.allCases.firstIndex(of: self) ?? 0) + 1 }
 }

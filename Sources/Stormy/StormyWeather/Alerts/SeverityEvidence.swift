@@ -41,9 +41,7 @@ struct SeverityEvidence {
         return !text.isEmpty && text != "unknown" && noDanger == nil && named == nil && awareness == nil
     }
 
-    private var named: CAPSeverity? {
-        name.flatMap { CAPSeverity(rawValue: $0.lowercased()) }.flatMap { $0 == .off ? nil : $0 }
-    }
+    private var named: CAPSeverity? { CAPSeverity(capName: name) }
 
     /// Source of the rule: MeteoAlarm's levels 2 to 4. Level 1 is not a warning.
     private var awareness: CAPSeverity? {
