@@ -10,8 +10,8 @@ package enum AlertFeed {
         case message(AlertMessage)
     }
 
-    /// Documents that are looked at of one feed: those that it says are the newest.
-    package static let mostLinks = 500
+    /// The maximum number of documents of one feed that are used: the most severe ones, and of one severity the newest. The feed gives both.
+    package static let mostLinks = 1000
 
     /// What a feed leads to, and how many more documents it has.
     package struct Content: Sendable, Equatable {
@@ -30,24 +30,30 @@ package enum AlertFeed {
         // One document in the feed's place.
         case "alert": return Content(entries: try CAPDocument.message(root).map { [.message($0)] } ?? [])
         case "feed":
-            var content = newest(entries(root.all("entry"), base))
+            var content = foremost(root.all("entry"), base)
             content.dataTime = root["updated"].flatMap { date($0.text.trimmingCharacters(in: .whitespacesAndNewlines)) }
             return content
-        case "rss", "RDF": return newest(entries((root["channel"]?.all("item") ?? []) + root.all("item"), base))
+        case "rss", "RDF": return foremost((root["channel"]?.all("item") ?? []) + root.all("item"), base)
         default: throw .notCAP
         }
     }
 
-    /// All messages, as they are here, and the newest documents. What has no date that can be read counts as newest.
-    private static func newest(_ entries: [Entry]) -> Content {
-        var (messages, links): ([Entry], [(entry: Entry, date: Date)]) = ([], [])
-        for entry in entries {
-            switch entry {
-            case .message: messages.append(entry)
-            case .link(_, let updated): links.append((entry, updated.flatMap(date) ?? .distantFuture))
+    /// All messages, as they are here, and the most severe documents, the newest first. A document without a readable date counts as newest,
+    /// and a document without a severity as severe.
+    private static func foremost(_ elements: [AnswerXML], _ base: String) -> Content {
+        var (messages, links): ([Entry], [(entry: Entry, rank: Int, date: Date)]) = ([], [])
+        for element in elements {
+            let severity = CAPSeverity(capName: element["severity"]?.text) ?? .severe
+            for entry in entries([element], base) {
+                switch entry {
+                case .message: messages.append(entry)
+                case .link(_, let updated): links.append((entry, severity.rank, updated.flatMap(date) ?? .distantFuture))
+                }
             }
         }
-        let kept = links.enumerated().sorted { ($1.element.date, $0.offset) < ($0.element.date, $1.offset) }.prefix(mostLinks)
+        let kept = links.enumerated().sorted {
+            ($1.element.rank, $1.element.date, $0.offset) < ($0.element.rank, $0.element.date, $1.offset)
+        }.prefix(mostLinks)
         return Content(entries: messages + kept.map(\.element.entry), leftOut: links.count - kept.count)
     }
 
