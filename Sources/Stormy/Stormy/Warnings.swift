@@ -113,9 +113,9 @@ extension StormyStore {
             let before = known?.messages ?? []
             let current = AlertMessage.keepingSeverities(current, before: before)
             var (book, taken) = (AlertBook(before), TakenWarnings())
-            for message in current { book.note(message) }
             let last = hasOwnTime ? known?.dataTime ?? known?.askedAt : known?.askedAt
             let isNewer = DataTime.isNewer(dataTime, than: last, now: now)
+            book.note(current, keepsUnlisted: isFeed || !isComplete || !isNewer, now: now)
             if isFeed {
                 book.noteEmpty(emptyLinks, current, now: now)
                 if isComplete, isNewer { book.noteUnlisted(by: current) }
@@ -162,7 +162,7 @@ extension StormyStore {
     func hasUnlisted(_ current: [AlertMessage], by service: String, of place: Place, now: Date) throws -> Bool {
         let before = try queue.read { try Self.record(service, place, $0) }?.messages ?? []
         var book = AlertBook(before)
-        for message in current { book.note(message) }
+        book.note(current, now: now)
         return book.noteMissing(from: current, before, isNewer: false, now: now) > 0
     }
 
