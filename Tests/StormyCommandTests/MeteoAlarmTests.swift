@@ -244,8 +244,10 @@ import Testing
             serve([Warning(), Warning(id: "2", area: Self.code("FR977"))], writtenAt: 0, home)
             let said = try await home.stormy("check", "--exit-code")
             #expect(said.status == 10 && said.errors.contains("areas that are not known: EMMA_ID FR977"), "\(said)")
+            #expect(said.errors.contains("1 of its 2 warnings name their areas by code alone"), "\(said)")
             let again = try await home.stormy("check", "--exit-code")
             #expect(again.status == 10 && !again.errors.contains("areas that are not known"), "\(again)")
+            #expect(again.errors.contains("1 of its 2 warnings name their areas by code alone"), "\(again)")
             home.server.route("GET", Self.feed, .status(503))
             let failed = try await home.stormy("check", "--exit-code")
             #expect(failed.status == 10 && failed.output.contains("no usable answer"), "\(failed)")
@@ -263,6 +265,24 @@ import Testing
             serve([Warning(area: Self.code("FR979"))], writtenAt: 2, home)
             let new = try await home.stormy("check")
             #expect(new.errors.contains("areas that are not known: EMMA_ID FR979\n"), "\(new)")
+        }
+    }
+
+    @Test(arguments: ["ISO3166-2", "EMMA_ID"])
+    func `a document is read if its entry cannot be placed`(_ type: String) async throws {
+        try await play([Self.annecy]) { (home) async throws in
+            serve([Warning()], writtenAt: 0, home)
+            let code = "<cap:geocode><valueName>\(type)</valueName><value>FR-7</value></cap:geocode>"
+            let link = "https://feeds.meteoalarm.org/api/v1/warnings/feeds-france/1"
+            let feed = """
+                <feed xmlns="http://www.w3.org/2005/Atom" xmlns:cap="urn:oasis:names:tc:emergency:cap:1.2">
+                <updated>\(time(home, 0))</updated><entry>\(code)<cap:status>Actual</cap:status>
+                <link href="\(link)" type="application/cap+xml"/><title>Orange Warning</title><updated>\(time(home, 0))</updated>
+                </entry></feed>
+                """
+            home.server.route("GET", Self.feed, .status(200, body: .bytes(Data(feed.utf8))))
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 10 && !said.errors.contains("cannot be placed"), "\(said)")
         }
     }
 

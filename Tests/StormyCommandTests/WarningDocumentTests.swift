@@ -7,7 +7,7 @@ import Testing
 /// Documents and answers of warning services as real publishers write them, from the request to the screen.
 @Suite(.timeLimit(.minutes(30))) struct WarningDocumentTests {
     /// Plays a test with a calm forecast, and without an agent unless the test needs one.
-    private func play(
+    func play(
         at place: String = "47.37,8.54", _ body: @Sendable (VirtualHome) async throws -> Void
     ) async throws {
         let configuration = """
@@ -27,7 +27,7 @@ import Testing
 
     private func time(_ home: VirtualHome, _ hours: Double) -> String { (home.now + hours * 3600).formatted(.iso8601) }
 
-    private func document(
+    func document(
         _ home: VirtualHome, _ id: String, _ kind: String = "Alert", of references: String = "",
         sender: String = "warn@met.example",
         sent: Double = -1, until: Double = 8, polygon: String = "47.0,8.0 47.0,9.0 48.0,9.0 48.0,8.0 47.0,8.0"
@@ -42,7 +42,7 @@ import Testing
         """
     }
 
-    private func feed(_ items: [(link: String, guid: String)]) -> String {
+    func feed(_ items: [(link: String, guid: String)]) -> String {
         let elements = items.map { item in
             """
             <item><title>warning</title><link>\(VirtualHome.origin)/cap/\(item.link)</link>
@@ -52,7 +52,7 @@ import Testing
         return "<rss version=\"2.0\"><channel><title>Latest alerts</title>\(elements.joined())</channel></rss>"
     }
 
-    private func serve(_ home: VirtualHome, _ path: String, _ text: String, _ encoding: String.Encoding = .utf8) {
+    func serve(_ home: VirtualHome, _ path: String, _ text: String, _ encoding: String.Encoding = .utf8) {
         home.server.route("GET", path, .status(200, body: .bytes(text.data(using: encoding) ?? Data())))
     }
 
@@ -175,7 +175,7 @@ import Testing
     @Test func `a circle of updates leaves its newest on the screen`() async throws {
         try await play { (home) async throws in
             serve(home, "/feed.xml", feed([("a.xml", "1"), ("b.xml", "2")]))
-            serve(home, "/cap/a.xml", document(home, "a", "Update", of: "warn@met.example,b,x", sent: -1))
+            serve(home, "/cap/a.xml", document(home, "a", "Update", of: "warn@met.example,b,x", sent: -0.5))
             serve(home, "/cap/b.xml", document(home, "b", "Update", of: "warn@met.example,a,x", sent: -0.5))
             let said = try await home.stormy("check", "--exit-code")
             #expect(said.status == 10 && said.errors.contains("2 updates replace each other"), "\(said)")
@@ -256,12 +256,86 @@ import Testing
     @Test func `an older version from a cache does not replace a document`() async throws {
         try await play { (home) async throws in
             serve(home, "/feed.xml", feed([("a.xml", "1")]))
-            serve(home, "/cap/a.xml", document(home, "2", until: 100))
+            serve(home, "/cap/a.xml", document(home, "2", "Update", of: "warn@met.example,1,x", until: 100))
             #expect(try await home.stormy("check", "--exit-code").status == 10)
-            try await wait(home)
-            serve(home, "/cap/a.xml", document(home, "1", sent: -30, polygon: "1,1 1,2 2,2"))
-            #expect(try await home.stormy("check", "--exit-code").status == 10)
-            #expect(home.server.requests(matching: "/cap/a.xml").count == 2)
+            for (count, id) in ["1", "2"].enumerated() {
+                try await wait(home)
+                serve(home, "/cap/a.xml", document(home, id, sent: -60, polygon: "1,1 1,2 2,2"))
+                #expect(try await home.stormy("check", "--exit-code").status == 10)
+                #expect(home.server.requests(matching: "/cap/a.xml").count == count + 2)
+            }
+        }
+    }
+
+    @Test(arguments: [9.0, -1]) func `another message at the same link counts whatever the time of the earlier one`(
+        _ earlier: Double
+    ) async throws {
+        try await play { (home) async throws in
+            func atom(_ names: String...) -> String {
+                let links = names.map { "<entry><link type=\"application/cap+xml\" href=\"/cap/\($0).xml\"/></entry>" }
+                return "<feed>\(links.joined())</feed>"
+            }
+            serve(home, "/feed.xml", atom("a"))
+            serve(home, "/cap/a.xml", document(home, "1", sent: earlier, polygon: "1,1 1,2 2,2"))
+            #expect(try await home.stormy("check", "--exit-code").status == 0)
+            serve(home, "/feed.xml", atom("b", "a"))
+            serve(home, "/cap/b.xml", document(home, "other", polygon: "1,1 1,2 2,2"))
+            serve(home, "/cap/a.xml", document(home, "2", sent: -2))
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 10, "\(said)")
+        }
+    }
+
+    @Test func `a feed of 450 documents is read in one check`() async throws {
+        try await play { (home) async throws in
+            let names = (0..<450).map { "\($0).xml" }
+            for name in names { serve(home, "/cap/\(name)", document(home, name, polygon: "1,1 1,2 2,2")) }
+            serve(home, "/cap/300.xml", document(home, "300.xml"))
+            serve(home, "/feed.xml", feed(names.map { ($0, $0) }))
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 10 && !said.errors.contains("of its documents"), "\(said)")
+            #expect(home.server.requests(matching: "/cap/*").count == 450)
+        }
+    }
+
+    @Test func `documents that are too large for one check are not requested and the daily check is repeated`() async throws {
+        try await play { (home) async throws in
+            let padding = "<!-- \(String(repeating: "x", count: 3 << 20)) -->"
+            let names = (0..<16).map { "\($0).xml" }
+            for name in names { serve(home, "/cap/\(name)", padding + document(home, name, polygon: "1,1 1,2 2,2")) }
+            serve(home, "/cap/15.xml", document(home, "last"))
+            serve(home, "/feed.xml", feed(names.map { ($0, $0) }))
+            try await home.stormy("schedule")
+            #expect(try await home.check().outcome == .crashed, "it is repeated")
+            #expect(try await home.stormy("status").output.contains("of its documents were not requested yet"))
+            // The launch that follows requests the others.
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 10 && !said.errors.contains("not requested"), "\(said)")
+            #expect(home.server.requests(matching: "/cap/*").count == names.count, "each once")
+        }
+    }
+
+    @Test func `an update from another sender is reported and ends nothing`() async throws {
+        try await play { (home) async throws in
+            serve(home, "/feed.xml", feed([("a.xml", "1"), ("b.xml", "2")]))
+            serve(home, "/cap/a.xml", document(home, "a"))
+            let update = document(home, "b", "Update", of: "warn@met.example,a,x", sender: "x@y.example", sent: -0.1)
+            serve(home, "/cap/b.xml", update.replacing("<severity>Severe", with: "<severity>Minor"))
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 10, "\(said)")
+            #expect(said.errors.contains("does not replace it: it is from another sender (x@y.example,b)"), "\(said)")
+        }
+    }
+
+    @Test func `two documents of a feed with one identifier both count`() async throws {
+        try await play { (home) async throws in
+            serve(home, "/feed.xml", feed([("b.xml", "2"), ("a.xml", "1")]))
+            serve(home, "/cap/a.xml", document(home, "1"))
+            serve(home, "/cap/b.xml", document(home, "1", sent: -0.5, polygon: "1,1 1,2 2,2"))
+            for _ in 0..<2 {
+                let said = try await home.stormy("check", "--exit-code")
+                #expect(said.status == 10, "\(said)")
+            }
         }
     }
 

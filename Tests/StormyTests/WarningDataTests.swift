@@ -137,6 +137,45 @@ import Testing
         #expect(Set(left.map(\.messages)) == [["m"], ["n"]], "\(left)")
     }
 
+    @Test func `documents of a feed with one identifier are stored apart`() throws {
+        func document(_ link: String, severity: CAPSeverity) throws -> AlertMessage {
+            var message = warning()
+            message.link = link
+            message.infos[0].severity = severity
+            message.infos[0].areas = [
+                AlertArea(name: "", circles: [.init(center: try #require(place.coordinates), kilometres: 50)])
+            ]
+            return message
+        }
+        let documents = try [document("/1", severity: .severe), document("/2", severity: .extreme)]
+        func severities(_ listed: [AlertMessage], at hours: Double) throws -> [CAPSeverity?] {
+            try store.takeWarnings(
+                listed, isFeed: true, by: "https://cap.example/feed", of: place, rule: StormRule(), now: noon + hours * 3600)
+            return try store.warnings(of: place).flatMap(\.infos).map(\.severity)
+        }
+        for hours in [1.0, 2] { #expect(try severities(documents, at: hours) == [.severe, .extreme]) }
+        #expect(try severities([documents[1]], at: 3) == [.severe, .extreme], "a feed may list its newest alone")
+        // A service that lists all its warnings has taken back what it does not list.
+        for (count, listed) in [documents, [documents[0]]].enumerated() {
+            try store.takeWarnings(
+                listed, by: "meteoalarm", of: place, rule: StormRule(), now: noon + Double(4 + count) * 3600)
+        }
+        let stored = try store.queue.read { try WarningRecord.filter(Column("service") == "meteoalarm").fetchAll($0) }
+        #expect(stored.first?.messages.compactMap(\.link) == ["/1"])
+    }
+
+    @Test func `documents of a feed that are not used are reported`() {
+        var found = FeedWarnings.Found(messages: [], missing: 0, notRequested: 0, leftOut: 0, emptyLinks: [])
+        #expect(found.lacking.isEmpty)
+        (found.missing, found.notRequested, found.leftOut) = (1, 250, 3)
+        #expect(
+            found.lacking == [
+                "1 of its documents could not be read, and are tried again",
+                "250 of its documents were not requested yet, because there are too many for one check",
+                "3 of its documents were not used, because there are too many or their links are not valid",
+            ])
+    }
+
     @Test func `a store of the version before is migrated and keeps its warnings`() throws {
         _ = try take([warning()], at: 1, data: nil)
         try store.queue.write { database in

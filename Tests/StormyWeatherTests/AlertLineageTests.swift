@@ -8,11 +8,13 @@ import Testing
 
     private func message(
         _ identifier: String, _ minute: Double, _ kind: AlertMessage.Kind = .alert, of references: [String] = [],
-        sender: String? = nil, link: String? = nil, from: Double = 2
+        sender: String? = nil, link: String? = nil, from: Double = 2, event: String? = nil, hazard: AlertHazard = .wind,
+        severity: CAPSeverity? = .severe, areas: [AlertArea] = []
     ) -> AlertMessage {
         let info = AlertInfo(
-            event: identifier, hazard: .wind, severity: .severe, from: noon + from * 3600, until: noon + (from + 3) * 3600,
-            issuer: "Met", areas: [])
+            event: event ?? identifier, hazard: hazard, severity: severity, from: noon + from * 3600,
+            until: noon + (from + 3) * 3600,
+            issuer: "Met", areas: areas)
         var message = AlertMessage(
             identifier: identifier, sent: noon + minute * 60, kind: kind, references: references,
             infos: kind == .cancel ? [] : [info])
@@ -57,23 +59,21 @@ import Testing
         #expect(AlertBook([later, same]).events(at: nil, language: nil).flatMap(\.infos).map(\.event) == ["same time"])
     }
 
+    /// Updates of one time, because an update does not replace what was sent after it.
     @Test func `a circle leaves its newest`() {
-        let pair = [message("a", 0, .update, of: ["b"]), message("b", 10, .update, of: ["a"])]
+        let pair = [message("a", 0, .update, of: ["b"]), message("b", 0, .update, of: ["a"])]
         #expect(standing(pair) == ["b"])
         #expect(unused(pair) == ["2 updates replace each other, and the newest of them counts (b)"])
-        let back = [message("a", 20, .update, of: ["b"]), message("b", 10, .update, of: ["a"])]
-        #expect(standing(back) == ["a"])
         for step in [1, 2] {
             // Each refers to the next but one, or to the one before it.
-            let circle = (0..<5).map { message("\($0)", Double($0), .update, of: ["\((($0 + step * 2) + 5) % 5)"]) }
+            let circle = (0..<5).map { message("\($0)", 0, .update, of: ["\((($0 + step * 2) + 5) % 5)"]) }
             #expect(standing(circle) == ["4"])
             #expect(unused(circle).count == 1)
         }
-        #expect(standing([message("a", 0, .update, of: ["b"]), message("b", 0, .update, of: ["a"])]).count == 1, "at one time")
     }
 
     @Test func `a circle is replaced and cancelled as one warning`() {
-        let pair = [message("a", 0, .update, of: ["b"]), message("b", 10, .update, of: ["a"])]
+        let pair = [message("a", 0, .update, of: ["b"]), message("b", 0, .update, of: ["a"])]
         #expect(standing([message("z", -10)] + [message("a", 0, .update, of: ["b", "z"]), pair[1]]) == ["b"])
         #expect(standing(pair + [message("c", 20, .update, of: ["b"])]) == ["c"])
         #expect(standing(pair + [message("c", 20, .update, of: ["a", "b"])]) == ["c"])
@@ -83,10 +83,10 @@ import Testing
 
     @Test func `two circles that are joined leave no silence`() {
         let circles = [
-            message("a", 0, .update, of: ["b"]), message("b", 10, .update, of: ["a", "c"]),
-            message("c", 5, .update, of: ["d"]), message("d", 6, .update, of: ["c"]),
+            message("c", 0, .update, of: ["d"]), message("d", 0, .update, of: ["c", "a"]),
+            message("a", 0, .update, of: ["b"]), message("b", 0, .update, of: ["a"]),
         ]
-        #expect(standing(circles) == ["b"])
+        #expect(standing(circles) == ["d"])
     }
 
     @Test func `a chain without a circle is not reported`() {
@@ -100,6 +100,89 @@ import Testing
         let names = (0..<1000).map { "\($0)" }
         let messages = names.enumerated().map { message($0.element, Double($0.offset), .update, of: names) }
         #expect(AlertBook(messages).events(at: nil, language: nil).flatMap(\.infos).map(\.event) == ["999"])
+    }
+
+    // MARK: Conditions of updates
+
+    @Test func `an update from another sender replaces nothing and counts by itself`() {
+        let warning = message("a", 0, sender: "warn@met.example")
+        let foreign = message("b", 30, .update, of: ["a"], sender: "other@example", severity: .minor)
+        #expect(standing([warning, foreign]) == ["a", "b"])
+        #expect(unused([warning, foreign]) == ["the update of a does not replace it: it is from another sender (b)"])
+        #expect(standing([warning, message("b", 30, .update, of: ["a"], sender: "Warn@Met.example")]) == ["b"])
+        #expect(standing([warning, message("b", 30, .update, of: ["a"])]) == ["b"], "a service without senders")
+        // The first message of a chain does not give a foreign update the rest of the chain.
+        let chain = [warning, message("b", 10, .update, of: ["a"], sender: "warn@met.example")]
+        #expect(standing(chain + [message("c", 30, .update, of: ["a"], sender: "other@example")]) == ["b", "c"])
+    }
+
+    @Test func `an update does not replace a warning that was sent after it`() {
+        let pair = [message("a", 0), message("b", -60, .update, of: ["a"], severity: .minor)]
+        #expect(standing(pair) == ["a", "b"])
+        #expect(unused(pair) == ["the update of a does not replace it: it was sent before the warning"])
+        #expect(standing([message("a", 0), message("b", 0, .update, of: ["a"])]) == ["b"], "at one time")
+        let circle = [message("a", 0, .update, of: ["b"]), message("b", 10, .update, of: ["a"])]
+        #expect(standing(circle) == ["b"])
+        #expect(unused(circle) == ["the update of b does not replace it: it was sent before the warning"])
+    }
+
+    @Test func `an update replaces from its time on`() {
+        let pair = [message("a", 0), message("b", 9 * 60, .update, of: ["a"], severity: .minor)]
+        #expect(standing(pair, now: noon + 3600) == ["a", "b"])
+        #expect(unused(pair, now: noon) == ["the update of a does not replace it yet: it is dated 2026-07-01T21:00:00Z"])
+        #expect(standing(pair, now: noon + 9 * 3600) == ["b"] && unused(pair, now: noon + 9 * 3600).isEmpty)
+        // A chain that the update does not name is not replaced early either.
+        let chain = [message("a", 0), message("b", 10, .update, of: ["a"]), message("c", 600, .update, of: ["a"])]
+        #expect(standing(chain, now: noon + 3600) == ["b", "c"] && standing(chain, now: noon + 36_000) == ["c"])
+    }
+
+    // MARK: Parts of a split warning
+
+    @Test func `an update about another hazard leaves the other part`() {
+        let (first, tornado) = (
+            message("q1", 0, event: "Tornado and flood"),
+            message("q2", 60, .update, of: ["q1"], event: "Tornado", severity: .extreme)
+        )
+        func seen(_ event: String, _ hazard: AlertHazard, _ severity: CAPSeverity?) -> Set<String> {
+            standing([
+                first, tornado, message("q3", 66, .update, of: ["q1"], event: event, hazard: hazard, severity: severity),
+            ])
+        }
+        #expect(seen("Flood", .flood, .minor) == ["Tornado", "Flood"])
+        #expect(seen("Flood", .flood, .extreme) == ["Tornado", "Flood"])
+        #expect(seen("Wind advisory", .wind, .minor) == ["Tornado", "Wind advisory"], "less severe, with another name")
+        #expect(seen("Wind advisory", .wind, nil) == ["Tornado", "Wind advisory"])
+        #expect(seen("Weather", .weather, .minor) == ["Tornado", "Weather"])
+        // The same warning, and one that is at least as severe.
+        #expect(seen("tornado", .wind, .minor) == ["tornado"])
+        #expect(seen("Violent tornado", .wind, .extreme) == ["Violent tornado"])
+        #expect(seen("Unwetter", .weather, .extreme) == ["Unwetter"])
+        // A cancellation of the first message ends all parts.
+        #expect(standing([first, tornado, message("c", 66, .cancel, of: ["q1"])]).isEmpty)
+    }
+
+    @Test func `an update with some of the hazards leaves a part that has more`() {
+        var both = message("q2", 60, .update, of: ["q1"], event: "Tornado")
+        both.infos += message("q2", 60, event: "Flood", hazard: .flood).infos
+        let later = message("q3", 70, .update, of: ["q1"], event: "Tornado")
+        #expect(standing([message("q1", 0), both, later]) == ["Tornado", "Flood"])
+        var all = later
+        all.infos += message("q3", 70, event: "Flood", hazard: .flood, severity: .minor).infos
+        #expect(AlertBook([message("q1", 0), both, all]).events(at: nil, language: nil).flatMap(\.infos).count == 2)
+    }
+
+    @Test func `an update for another area leaves the part at the place`() throws {
+        func area(_ latitude: Double) throws -> [AlertArea] {
+            [AlertArea(name: "", circles: [.init(center: try Coordinates(latitude: latitude, longitude: 10), kilometres: 50)])]
+        }
+        let place = try Coordinates(latitude: 50, longitude: 10)
+        let here = try message("q2", 60, .update, of: ["q1"], areas: area(50))
+        func events(_ latitude: Double) throws -> [String] {
+            let later = try message("q3", 70, .update, of: ["q1"], areas: area(latitude))
+            let book = AlertBook([try message("q1", 0, areas: area(50)), here, later])
+            return book.events(at: place, language: nil).flatMap(\.infos).map(\.event)
+        }
+        #expect(try events(20) == ["q2"] && events(50) == ["q3"])
     }
 
     // MARK: Cancellations

@@ -94,10 +94,10 @@ import Testing
             "Met Office,R1,\(time) Met Office,R2,\(time)", "met office, R1, \(time), Met Office, R2, \(time)",
             "Met Office,R1,\(time),Met Office,R2",
         ] {
-            #expect(try read("", references: text).references == ["met office,R1", "met office,R2"], "\(text)")
+            #expect(try read("", kind: "Cancel", references: text).references == ["met office,R1", "met office,R2"], "\(text)")
         }
-        #expect(try read("", references: "a@b,R1 c@d,R2").references == ["a@b,R1", "c@d,R2"])
-        #expect(try read("", references: "W@X,R1,\(time) v@x,,\(time)").references == ["w@x,R1"])
+        #expect(try read("", kind: "Cancel", references: "a@b,R1 c@d,R2").references == ["a@b,R1", "c@d,R2"])
+        #expect(try read("", kind: "Cancel", references: "W@X,R1,\(time) v@x,,\(time)").references == ["w@x,R1"])
     }
 
     @Test(arguments: ["", "none", "N/A", "-", "0", "2026-07-01T12:00:00Z"])

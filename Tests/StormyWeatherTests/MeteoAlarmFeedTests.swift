@@ -78,7 +78,7 @@ private func feed(_ entries: [Entry], updated: String = "<updated>2026-07-01T12:
         let found = try read(codes.map { Entry(document: $0.0, area: $0.1) })
         #expect(found.count == 5 && found.updated == instant("2026-07-01T12:07:55Z"))
         let annecy = found.content(at: try at(45.8992, 6.1294))
-        #expect(documents(annecy) == ["list", "nuts", "savoie"] && annecy.unplaced == 0 && annecy.unknownCodes.isEmpty)
+        #expect(documents(annecy) == ["list", "nuts", "savoie"] && annecy.unknownCodes.isEmpty)
         #expect(documents(found.content(at: try at(46.2056, 5.2258))) == ["ain"])
         #expect(found.content(at: try at(48.86, 2.35)).entries.isEmpty)
     }
@@ -90,9 +90,9 @@ private func feed(_ entries: [Entry], updated: String = "<updated>2026-07-01T12:
             Entry(country: "united-kingdom", document: "codes", area: Entry.code("EMMA_ID", "UK003")),
         ])
         let perth = found.content(at: try at(56.3950, -3.4308))
-        #expect(documents(perth) == ["scotland"] && perth.unplaced == 1)
+        #expect(documents(perth) == ["scotland", "codes"], "the document of the other entry may be drawn")
         #expect(perth.unknownCodes == [RegionCode(type: "EMMA_ID", value: "UK003")])
-        #expect(documents(found.content(at: try at(51.5, -0.12))).isEmpty)
+        #expect(try documents(found.content(at: at(51.5, -0.12))) == ["codes"])
     }
 
     @Test func `an entry with neither an area nor a code is decided by its document`() throws {
@@ -110,7 +110,28 @@ private func feed(_ entries: [Entry], updated: String = "<updated>2026-07-01T12:
         ])
         let content = found.content(at: try at(45.8992, 6.1294))
         #expect(content.unknownCodes == [RegionCode(type: "EMMA_ID", value: "FR777")])
-        #expect(content.unknownCodes[0].text == "EMMA_ID FR777" && documents(content) == ["c"] && content.unplaced == 3)
+        #expect(content.unknownCodes[0].text == "EMMA_ID FR777" && documents(content) == ["c", "a", "b", "d"])
+    }
+
+    @Test func `a warning whose entries cannot be placed is decided by its document`() throws {
+        let areas = [
+            ("type", Entry.code("ISO3166-2", "FR-74")), ("code", Entry.code("NUTS3", "FR-7")),
+            ("other", Entry.code("EMMA_ID", "FR039")), ("empty", Entry.code("EMMA_ID", "")),
+        ]
+        let entries = areas.map { Entry(document: $0.0, area: $0.1) }
+        let annecy = try read(entries).content(at: at(45.8992, 6.1294))
+        #expect(documents(annecy) == ["code", "empty", "type"])
+        // An entry that can be placed decides for its document.
+        let known = Entry(document: "type", area: Entry.code("EMMA_ID", "FR039"))
+        #expect(try documents(read(entries + [known]).content(at: at(45.8992, 6.1294))) == ["code", "empty"])
+    }
+
+    @Test func `documents that may not be meant do not displace documents of the place`() throws {
+        let unknown = (0..<AlertFeed.mostLinks).map {
+            Entry(document: "u\($0)", area: Entry.code("WARNCELLID", "\($0)"), updated: "2026-07-01T13:00:00Z")
+        }
+        let content = try read(unknown + [Entry(document: "meant")]).content(at: at(45.8992, 6.1294))
+        #expect(documents(content).first == "meant" && content.leftOut == 1)
     }
 
     @Test func `the unknown code of a drawn area is not reported`() throws {
@@ -170,13 +191,13 @@ private func feed(_ entries: [Entry], updated: String = "<updated>2026-07-01T12:
         #expect(found.count == 2001 && documents(zurich).contains("meant"))
     }
 
-    @Test func `no more than 500 documents are fetched and the oldest are left out`() throws {
-        let entries = (0..<600).map { number in
-            Entry(document: "\(number)", updated: "2026-07-01T\(10 + number / 60):\(10 + number % 60 / 2):00Z")
+    @Test func `no more than 1,000 documents are fetched and the oldest are left out`() throws {
+        let entries = (0..<1100).map { number in
+            Entry(document: "\(number)", updated: "2026-07-\(10 + number / 100)T12:\(10 + number % 50):00Z")
         }
         let content = try read(entries).content(at: try at(45.8992, 6.1294))
         #expect(content.entries.count == AlertFeed.mostLinks && content.leftOut == 100)
-        #expect(!documents(content).contains("0") && documents(content).contains("599"))
+        #expect(!documents(content).contains("0") && documents(content).contains("1099"))
     }
 
     // MARK: Addresses

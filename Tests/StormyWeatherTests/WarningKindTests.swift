@@ -51,11 +51,11 @@ import Testing
             A warning counts if its severity is at least `alert_severity` and its kind is one that counts. The kind is found in this order:
 
             1. A warning whose areas all lie at sea is a warning at sea. A zone of the US service ("AMZ650"), a domain of MET Norway ("marine") or the
-               name of an area ("Coastal waters") shows it.
+               name of an area ("Coastal waters") shows it. An area that also names land ("Grenada and its waters") is not at sea.
             2. Codes, which are equal in every language: OASIS event terms ("OET-159"), SAME ("TOR") and P-VTEC ("SVW"), `awareness_type` of MeteoAlarm,
-               `II` and `GROUP` of the DWD, event types of the CMA, and terms of other lists ("winterStorm").
-            3. The CAP category. In another category than "Met" the word "storm" alone does not count.
-            4. Words of the event, then of the headline, in about forty languages.
+               `II` and `GROUP` of the DWD, event types of the CMA, and the terms of Canada and Taiwan ("winterStorm").
+            3. The CAP category. In another category than "Met" the word "storm" alone does not count. An unknown category is ignored.
+            4. Words of the event, then of the headline, in about forty languages. A hazard of the land beside a word for the sea counts.
             5. A warning of the category "Met" that is left counts as "\(AlertHazard.weather.name)".
 
             Written by its test: `WRITE_TABLES=1 swift test --filter WarningKindTests`.

@@ -7,8 +7,6 @@ import TransferMachines
 /// Official warnings of MeteoAlarm and of the feeds that the configuration names, for all places. Not handed over: what was not there
 /// when the time was up is asked for by the next check, and said until then.
 struct FeedWarnings: Sendable {
-    /// Documents of one feed that are fetched at one time; the others follow at the next.
-    private static let mostDocuments = 200
     /// Bytes of documents of one feed after which no further document is fetched at one time.
     private static let mostBytes = 16 << 20
     /// Corners of all polygons of one feed that are looked at. The oldest documents are left out.
@@ -19,7 +17,7 @@ struct FeedWarnings: Sendable {
     private static let lanes = 4
     /// Seconds without a byte, and for all of an answer.
     private static let (patience, longestAnswer) = (10.0, 20.0)
-    /// Seconds after which no further document is asked for: a person may wait.
+    /// Seconds after which no further document is requested, if the caller has more time. Reason: the user may wait.
     private static let longestRefresh: Duration = .seconds(40)
     /// Seconds after which no known document is requested again. The others are due at the next check.
     private static let longestRecheck: Duration = .seconds(10)
@@ -31,15 +29,17 @@ struct FeedWarnings: Sendable {
     /// national service. ``refreshStandIns(for:within:)`` follows for the others.
     ///
     /// - Parameter limit: what is not there by then is asked for by the next check.
+    /// - Returns: The number of new documents that were not requested, because a feed has too many for one check.
     /// - Throws: what the store says. Why feeds could not be asked, or not placed, is stored for each place.
-    func refresh(within limit: Duration) async throws {
+    @discardableResult
+    func refresh(within limit: Duration) async throws -> Int {
         let places = try store.places()
         try endUncounted(at: places)
-        if places.isEmpty || settings.rule.alertSeverity == .off { return }
-        try await withThrowingTaskGroup(of: Void.self) { group in
+        if places.isEmpty || settings.rule.alertSeverity == .off { return 0 }
+        return try await withThrowingTaskGroup(of: Int.self) { group in
             group.addTask { try await refreshMeteoAlarm(places.filter(isMeteoAlarmFirst), within: limit) }
             for feed in settings.warningFeeds { group.addTask { try await refresh(feed, places, within: limit) } }
-            try await group.waitForAll()
+            return try await group.reduce(0, +)
         }
     }
 
@@ -54,37 +54,42 @@ struct FeedWarnings: Sendable {
         return !settings.warningFeeds.isEmpty || places.contains(where: isMeteoAlarmFirst)
     }
 
-    private func refresh(_ feed: String, _ places: [Place], within limit: Duration) async throws {
-        var (why, isPartial) = ("", false)
+    private func refresh(_ feed: String, _ places: [Place], within limit: Duration) async throws -> Int {
+        var (why, isPartial, notRequested) = ("", false, 0)
         do {
-            let found = try await within(limit) { try await messages(of: feed) }
+            // The second half is for requests that are running.
+            let found = try await within(limit) { try await messages(of: feed, within: limit / 2) }
+            notRequested = found.notRequested
             // A warning that draws nothing says nothing here; what changes or ends another does.
             let placed = found.messages.filter { !$0.isCodedOnly || $0.kind != .alert || $0.link != nil }
             var reasons: [String] = []
             for place in places {
                 let taken = try store.takeWarnings(
-                    placed, isFeed: true, isComplete: found.missing == 0 && found.leftOut == 0, emptyLinks: found.emptyLinks,
+                    placed, isFeed: true, isComplete: found.lacking.isEmpty, emptyLinks: found.emptyLinks,
                     dataTime: found.dataTime, by: feed, of: place, rule: settings.rule, now: BGTaskScheduler.now)
                 reasons += taken.unused.filter { !reasons.contains($0) }
             }
-            reasons += Self.limits(of: found.messages)
-            if found.missing > 0 { reasons.append("\(found.missing) of its documents could not be read, and are tried again") }
-            if found.leftOut > 0 { reasons.append("\(found.leftOut) of its documents, its oldest, were not looked at") }
-            if reasons.isEmpty { return }
+            reasons += Self.limits(of: found.messages) + found.lacking
+            if reasons.isEmpty { return 0 }
             why = reasons.joined(separator: "; ")
-            isPartial = !placed.isEmpty || found.messages.isEmpty && found.missing == 0
+            isPartial = !placed.isEmpty || found.messages.isEmpty && found.missing + found.notRequested + found.unusable == 0
         } catch {
             why = try Self.reason(error)
         }
         for place in places { try store.noteWarningTrouble(why, isPartial: isPartial, by: feed, of: place) }
+        return notRequested
     }
 
     /// Returns what is not read of the warnings, or not as the service wrote it, one sentence each.
-    private static func limits(of messages: [AlertMessage]) -> [String] {
+    static func limits(of messages: [AlertMessage]) -> [String] {
         let coded = messages.count { $0.isCodedOnly && $0.hasTooManyCorners != true && !$0.hasUnreadableShapes }
         let found = [
             (coded, "name their areas by code alone, and cannot be placed"),
             (messages.count(where: \.hasUnreadableShapes), "have polygons or circles that cannot be read"),
+            (
+                messages.count(where: \.hasAmbiguousShapes),
+                "have polygons that may go either way round the Earth, and count on both sides"
+            ),
             (
                 messages.count { $0.hasNoOffset == true && !$0.infos.isEmpty },
                 "have times without an offset from UTC, and count longer"
@@ -115,23 +120,43 @@ struct FeedWarnings: Sendable {
 
     struct Found {
         var messages: [AlertMessage]
-        /// Documents that could not be had.
+        /// New documents that were requested, and could not be read.
         var missing: Int
-        /// Documents beyond those that are looked at: of too many, or of too many corners.
+        /// New documents that were not requested, because the time or the bytes of a check were used up.
+        var notRequested: Int
+        /// Documents that are not used: of too many, or of too many corners.
         var leftOut: Int
+        /// Entries of a feed that lead to nothing.
+        var unusable = 0
         /// Documents that contain no warning: tests, exercises and drafts.
         var emptyLinks: Set<String>
         /// The feed's own time of its data.
         var dataTime: Date?
+
+        /// Sentences about documents that are not used.
+        var lacking: [String] {
+            let counts = [
+                (missing, "could not be read, and are tried again"),
+                (notRequested, "were not requested yet, because there are too many for one check"),
+                (leftOut, "were not used, because there are too many or their links are not valid"),
+            ]
+            let sentences = counts.filter { $0.0 > 0 }.map { "\($0.0) of its documents \($0.1)" }
+            return unusable == 0
+                ? sentences : sentences + ["\(unusable) of its entries have no readable warning and no usable link"]
+        }
     }
 
-    private func messages(of feed: String) async throws -> Found {
+    private func messages(of feed: String, within limit: Duration) async throws -> Found {
+        let start = ContinuousClock.now
         let listed = try await list(WeatherRequest(url: feed), service: feed, for: [nil]) { data in
             let content = try AlertFeed.parse(data, base: feed)
-            return ([WarningFeed.Part(place: nil, entries: content.entries, leftOut: content.leftOut)], content.dataTime)
+            let unusable = content.unusable == 0 ? nil : content.unusable
+            let part = WarningFeed.Part(
+                place: nil, entries: content.entries, leftOut: content.leftOut, unusable: unusable)
+            return ([part], content.dataTime)
         }
-        var found = try await messages(of: listed, at: nil)
-        found.dataTime = listed.dataTime
+        var found = try await messages(of: listed, at: nil, until: start + min(limit, Self.longestRefresh))
+        (found.dataTime, found.unusable) = (listed.dataTime, listed.part(of: nil)?.unusable ?? 0)
         return found
     }
 
@@ -163,7 +188,12 @@ struct FeedWarnings: Sendable {
     }
 
     /// Reads what the entries of a feed for one place lead to.
-    func messages(of feed: WarningFeed, at place: Coordinates?) async throws -> Found {
+    ///
+    /// - Parameter deadline: when the last document is requested. By default, ``longestRefresh`` from now.
+    func messages(
+        of feed: WarningFeed, at place: Coordinates?,
+        until deadline: ContinuousClock.Instant = ContinuousClock.now + Self.longestRefresh
+    ) async throws -> Found {
         let part = feed.part(of: place)
         var (messages, links): ([AlertMessage], [FeedLink]) = ([], [])
         for entry in part?.entries ?? [] {
@@ -176,7 +206,7 @@ struct FeedWarnings: Sendable {
         let known = try store.knownDocuments(links, changedAt: feed.changedAt, now: now)
         var listed: Set<String> = []
         let unknown = links.filter { listed.insert($0.address).inserted && !known.addresses.contains($0.address) }
-        let fetched = try await documents((unknown + known.due).prefix(Self.mostDocuments), known.addresses, now: now)
+        let (fetched, requested) = try await documents(unknown + known.due, known.addresses, until: deadline, now: now)
         var (left, infosLeft, leftOut) = (Self.mostCorners, Self.mostInfos, part?.leftOut ?? 0)
         var emptyLinks: Set<String> = []
         /// Whether the limits have room for a message.
@@ -187,7 +217,7 @@ struct FeedWarnings: Sendable {
             return left >= 0 && infosLeft >= 0
         }
         messages = messages.filter(isWithinLimit)
-        // The newest first.
+        // In the order of the feed's list, so that the limits leave out its last ones.
         for address in links.map(\.address) where listed.remove(address) != nil {
             if left < 0 || infosLeft < 0 {
                 leftOut += 1
@@ -200,24 +230,29 @@ struct FeedWarnings: Sendable {
                 if isWithinLimit(message) { messages.append(message) }
             }
         }
-        let missing = unknown.count { fetched[$0.address] == nil }
-        return Found(messages: messages, missing: missing, leftOut: leftOut, emptyLinks: emptyLinks)
+        let lacking = unknown.filter { fetched[$0.address] == nil }
+        let missing = lacking.count { requested.contains($0.address) }
+        return Found(
+            messages: messages, missing: missing, notRequested: lacking.count - missing, leftOut: leftOut, emptyLinks: emptyLinks)
     }
 
-    /// One that cannot be had is asked for again next time.
+    /// Requests documents while there is time, and while they are small. A document that cannot be read is requested again by the next
+    /// check.
     ///
     /// - Parameter known: addresses of documents that are requested on condition that they have changed.
     private func documents(
-        _ links: ArraySlice<FeedLink>, _ known: Set<String>, now: Date
-    ) async throws -> [String: WarningDocument] {
+        _ links: [FeedLink], _ known: Set<String>, until deadline: ContinuousClock.Instant, now: Date
+    ) async throws -> (found: [String: WarningDocument], requested: Set<String>) {
         var (found, bytes): ([String: WarningDocument], Int) = ([:], 0)
         var left = links.makeIterator()
-        let start = ContinuousClock.now
+        var requested: Set<String> = []
+        let recheckDeadline = min(deadline, ContinuousClock.now + Self.longestRecheck)
         try await withThrowingTaskGroup(of: (WarningDocument?, byteCount: Int).self) { group in
             func addNext() {
                 guard bytes < Self.mostBytes, let link = left.next() else { return }
                 let isKnown = known.contains(link.address)
-                guard ContinuousClock.now - start < (isKnown ? Self.longestRecheck : Self.longestRefresh) else { return }
+                guard ContinuousClock.now < (isKnown ? recheckDeadline : deadline) else { return }
+                requested.insert(link.address)
                 group.addTask {
                     let stored = try isKnown ? store.document(link.address) : nil
                     return try await document(link, stored, now: now)
@@ -230,7 +265,7 @@ struct FeedWarnings: Sendable {
                 addNext()
             }
         }
-        return found
+        return (found, requested)
     }
 
     /// A stored document stays as it is if it has not changed, or cannot be read now.
@@ -244,7 +279,9 @@ struct FeedWarnings: Sendable {
             do {
                 let message = try CAPDocument.parse(answer.data)
                 // A cache may have an older version than the stored one.
-                if let message, let known = stored?.message, message.sent + 1 < known.sent { throw WeatherError.notModified }
+                if let message, let known = stored?.message, message.isOlderVersion(of: known, now: now) {
+                    throw WeatherError.notModified
+                }
                 document = WarningDocument(
                     link: link.address, message: message, seenAt: now, updated: link.updated, validator: answer.validator,
                     checkedAt: now)

@@ -30,8 +30,11 @@ extension FeedWarnings {
     }
 
     /// Reads the feeds of places. Why a feed could not be read is stored for each place that needs it.
-    func refreshMeteoAlarm(_ places: [Place], within limit: Duration) async throws {
-        if places.isEmpty { return }
+    ///
+    /// - Returns: The number of new documents that were not requested.
+    @discardableResult
+    func refreshMeteoAlarm(_ places: [Place], within limit: Duration) async throws -> Int {
+        if places.isEmpty { return 0 }
         let asked = Set(places.map(\.id))
         // A feed is stored with the parts of all places that need it.
         var all: [(place: Place, countries: [MeteoAlarmCountry])] = []
@@ -40,7 +43,7 @@ extension FeedWarnings {
         }
         let needed = all.filter { asked.contains($0.place.id) }
         let countries = Set(needed.flatMap(\.countries))
-        if countries.isEmpty { return }
+        if countries.isEmpty { return 0 }
         let spots = Dictionary(
             uniqueKeysWithValues: countries.map { country in
                 (country, Set(all.filter { $0.countries.contains(country) }.compactMap { $0.place.coordinates }))
@@ -51,7 +54,9 @@ extension FeedWarnings {
             }
             return try await group.reduce(into: [MeteoAlarmCountry: CountryAnswer]()) { $0[$1.0] = $1.1 }
         }
-        for (place, countries) in needed { try await take(countries.compactMap { feeds[$0] }, at: place) }
+        var notRequested = 0
+        for (place, countries) in needed { notRequested += try await take(countries.compactMap { feeds[$0] }, at: place) }
+        return notRequested
     }
 
     /// Returns a sentence about region codes that the table lacks, for a user who reads it now. No code is reported again.
@@ -103,10 +108,11 @@ extension FeedWarnings {
         return (parts, feed.updated)
     }
 
-    private func take(_ answers: [CountryAnswer], at place: Place) async throws {
-        guard let coordinates = place.coordinates else { return }
+    /// - Returns: The number of new documents that were not requested.
+    private func take(_ answers: [CountryAnswer], at place: Place) async throws -> Int {
+        guard let coordinates = place.coordinates else { return 0 }
         var (messages, reasons, dataTimes): ([AlertMessage], [String], [Date?]) = ([], [], [])
-        var isComplete = true
+        var (isComplete, notRequested) = (true, 0)
         for answer in answers {
             switch answer {
             case .none: continue
@@ -117,18 +123,21 @@ extension FeedWarnings {
                 let found = try await self.messages(of: feed, at: coordinates)
                 messages += found.messages
                 dataTimes.append(feed.dataTime)
-                let lacking = found.missing + found.leftOut
-                if lacking > 0 {
-                    reasons.append("\(lacking) of its documents could not be read")
-                    isComplete = false
+                notRequested += found.notRequested
+                isComplete = isComplete && found.lacking.isEmpty
+                let standing = found.messages.filter { message in
+                    message.infos.contains { $0.until > BGTaskScheduler.now || $0.hasOpenEnd == true }
                 }
+                reasons += found.lacking + Self.limits(of: standing)
             }
         }
         guard !dataTimes.isEmpty else {
             if reasons.isEmpty {
-                return try store.noteOutside(by: Self.meteoAlarm, of: place, now: BGTaskScheduler.now)
+                try store.noteOutside(by: Self.meteoAlarm, of: place, now: BGTaskScheduler.now)
+            } else {
+                try note(reasons, isPartial: false, at: place)
             }
-            return try note(reasons, isPartial: false, at: place)
+            return 0
         }
         let meant = messages.filter { $0.kind == .cancel || $0.infos.contains { $0.contains(coordinates) == true } }
             .map(Self.attributed)
@@ -141,6 +150,7 @@ extension FeedWarnings {
         }
         reasons += taken.unused
         if !reasons.isEmpty { try note(reasons, isPartial: !meant.isEmpty || isComplete, at: place) }
+        return notRequested
     }
 
     private func note(_ reasons: [String], isPartial: Bool, at place: Place) throws {

@@ -1,5 +1,6 @@
 import BackgroundTasks
 import Foundation
+import Synchronization
 
 /// The daily check: a wall-clock rule, right on the days clocks change.
 package struct NoonSchedule: Sendable {
@@ -156,6 +157,7 @@ struct NoonCheck {
         let places = try store.places()
         let (trouble, unknown) = (FirstError(), FirstError())
         let feeds = FeedWarnings(store: store, settings: settings)
+        let notRequested = Mutex(0)
         let (askedPlaces, asked) = AsyncStream.makeStream(of: Void.self)
         // The feeds beside the places: whatever stalls holds back nothing else.
         await withTaskGroup(of: Void.self) { group in
@@ -163,7 +165,8 @@ struct NoonCheck {
                 do {
                     try feeds.endUncounted(at: places)
                     guard feeds.areNeeded(for: places) else { return }
-                    try await feeds.refresh(within: Self.feedTime)
+                    let left = try await feeds.refresh(within: Self.feedTime)
+                    notRequested.withLock { $0 = left }
                     for place in places { try StormTeller(store: store).tell(place, .warnedOf) }
                 } catch {
                     trouble.note(error)
@@ -206,7 +209,10 @@ struct NoonCheck {
         do {
             try unknown.check()
         } catch let error as WeatherUnknown {
-            BGTaskScheduler.shared.abandonCurrentLaunch("\(error.place.name): \(error.reason)")
+            return BGTaskScheduler.shared.abandonCurrentLaunch("\(error.place.name): \(error.reason)")
         }
+        // Documents that were read are stored, so the launch that follows soon requests the others.
+        let left = notRequested.withLock { $0 }
+        if left > 0 { BGTaskScheduler.shared.abandonCurrentLaunch("\(left) documents of warnings were not requested yet") }
     }
 }

@@ -28,6 +28,8 @@ struct WarningFeed: StoreRecord {
         var entries: [AlertFeed.Entry]
         /// Documents that are not among the entries.
         var leftOut: Int
+        /// Entries that lead to nothing, ``AlertFeed/Content/unusable``. `nil` if there are none.
+        var unusable: Int?
     }
 
     /// Seconds after which the feed is received again. Reason: a server or a cache may answer 304 by mistake, and a later version may have

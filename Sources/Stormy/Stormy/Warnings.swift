@@ -38,7 +38,7 @@ struct WarningRecord: StoreRecord {
 
 /// What the store did with the messages of one answer.
 struct TakenWarnings {
-    /// What of the messages is not used, one sentence each.
+    /// Parts of the messages that are not used as the service wrote them, one sentence each.
     var unused: [String] = []
     /// The number of warnings that are not listed any more, and are kept because the data is not newer than before.
     var keptCount = 0
@@ -111,10 +111,11 @@ extension StormyStore {
             guard try Place.fetchOne(database, key: place.id) != nil else { return TakenWarnings() }
             let known = try Self.record(service, place, database)
             let before = known?.messages ?? []
+            let current = AlertMessage.keepingSeverities(current, before: before)
             var (book, taken) = (AlertBook(before), TakenWarnings())
-            for message in current { book.note(message) }
             let last = hasOwnTime ? known?.dataTime ?? known?.askedAt : known?.askedAt
             let isNewer = DataTime.isNewer(dataTime, than: last, now: now)
+            book.note(current, keepsUnlisted: isFeed || !isComplete || !isNewer, now: now)
             if isFeed {
                 book.noteEmpty(emptyLinks, current, now: now)
                 if isComplete, isNewer { book.noteUnlisted(by: current) }
@@ -129,7 +130,7 @@ extension StormyStore {
             record.dataTime = isComplete ? DataTime.latest(dataTime, known?.dataTime, now: now) : known?.dataTime
             try record.save(database)
             try Self.judgeWarnings(of: place, rule: rule, now: now, database)
-            taken.unused = book.unusedReferences(of: current, now: now)
+            taken.unused = book.unusedReferences(of: current, now: now) + AlertMessage.doubts(in: current)
             return taken
         }
     }
@@ -162,7 +163,7 @@ extension StormyStore {
     func hasUnlisted(_ current: [AlertMessage], by service: String, of place: Place, now: Date) throws -> Bool {
         let before = try queue.read { try Self.record(service, place, $0) }?.messages ?? []
         var book = AlertBook(before)
-        for message in current { book.note(message) }
+        book.note(current, now: now)
         return book.noteMissing(from: current, before, isNewer: false, now: now) > 0
     }
 

@@ -84,6 +84,8 @@ package struct StormReason: Sendable, Equatable, Codable {
     package var hazard: AlertHazard?
     /// The texts of a warning. `nil` if the service gives none.
     package var texts: AlertTexts?
+    /// Why the service of a warning itself reports no danger. `nil` if it reports a danger.
+    package var noDanger: NoDanger?
 
     /// A run from its parts.
     package init(
@@ -166,7 +168,7 @@ package struct StormReason: Sendable, Equatable, Codable {
     static func warnings(_ reasons: [StormReason]) -> [StormReason] {
         var (merged, known): ([StormReason], [[AnyHashable]: [Int]]) = ([], [:])
         for reason in reasons.sorted(by: { $0.from < $1.from }) {
-            let words: [AnyHashable] = [reason.event ?? "", reason.source ?? "", reason.peak]
+            let words: [AnyHashable] = [reason.event ?? "", reason.source ?? "", reason.peak, reason.noDanger?.rawValue ?? ""]
             guard let index = known[words]?.first(where: { reason.from <= merged[$0].until }) else {
                 known[words, default: []].append(merged.count)
                 merged.append(reason)

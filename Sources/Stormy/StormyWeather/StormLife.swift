@@ -18,29 +18,6 @@ package struct StormLife: Sendable, Equatable {
         case joined
     }
 
-    /// The facts that decide whether a change alerts.
-    package struct Facts: Sendable, Equatable, Codable {
-        /// The highest level.
-        package var level: StormSeverity
-        /// An official warning was part of it.
-        package var isWarned: Bool
-        /// The earliest beginning that alerted.
-        package var begins: Date
-
-        /// `true` if these facts alert after the other facts, or if there are no others.
-        fileprivate func isHigher(than other: Facts?) -> Bool {
-            guard let other else { return true }
-            return level > other.level || isWarned && !other.isWarned
-                || other.begins.timeIntervalSince(begins) >= StormLife.earlierStart
-        }
-
-        fileprivate func joined(with other: Facts?) -> Facts {
-            guard let other else { return self }
-            return Facts(
-                level: max(level, other.level), isWarned: isWarned || other.isWarned, begins: min(begins, other.begins))
-        }
-    }
-
     /// The notifications of one storm that the user was shown.
     package struct Shown: Sendable, Equatable, Codable {
         /// The facts that alerted since the storm came or returned. They may change until the notification is shown.
@@ -142,8 +119,10 @@ package struct StormLife: Sendable, Equatable {
 
     package var level: StormSeverity { StormSeverity(reasons) }
     private var facts: Facts {
-        Facts(
-            level: level, isWarned: reasons.contains { $0.kind == .alert }, begins: reasons.map(\.from).min() ?? window.from)
+        let extremes = Set(reasons.compactMap(\.extremeKind)).sorted()
+        return Facts(
+            level: level, isWarned: reasons.contains { $0.kind == .alert }, begins: reasons.map(\.from).min() ?? window.from,
+            extremes: extremes.isEmpty ? nil : extremes)
     }
 
     /// Changes the life by what happened.
@@ -161,6 +140,7 @@ package struct StormLife: Sendable, Equatable {
     // MARK: What is known
 
     private mutating func judge(_ seen: [StormReason], _ look: StormLook) {
+        followKinds(seen)
         var (left, isDenied, isWeaker, isKept) = (seen, false, false, false)
         // A storm that returns consists of new reasons only.
         let known = outlook == .notExpected ? [] : reasons
@@ -192,6 +172,15 @@ package struct StormLife: Sendable, Equatable {
         // A beginning that is past stays.
         let from = window.from <= look.now ? min(window.from, first) : first
         window = StormWindow(from: from, until: left.map(\.until).max() ?? window.until)
+    }
+
+    /// An extreme warning that was shown and that an update gives another name is the same warning.
+    private mutating func followKinds(_ seen: [StormReason]) {
+        guard var shown, let known = shown.alerted.extremes else { return }
+        let updated = reasons.filter { $0.extremeKind.map(known.contains) ?? false }
+        shown.alerted.add(
+            extremes: seen.filter { update in updated.contains { $0.isReplaced(by: update) } }.compactMap(\.extremeKind))
+        if shown.alerted.extremes != known { memory.phase.shown = shown }
     }
 
     /// Adds the hours, the reasons and the showing of another storm.
@@ -285,12 +274,17 @@ package struct StormLife: Sendable, Equatable {
             return [.withdraw, .closePhotoRequest]
         }
         switch answer.state {
-        case .visible, .snoozed: return [.update]
+        case .visible, .snoozed:
+            // The new text names the warnings of now.
+            var changed = shown
+            changed.alerted.add(extremes: facts.extremes)
+            memory.phase = .shown(changed)
+            return [.update]
         case .waiting:
             // An alert that waits will show the newest text.
             var changed = shown
             changed.alerted = facts.joined(with: shown.seen)
-            let isSilent = shown.alerted.isHigher(than: shown.seen) && !changed.alerted.isHigher(than: shown.seen)
+            let isSilent = shown.alerted.hasMore(than: shown.seen) && !changed.alerted.hasMore(than: shown.seen)
             memory = Memory(step: memory.step + (isSilent ? 1 : 0), phase: .shown(changed))
             // The user saw that much before.
             return [isSilent ? .showSilently : .update]
@@ -314,7 +308,11 @@ package struct StormLife: Sendable, Equatable {
         // A return under a clock that was ahead does not count.
         let recent = shown.returns.filter { $0 <= now && now.timeIntervalSince($0) < Self.returnSpan }
         var facts = facts
-        let isNew = facts.level > shown.highest ?? .moderate || facts.isWarned && !shown.alerted.isWarned
+        let isNew =
+            facts.level > shown.highest ?? .moderate || facts.isWarned && !shown.alerted.isWarned
+            || facts.isAnotherExtreme(than: shown.alerted)
+        // A kind of warning that alerted before its storm was called off is not another one.
+        facts.add(extremes: shown.alerted.extremes)
         let isSilent = recent.count >= Self.alertingReturns && !isNew
         // After silent returns only a higher level than ever alerts.
         if isSilent {

@@ -88,6 +88,7 @@ package struct StormRule: Sendable, Equatable, Codable {
         guard reason.kind == .alert else {
             return "without the rain or wind of one" + (second.map { ", and \($0) has none" } ?? "")
         }
+        if let noDanger = reason.noDanger { return noDanger.words }
         guard let severity = reason.keyWords else { return "which does not say how severe it is" }
         if alertSeverity == .off { return "\(severity), as warnings are off" }
         if reason.ignoredHazard != nil { return severity }
@@ -106,7 +107,7 @@ package struct StormRule: Sendable, Equatable, Codable {
                     kind: .alert, peak: Double(info.severity?.rank ?? 0), from: info.from, until: info.until,
                     key: info.severity.map { .severity($0) }, source: info.issuer, event: info.event, messages: alert.messages,
                     hazard: info.hazard, texts: info.texts)
-                reason.hasOpenEnd = info.hasOpenEnd
+                (reason.hasOpenEnd, reason.noDanger) = (info.hasOpenEnd, info.noDanger)
                 let counts = info.hazard.isStorm && info.severity.map { $0.rank >= alertSeverity.rank } == true
                 if counts { counting.append(reason) } else { others.append(reason) }
                 doesCount = doesCount || counts

@@ -39,7 +39,7 @@ package enum WeatherError: Error, Equatable, Sendable {
     case notCAP
     /// So many of its warnings cannot be understood.
     case unreadableWarnings(Int)
-    /// References and cancellations among its warnings that are not used, one sentence each.
+    /// References and other parts of its warnings that are not used as the service wrote them, one sentence each.
     case unusedReferences([String])
     /// The service's data is not newer than before. A number of warnings that the service no longer lists are kept.
     case oldWarnings(kept: Int, dataTime: Date)

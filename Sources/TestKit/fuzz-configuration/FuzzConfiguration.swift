@@ -44,7 +44,7 @@ private func look(at feed: MeteoAlarmFeed) {
     let content = feed.content(at: place)
     let addresses = content.entries.map { "\($0)" }
     precondition(Set(addresses).count == addresses.count, "a document is listed twice")
-    precondition(content.entries.count + content.leftOut + content.unplaced <= feed.count, "more documents than the feed has")
+    precondition(content.entries.count + content.leftOut <= feed.count, "more documents than the feed has")
 }
 
 /// What people and weather services write: it may be refused, with a place in the text, and must not trap.

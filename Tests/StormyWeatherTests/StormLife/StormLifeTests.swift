@@ -135,12 +135,35 @@ private struct Story {
                 return ForecastHour(
                     start: noon + Double(hour) * 3600, weatherCode: 3, precipitationMM: 0, gustsKMH: isStorm ? gusts : 20)
             })
-        let info = AlertInfo(
-            event: "Gale", hazard: .wind, severity: warning, from: noon + 4 * 3600, until: noon + 7 * 3600, issuer: "X", areas: []
-        )
         let alerts =
-            warning.map { _ in [AlertEvent(messages: ["w"], state: .standing, infos: [info])] }
+            warning.map { [Self.warning("w", "Gale", $0)] }
             ?? (cancelled ? [AlertEvent(messages: ["w"], state: .cancelled, infos: [])] : [])
+        look(forecast, alerts, age: age)
+        answer(state, hasPhoto: hasPhoto)
+    }
+
+    static func warning(
+        _ identifier: String, _ event: String, _ severity: CAPSeverity?, updating earlier: String? = nil,
+        hazard: AlertHazard = .wind
+    ) -> AlertEvent {
+        let info = AlertInfo(
+            event: event, hazard: hazard, severity: severity, from: noon + 4 * 3600, until: noon + 7 * 3600, issuer: "X",
+            areas: []
+        )
+        return AlertEvent(messages: [identifier] + (earlier.map { [$0] } ?? []), state: .standing, infos: [info])
+    }
+
+    /// A check with a calm forecast and these official warnings, while others are cancelled.
+    mutating func warn(_ state: StormAnswer.State, _ standing: [AlertEvent], cancelled: [String] = []) {
+        let calm = Forecast(
+            hours: (-1..<40).map {
+                ForecastHour(start: noon + Double($0) * 3600, weatherCode: 3, precipitationMM: 0, gustsKMH: 20)
+            })
+        look(calm, standing + cancelled.map { AlertEvent(messages: [$0], state: .cancelled, infos: []) })
+        answer(state)
+    }
+
+    private mutating func look(_ forecast: Forecast, _ alerts: [AlertEvent], age: Double = 0) {
         let rule = StormRule()
         let look = StormLook(
             rule.assess(forecast, alerts: alerts, now: now), rule: rule, forecast: forecast, fetchedAt: now - age, now: now)
@@ -149,7 +172,6 @@ private struct Story {
             case .open(let new), .change(_, let new): life = new
             }
         }
-        answer(state, hasPhoto: hasPhoto)
     }
 
     /// A check without a forecast.
@@ -205,6 +227,15 @@ private struct Story {
             "dismissed", "the first official warning", .shown(110), { $0.check(110, .dismissed, warning: .severe) }, .alert,
             .openPhotoRequest),
         row("dismissed", "a warning below `alert_severity`", .shown(), { $0.check(90, .dismissed, warning: .moderate) }),
+        row(
+            "dismissed at level extreme, and its warning is cancelled", "an extreme warning of another hazard", dismissedTornado,
+            { $0.warn(.dismissed, [flood, hurricane], cancelled: ["tornado"]) }, .alert, .openPhotoRequest),
+        row(
+            "dismissed at level extreme, and its warning is cancelled", "the same extreme warning again", dismissedTornado,
+            { $0.warn(.dismissed, [flood, Story.warning("tornado 2", "Tornado", .extreme)], cancelled: ["tornado"]) }),
+        row(
+            "dismissed at level extreme, and its warning stands", "an extreme warning of another hazard", dismissedTornado,
+            { $0.warn(.dismissed, [flood, hurricane, tornado]) }),
         row("dismissed", "it starts 3 h earlier", .shown(), { $0.check(90, .dismissed, from: 1) }, .alert, .openPhotoRequest),
         row("dismissed", "it starts 2 h earlier", .shown(), { $0.check(90, .dismissed, from: 2) }),
         row("on the screen", "a fresh forecast: 80 to 100 % of the limit", .shown(), { $0.check(62) }, .update),
@@ -250,6 +281,18 @@ private struct Story {
             "withdrawn by `stormy quit` before it was seen", "the next check", waiting, { $0.answer(.unseen) }, .alert,
             .openPhotoRequest),
     ]
+
+    private static let tornado = Story.warning("tornado", "Tornado", .extreme)
+    private static let hurricane = Story.warning("hurricane", "Hurricane", .extreme)
+    private static let flood = Story.warning("flood", "Flood", .severe, hazard: .flood)
+
+    private static var dismissedTornado: Story {
+        var story = Story()
+        story.warn(.none, [tornado])
+        story.warn(.visible, [tornado])
+        story.warn(.dismissed, [tornado, flood])
+        return story
+    }
 
     private static var waiting: Story {
         var story = Story()
@@ -311,6 +354,82 @@ private struct Story {
         #expect(story.commands == [.alert, .openPhotoRequest])
         story.check(20, .waiting, cancelled: true)
         #expect(!story.commands.contains(.callOff) || story.life?.shown?.isSeen == true)
+    }
+
+    @Test func `an extreme warning of another hazard alerts once after the earlier one is over`() {
+        var story = Self.dismissedTornado
+        story.warn(.dismissed, [Self.flood], cancelled: ["tornado"])
+        #expect(story.commands == [])
+        story.warn(.dismissed, [Self.flood, Self.hurricane])
+        #expect(story.commands == [.alert, .openPhotoRequest])
+        story.warn(.visible, [Self.flood, Self.hurricane])
+        #expect(story.commands == [.update])
+        // Each kind once, however often they take turns.
+        story.warn(.dismissed, [Self.flood, Story.warning("tornado 2", "Tornado", .extreme)], cancelled: ["hurricane"])
+        #expect(story.commands == [])
+        story.warn(.dismissed, [Self.flood, Story.warning("hurricane 2", "HURRICANE", .extreme)], cancelled: ["tornado 2"])
+        #expect(story.commands == [])
+    }
+
+    @Test func `an extreme warning that came beside a dismissed one alerts when it is left alone`() {
+        var story = Self.dismissedTornado
+        story.warn(.dismissed, [Self.tornado, Self.hurricane])
+        #expect(story.commands == [])
+        story.warn(.dismissed, [Self.hurricane], cancelled: ["tornado"])
+        #expect(story.commands == [.alert, .openPhotoRequest])
+    }
+
+    @Test func `an extreme warning that the text on the screen has named does not alert when it is left alone`() {
+        for state in [StormAnswer.State.visible, .snoozed] {
+            var story = Story()
+            story.warn(.none, [Self.tornado])
+            story.warn(state, [Self.tornado, Self.hurricane])
+            #expect(story.commands == [.update])
+            story.warn(.dismissed, [Self.hurricane], cancelled: ["tornado"])
+            #expect(story.commands == [])
+        }
+    }
+
+    @Test func `an update that gives an extreme warning another name does not alert`() {
+        var story = Self.dismissedTornado
+        story.warn(.dismissed, [Self.flood, Story.warning("tornado 2", "Tornado Emergency", .extreme, updating: "tornado")])
+        #expect(story.commands == [])
+        story.warn(.dismissed, [Self.flood, Story.warning("tornado 3", "Tornado", .extreme, updating: "tornado 2")])
+        #expect(story.commands == [])
+    }
+
+    @Test func `another hazard below the extreme level does not alert again`() {
+        var story = Story()
+        story.warn(.none, [Self.flood])
+        story.warn(.visible, [Self.flood])
+        story.warn(.dismissed, [Story.warning("wind", "Wind", .severe)], cancelled: ["flood"])
+        #expect(story.commands == [])
+    }
+
+    @Test func `another extreme warning after the storm was called off alerts also after three returns`() {
+        var story = Story()
+        story.warn(.none, [Self.tornado])
+        for turn in 0..<3 {
+            story.warn(.visible, [], cancelled: ["tornado", "tornado \(turn)"])
+            #expect(story.commands == [.callOff, .closePhotoRequest])
+            story.warn(.visible, [Story.warning("tornado \(turn + 1)", "Tornado", .extreme)])
+            #expect(story.commands == [.alert, .openPhotoRequest])
+        }
+        story.warn(.visible, [], cancelled: ["tornado 3"])
+        story.warn(.visible, [Self.hurricane])
+        #expect(story.commands == [.alert, .openPhotoRequest])
+        story.warn(.visible, [], cancelled: ["hurricane"])
+        story.warn(.visible, [Story.warning("tornado 9", "Tornado", .extreme)])
+        #expect(story.commands == [.showSilently, .openPhotoRequest])
+    }
+
+    @Test func `an alert for another extreme warning that ends before it is seen becomes silent`() {
+        var story = Self.dismissedTornado
+        story.warn(.dismissed, [Self.flood, Self.hurricane], cancelled: ["tornado"])
+        story.warn(.waiting, [Self.flood, Self.hurricane])
+        #expect(story.commands == [.update])
+        story.warn(.waiting, [Self.flood], cancelled: ["hurricane"])
+        #expect(story.commands == [.showSilently])
     }
 
     @Test(arguments: [StormReasonKind.rain, .thunderstorm]) func `rain and thunder are called off by a forecast that knows them`(

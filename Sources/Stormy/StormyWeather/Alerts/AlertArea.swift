@@ -55,7 +55,7 @@ package struct AlertArea: Sendable, Equatable {
 
     /// Whether a ring turns around a place (non-zero winding rule). A ring that crosses itself contains its middle, and a ring whose last
     /// corner is not its first is closed. Edges take the short way round the Earth, so a ring over the date line needs no cut. A ring that
-    /// turns around the Earth contains the pole of its side.
+    /// turns around the Earth contains the pole of its side. A ring that ``isAmbiguous(_:)`` also contains what a flat map shows inside.
     ///
     /// Cost: linear in the corners.
     static func contains(_ ring: [Coordinates], _ place: Coordinates) -> Bool {
@@ -75,7 +75,42 @@ package struct AlertArea: Sendable, Equatable {
             (last, lastEast) = (corner, here)
         }
         let isRoundNorthPole = all != 0 && ring.reduce(0) { $0 + $1.latitude } >= 0
-        return isRoundNorthPole ? north != all : north != 0
+        let isInside = isRoundNorthPole ? north != all : north != 0
+        return isInside || isAmbiguous(ring) && isOnFlatMap(ring, place)
+    }
+
+    /// Degrees of longitude of edges whose way round the Earth is unclear. The short way of a longer edge is at most 120 degrees, over the
+    /// date line.
+    private static let unclearWidth = 180.0...240.0
+
+    /// `true` if the ring has an edge that may go either way round the Earth, or has no width except from one side of a map to the other.
+    /// A ring around a pole is not ambiguous.
+    static func isAmbiguous(_ ring: [Coordinates]) -> Bool {
+        guard ring.count >= 3, var last = ring.last else { return false }
+        if ring.allSatisfy({ abs($0.longitude) == 180 }) { return true }
+        var (isUnclear, turn) = (false, 0.0)
+        for corner in ring {
+            let step = corner.longitude - last.longitude
+            isUnclear = isUnclear || unclearWidth.contains(abs(step))
+            turn += step > 180 ? step - 360 : step < -180 ? step + 360 : step
+            last = corner
+        }
+        return isUnclear && abs(turn) < 1
+    }
+
+    /// Returns whether a ring turns around a place on a map from 180 degrees west to 180 degrees east.
+    private static func isOnFlatMap(_ ring: [Coordinates], _ place: Coordinates) -> Bool {
+        guard var last = ring.last else { return false }
+        var turns = 0
+        for corner in ring {
+            let (isEast, wasEast) = (corner.longitude > place.longitude, last.longitude > place.longitude)
+            if isEast != wasEast {
+                let share = (place.longitude - last.longitude) / (corner.longitude - last.longitude)
+                if last.latitude + share * (corner.latitude - last.latitude) > place.latitude { turns += isEast ? 1 : -1 }
+            }
+            last = corner
+        }
+        return turns != 0
     }
 
     /// Degrees east of the place's meridian, -180..<180.

@@ -25,26 +25,66 @@ package struct AlertBook: Sendable, Equatable {
 
     package init(_ messages: [AlertMessage] = []) {
         self.messages = []
-        for message in messages { insert(message) }
+        let links = Set(messages.map(\.link))
+        for message in messages { insert(message, listedAt: links, keepsUnlisted: true, now: .distantFuture) }
     }
 
-    /// A message that is sent again under its identifier counts as it was sent last. The content of a document replaces the earlier
-    /// content, also if the identifiers differ.
-    package mutating func note(_ message: AlertMessage) {
-        insert(message)
-        guard let link = message.link else { return }
-        for index in messages.indices where messages[index].link == link && messages[index].identifier != message.identifier {
-            messages[index].replacedBy = message.identifier
+    package mutating func note(_ message: AlertMessage) { note([message]) }
+
+    /// Takes the messages that are listed now. A message that is sent again under its identifier counts as it was sent last. Documents
+    /// that are listed together all count, also if their identifier is the same. The content of a document replaces the earlier content,
+    /// also if the identifiers differ.
+    ///
+    /// - Parameters:
+    ///   - keepsUnlisted: `false` if a document that is not listed is over.
+    ///   - now: a stored message from the future had a wrong clock, and does not count as newer.
+    package mutating func note(_ listed: [AlertMessage], keepsUnlisted: Bool = true, now: Date = .distantFuture) {
+        let listed = Self.joined(listed)
+        let links = Dictionary(grouping: listed, by: \.identifier).mapValues { Set($0.map(\.link)) }
+        for message in listed {
+            insert(message, listedAt: links[message.identifier] ?? [], keepsUnlisted: keepsUnlisted, now: now)
+            guard let link = message.link else { continue }
+            for index in messages.indices where messages[index].link == link && messages[index].identifier != message.identifier {
+                messages[index].replacedBy = message.identifier
+            }
         }
     }
 
-    private mutating func insert(_ message: AlertMessage) {
-        if let index = messages.firstIndex(where: { $0.identifier == message.identifier }) {
-            let isOfOneDocument = message.link != nil && messages[index].link == message.link
-            if messages[index].sent <= message.sent || isOfOneDocument { messages[index] = message }
+    /// Joins warnings of one list that have the same identifier and no address. The message has the parts of both.
+    private static func joined(_ listed: [AlertMessage]) -> [AlertMessage] {
+        var (joined, known): ([AlertMessage], [[String?]: Int]) = ([], [:])
+        for message in listed {
+            let key = [message.identifier, message.link]
+            guard message.kind == .alert, let index = known[key] else {
+                if message.kind == .alert { known[key] = joined.count }
+                joined.append(message)
+                continue
+            }
+            var (newer, older) = (message, joined[index])
+            if older.sent > newer.sent { swap(&newer, &older) }
+            newer.infos += older.infos.filter { !newer.infos.contains($0) }
+            joined[index] = newer
+        }
+        return joined
+    }
+
+    /// - Parameter links: where the identifier is listed now.
+    private mutating func insert(_ message: AlertMessage, listedAt links: Set<String?>, keepsUnlisted: Bool, now: Date) {
+        func isOlder(_ known: AlertMessage) -> Bool { known.sent <= message.sent || known.sent > now }
+        /// Returns whether a message was listed at another address before.
+        func isMoved(_ known: AlertMessage) -> Bool {
+            known.identifier == message.identifier && known.link != message.link && !links.contains(known.link) && isOlder(known)
+        }
+        if let index = messages.firstIndex(where: { $0.identifier == message.identifier && $0.link == message.link }) {
+            if message.link != nil || isOlder(messages[index]) { messages[index] = message }
+            // Reason: two addresses that were listed together are two documents.
+            if keepsUnlisted { return }
+        } else if let index = messages.firstIndex(where: isMoved) {
+            messages[index] = message
         } else {
             messages.append(message)
         }
+        messages.removeAll(where: isMoved)
     }
 
     /// A document that contains a test or a draft now cancels the warning that it contained before.
@@ -53,8 +93,15 @@ package struct AlertBook: Sendable, Equatable {
     package mutating func noteEmpty(_ links: Set<String>, _ current: [AlertMessage], now: Date) {
         let back = Set(current.map { $0.identifier + Self.gone })
         messages.removeAll { back.contains($0.identifier) }
+        let listed = Set(current.map(\.identifier))
         for message in messages where message.replacedBy == nil && message.kind != .cancel {
-            if let link = message.link, links.contains(link) { takeBack(message, now) }
+            guard let link = message.link, links.contains(link) else { continue }
+            if listed.contains(message.identifier) {
+                // A cancellation would also end the other document with this identifier.
+                messages.removeAll { $0.identifier == message.identifier && $0.link == link }
+            } else {
+                takeBack(message, now)
+            }
         }
     }
 
@@ -125,9 +172,9 @@ package struct AlertBook: Sendable, Equatable {
         let over = events(at: nil, language: nil).filter { event in
             !(event.state == .standing && event.infos.contains { $0.hasOpenEnd == true })
                 && event.messages.allSatisfy { name in
-                    messages.first { $0.identifier == name }.map { message in
-                        message.sent < date && message.infos.allSatisfy { $0.until < date }
-                    } ?? true
+                    messages.allSatisfy { message in
+                        message.identifier != name || message.sent < date && message.infos.allSatisfy { $0.until < date }
+                    }
                 }
         }
         let gone = Set(over.flatMap(\.messages))
@@ -147,12 +194,26 @@ package struct AlertBook: Sendable, Equatable {
     ) -> [AlertEvent] {
         groups().map { group in
             let lineage = AlertLineage(messages.filter { group.contains($0.identifier) }, at: place, now: now)
-            var infos = lineage.standing.flatMap { $0.infos(at: place, language: language) }
+            var infos = Self.byIdentifier(lineage.standing).flatMap { $0.infos(at: place, language: language) }
             for index in infos.indices where infos[index].hasOpenEnd == true {
                 infos[index].until = max(infos[index].until, (listedAt ?? .distantPast) + Self.openDuration)
             }
             return AlertEvent(messages: group.sorted(), state: lineage.isCancelled ? .cancelled : .standing, infos: infos)
         }
+    }
+
+    /// Documents with one identifier may be translations of each other.
+    private static func byIdentifier(_ standing: [AlertMessage]) -> [AlertMessage] {
+        var (found, known): ([AlertMessage], [String: Int]) = ([], [:])
+        for message in standing {
+            if let index = known[message.identifier] {
+                found[index].infos += message.infos
+            } else {
+                known[message.identifier] = found.count
+                found.append(message)
+            }
+        }
+        return found
     }
 
     /// Seconds from the answer of a service to an open end: a day and a half, because a daily check may be late.
@@ -184,6 +245,16 @@ package struct AlertBook: Sendable, Equatable {
 }
 
 extension AlertMessage {
+    /// Returns whether this content of a document is an older version of an earlier content, for example from a cache.
+    ///
+    /// A message with another identifier is a later content, unless the other message refers to it. A message from the future had a wrong
+    /// clock, and is not compared.
+    package func isOlderVersion(of known: AlertMessage, now: Date) -> Bool {
+        // Services round their times.
+        let isOlder = sent + 1 < known.sent && known.sent <= now
+        return isOlder && (identifier == known.identifier || known.references.contains(identifier))
+    }
+
     /// `true` if none of its areas is drawn, and the region table has none of its codes.
     package var isCodedOnly: Bool { !infos.isEmpty && infos.allSatisfy { !$0.areas.contains(where: \.isPlaceable) } }
 

@@ -10,13 +10,15 @@ package enum AlertFeed {
         case message(AlertMessage)
     }
 
-    /// Documents that are looked at of one feed: those that it says are the newest.
-    package static let mostLinks = 500
+    /// The maximum number of documents of one feed that are used: the most severe ones, and of one severity the newest. The feed gives both.
+    package static let mostLinks = 1000
 
     /// What a feed leads to, and how many more documents it has.
     package struct Content: Sendable, Equatable {
         package var entries: [Entry]
         package var leftOut = 0
+        /// Entries without a usable link, and warnings in entries that cannot be read.
+        package var unusable = 0
         /// `updated` of the feed itself, ``DataTime``; `nil` if the feed does not have it.
         package var dataTime: Date?
     }
@@ -30,42 +32,53 @@ package enum AlertFeed {
         // One document in the feed's place.
         case "alert": return Content(entries: try CAPDocument.message(root).map { [.message($0)] } ?? [])
         case "feed":
-            var content = newest(entries(root.all("entry"), base))
+            var content = foremost(root.all("entry"), base)
             content.dataTime = root["updated"].flatMap { date($0.text.trimmingCharacters(in: .whitespacesAndNewlines)) }
             return content
-        case "rss", "RDF": return newest(entries((root["channel"]?.all("item") ?? []) + root.all("item"), base))
+        case "rss", "RDF": return foremost((root["channel"]?.all("item") ?? []) + root.all("item"), base)
         default: throw .notCAP
         }
     }
 
-    /// All messages, as they are here, and the newest documents. What has no date that can be read counts as newest.
-    private static func newest(_ entries: [Entry]) -> Content {
-        var (messages, links): ([Entry], [(entry: Entry, date: Date)]) = ([], [])
-        for entry in entries {
-            switch entry {
-            case .message: messages.append(entry)
-            case .link(_, let updated): links.append((entry, updated.flatMap(date) ?? .distantFuture))
+    /// All messages, as they are here, and the most severe documents, the newest first. A document without a readable date counts as newest,
+    /// and a document without a severity as severe.
+    private static func foremost(_ elements: [AnswerXML], _ base: String) -> Content {
+        var (messages, links, unusable): ([Entry], [(entry: Entry, rank: Int, date: Date)], Int) = ([], [], 0)
+        for element in elements {
+            let severity = CAPSeverity(capName: element["severity"]?.text) ?? .severe
+            let read = entries(of: element, base)
+            unusable += read.unusable
+            for entry in read.entries {
+                switch entry {
+                case .message: messages.append(entry)
+                case .link(_, let updated): links.append((entry, severity.rank, updated.flatMap(date) ?? .distantFuture))
+                }
             }
         }
-        let kept = links.enumerated().sorted { ($1.element.date, $0.offset) < ($0.element.date, $1.offset) }.prefix(mostLinks)
-        return Content(entries: messages + kept.map(\.element.entry), leftOut: links.count - kept.count)
+        let kept = links.enumerated().sorted {
+            ($1.element.rank, $1.element.date, $0.offset) < ($0.element.rank, $0.element.date, $1.offset)
+        }.prefix(mostLinks)
+        return Content(
+            entries: messages + kept.map(\.element.entry), leftOut: links.count - kept.count, unusable: unusable)
     }
 
     /// Of Atom, or of RSS.
     static func date(_ text: String) -> Date? { AnswerTime.date(text) ?? HTTPDate.parse(text) }
 
-    private static func entries(_ elements: [AnswerXML], _ base: String) -> [Entry] {
-        elements.flatMap { element -> [Entry] in
-            let messages = element.children.flatMap { $0.name == "content" ? $0.children : [$0] }.filter { $0.name == "alert" }
-            if !messages.isEmpty {
-                return messages.compactMap { alert -> Entry? in
-                    guard let message = try? CAPDocument.message(alert) else { return nil }
-                    return .message(message)
-                }
+    private static func entries(of element: AnswerXML, _ base: String) -> (entries: [Entry], unusable: Int) {
+        let alerts = element.children.flatMap { $0.name == "content" ? $0.children : [$0] }.filter { $0.name == "alert" }
+        var (entries, unread): ([Entry], Int) = ([], alerts.isEmpty ? 1 : 0)
+        for alert in alerts {
+            do throws(WeatherError) {
+                if let message = try CAPDocument.message(alert) { entries.append(.message(message)) }
+            } catch {
+                unread += 1
             }
-            let updated = (element["updated"] ?? element["pubDate"])?.text.singleLine(limit: 60)
-            return link(element).flatMap { resolved($0, base) }.map { [.link($0, updated: updated)] } ?? []
         }
+        // A document may be readable if the warning in the entry is not.
+        guard unread > 0, let address = link(element).flatMap({ resolved($0, base) }) else { return (entries, unread) }
+        let updated = (element["updated"] ?? element["pubDate"])?.text.singleLine(limit: 60)
+        return (entries + [.link(address, updated: updated)], 0)
     }
 
     /// Atom names what a link leads to; RSS has one.

@@ -64,20 +64,38 @@ struct HazardEvidence {
 
     /// The kind of the hazard.
     ///
-    /// The order is: areas at sea, codes, category, words. A weather warning that is left is ``AlertHazard/weather``.
+    /// The order is: areas at sea, codes, category, words, terms of unknown lists. A weather warning that is left is
+    /// ``AlertHazard/weather``.
     var hazard: AlertHazard {
         if isForSea || hasOnlySeaAreas { return .marine }
         if let coded = codedHazard { return coded }
-        let categories = Set(categories.map { $0.lowercased() })
+        // A category that CAP does not have is not a category.
+        let categories = Set(categories.map { $0.lowercased() }).intersection(Self.knownCategories)
         let isWeather = categories.contains("met")
         if isWeather || categories.isEmpty {
             let named = words.lazy.compactMap { HazardWords.weather(in: $0, isUS: isUS) }.first
-            return named ?? (isWeather ? .weather : .other)
+            return named ?? termHazard ?? (isWeather ? .weather : .other)
         }
         // Floods and storms are also sent as hazards to safety or to the environment.
-        let named = words.lazy.compactMap { HazardWords.other(in: $0) }.first
+        let named = words.lazy.compactMap { HazardWords.other(in: $0) }.first ?? termHazard
         if let named, !named.isStorm || !categories.isDisjoint(with: ["geo", "safety", "env", "other"]) { return named }
         return categories.contains("fire") ? .fire : categories.contains("geo") ? .ground : .other
+    }
+
+    /// Source of the list: CAP 1.2.
+    private static let knownCategories: Set<String> = [
+        "geo", "met", "safety", "security", "rescue", "fire", "health", "env", "transport", "infra", "cbrne", "other",
+    ]
+
+    /// The maximum number of characters of ``eventName``.
+    static let longestName = 80
+
+    /// The name of the event for the user: the event, the headline, or the name of a code. An event without a name also counts.
+    var eventName: String {
+        let type = awarenessTypes.lazy.flatMap { $0.split(separator: ";").dropFirst() }.map { String($0) }
+        let code = codedHazard.flatMap { [.marine, .coastal, .weather, .other].contains($0) ? nil : $0.name }
+        let names = (words + type + [code].compactMap { $0 }).lazy.map { $0.singleLine(limit: Self.longestName) }
+        return names.first { !$0.isEmpty } ?? "Warning"
     }
 
     /// Bytes of the longest code that is looked up.
@@ -91,7 +109,7 @@ struct HazardEvidence {
             { $0.list == "awareness_type" ? HazardCodes.meteoAlarm($0.value) : nil },
             { $0.list == "II" ? HazardCodes.germany($0.value) : nil },
             { HazardCodes.china($0.value) },
-            { HazardCodes.term($0.value, list: $0.list) },
+            { HazardCodes.hasTerms($0.list) ? HazardCodes.term($0.value, list: $0.list) : nil },
         ]
         let known = codes + awarenessTypes.map { Code(list: "awareness_type", value: $0) }
         let codes = known.filter { $0.value.utf8.count <= Self.longestCode }
@@ -100,6 +118,16 @@ struct HazardEvidence {
             if let hazard = AlertHazard.allCases.first(where: found.contains) { return hazard }
         }
         return nil
+    }
+
+    /// The kind by a term such as "Thunderstorm" in an unknown list of codes. The list may be about something else, so words count before.
+    private var termHazard: AlertHazard? {
+        let terms = codes.filter { code in
+            !HazardCodes.hasTerms(code.list) && code.value.utf8.count <= Self.longestCode
+                && !code.value.contains(where: \.isNumber)
+        }
+        let found = terms.compactMap { HazardCodes.term($0.value, list: $0.list) }.filter { $0 != .other }
+        return AlertHazard.allCases.first(where: found.contains)
     }
 
     private var hasOnlySeaAreas: Bool {

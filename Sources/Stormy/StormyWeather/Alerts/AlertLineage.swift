@@ -2,71 +2,82 @@ import Foundation
 
 /// The known messages of one event, and which of them stand.
 struct AlertLineage {
-    /// Oldest first.
+    /// Oldest first. Several documents may have one identifier.
     private let known: [AlertMessage]
-    private let names: [String: AlertMessage]
-    /// Cancellations of the place that have been sent.
-    private let cancellations: [AlertMessage]
+    /// Indices of ``known``.
+    private let names: [String: [Int]]
+    private let now: Date
     private let circles: [[AlertMessage]]
+    private let hasCancellations: Bool
     /// Messages that stand: not replaced and not cancelled.
     let standing: [AlertMessage]
 
     /// - Parameters:
     ///   - place: `nil`: cancellations for every place count.
-    ///   - now: a cancellation counts from the time at which it was sent.
+    ///   - now: a cancellation and an update count from the time at which they were sent.
     init(_ messages: [AlertMessage], at place: Coordinates?, now: Date) {
-        let known = messages.sorted { ($0.sent, $0.identifier) < ($1.sent, $1.identifier) }
-        let names = Dictionary(known.map { ($0.identifier, $0) }) { first, _ in first }
+        let known = messages.sorted {
+            ($0.sent, $0.identifier, $0.link ?? "") < ($1.sent, $1.identifier, $1.link ?? "")
+        }
+        let names = Dictionary(grouping: known.indices) { known[$0].identifier }
         let cancellations = known.filter { $0.kind == .cancel && $0.isMeant(at: place) && $0.isSent(by: now) }
-        let (replaced, circles) = Self.replaced(in: known, names)
+        let (replaced, circles) = Self.replaced(in: known, names, now)
         let cancelled = Set(
             cancellations.flatMap { cancellation in
-                cancellation.references.filter { names[$0].map(cancellation.mayCancel) ?? false }
+                cancellation.named.flatMap { names[$0] ?? [] }.filter { cancellation.mayEnd(known[$0]) }
             })
-        let left = known.filter {
-            $0.kind != .cancel && !replaced.contains($0.identifier) && !cancelled.contains($0.identifier)
-        }
+        let left = known.indices.filter {
+            known[$0].kind != .cancel && !replaced.contains($0) && !cancelled.contains($0)
+        }.map { known[$0] }
         // Every part of a split warning counts until an update or a cancellation of that part.
-        let updates = left.filter { $0.kind == .update }
+        let updates = left.filter { $0.kind == .update && $0.isSent(by: now) }
+        let references = names.mapValues { Set($0.flatMap { known[$0].references }) }
         standing = left.filter { message in
-            !updates.contains { Self.means($0, also: message, in: names) }
-                && !cancellations.contains { $0.mayCancel(message) && Self.means($0, also: message, in: names) }
+            !updates.contains { $0.mayEnd(message) && Self.means($0, also: message, references) && $0.covers(message, at: place) }
+                && !cancellations.contains { $0.mayEnd(message) && Self.means($0, also: message, references) }
         }
-        (self.known, self.names, self.cancellations, self.circles) = (known, names, cancellations, circles)
+        (self.known, self.names, self.now, self.circles) = (known, names, now, circles)
+        hasCancellations = !cancellations.isEmpty
     }
 
-    var isCancelled: Bool { standing.isEmpty && !cancellations.isEmpty }
+    var isCancelled: Bool { standing.isEmpty && hasCancellations }
 
-    /// Messages that an update, or the content of a document, takes the place of. A message never replaces itself. The newest
+    /// Indices of messages that an update, or the content of a document, takes the place of. A message never replaces itself. The newest
     /// message of a circle counts.
     private static func replaced(
-        in known: [AlertMessage], _ names: [String: AlertMessage]
-    ) -> (replaced: Set<String>, circles: [[AlertMessage]]) {
-        func replacedDirectly(by message: AlertMessage) -> [String] {
-            guard message.kind == .update else { return [] }
-            return Set(message.references).filter { $0 != message.identifier && names[$0] != nil }
+        in known: [AlertMessage], _ names: [String: [Int]], _ now: Date
+    ) -> (replaced: Set<Int>, circles: [[AlertMessage]]) {
+        func replacedDirectly(by index: Int) -> [Int] {
+            let message = known[index]
+            guard message.kind == .update, message.isSent(by: now) else { return [] }
+            return message.named.flatMap { names[$0] ?? [] }.filter { other in
+                guard message.mayEnd(known[other]) else { return false }
+                // Two documents of one update are parts of it.
+                return known[other].identifier != message.identifier
+                    || known[other].kind == .alert && known[other].sent < message.sent
+            }
         }
-        var replaced = Set(known.flatMap(replacedDirectly))
-        var reached: Set<String> = []
+        var replaced = Set(known.indices.flatMap(replacedDirectly))
+        var reached: Set<Int> = []
         /// All messages that a chain of updates from one message leads to, with that message.
-        func chain(from message: AlertMessage) -> [AlertMessage] {
-            var (chain, open): ([AlertMessage], [AlertMessage]) = ([], [message])
+        func chain(from index: Int) -> [AlertMessage] {
+            var (chain, open): ([AlertMessage], [Int]) = ([], [index])
             while let next = open.popLast() {
-                guard reached.insert(next.identifier).inserted else { continue }
-                chain.append(next)
-                open += replacedDirectly(by: next).compactMap { names[$0] }
+                guard reached.insert(next).inserted else { continue }
+                chain.append(known[next])
+                open += replacedDirectly(by: next)
             }
             return chain
         }
-        for message in known where !replaced.contains(message.identifier) { _ = chain(from: message) }
+        for index in known.indices where !replaced.contains(index) { _ = chain(from: index) }
         // No chain begins outside these: they replace each other.
         var circles: [[AlertMessage]] = []
-        for newest in known.reversed() where !reached.contains(newest.identifier) && newest.replacedBy == nil {
-            replaced.remove(newest.identifier)
+        for newest in known.indices.reversed() where !reached.contains(newest) && known[newest].replacedBy == nil {
+            replaced.remove(newest)
             let circle = chain(from: newest)
             if circle.count > 1 { circles.append(circle) }
         }
-        return (replaced.union(known.filter { $0.replacedBy != nil }.map(\.identifier)), circles)
+        return (replaced.union(known.indices.filter { known[$0].replacedBy != nil }), circles)
     }
 
     /// Seconds within which the parts of a warning that is split are sent.
@@ -74,14 +85,14 @@ struct AlertLineage {
 
     /// Whether a later message that names an early one of a chain means what has followed on that one, too: it names nothing beside the
     /// chain, as the message on a part would, and was not sent together with what has followed.
-    private static func means(_ later: AlertMessage, also message: AlertMessage, in names: [String: AlertMessage]) -> Bool {
+    private static func means(_ later: AlertMessage, also message: AlertMessage, _ references: [String: Set<String>]) -> Bool {
         guard later.identifier != message.identifier, !later.references.isEmpty,
             later.sent.timeIntervalSince(message.sent) > splitTime
         else { return false }
         var (chain, open) = (Set<String>(), message.references)
         while let name = open.popLast() {
             guard chain.insert(name).inserted else { continue }
-            open += names[name]?.references ?? []
+            open += references[name] ?? []
         }
         return chain.isSuperset(of: later.references)
     }
@@ -91,25 +102,29 @@ struct AlertLineage {
     /// Returns a sentence for each unused reference of the listed messages.
     func unusedReferences(of listed: Set<String>) -> [String] {
         let messages = known.filter { listed.contains($0.identifier) }
-        let itself = messages.filter { $0.kind == .update && $0.references.contains($0.identifier) }.map {
+        let itself = messages.filter {
+            $0.kind == .update && $0.references.contains($0.identifier) && names[$0.identifier]?.count == 1
+        }.map {
             "the update \(Self.shown($0)) refers to itself, and counts as a separate warning"
         }
         let circular = circles.filter { circle in circle.contains { listed.contains($0.identifier) } }.map { circle in
             "\(circle.count) updates replace each other, and the newest of them counts (\(Self.shown(circle[0])))"
         }
-        let cancelling = messages.filter { $0.kind == .cancel }.flatMap { cancellation in
-            cancellation.references.compactMap { names[$0] }.filter { $0.kind != .cancel }.compactMap {
-                unused(cancellation, of: $0)
-            }
+        let ending = messages.filter { $0.kind != .alert }.flatMap { later in
+            Set(later.references).subtracting([later.identifier]).sorted().flatMap { names[$0] ?? [] }
+                .filter { known[$0].kind != .cancel }.compactMap { unused(later, of: known[$0]) }
         }
-        return itself + circular + cancelling
+        return itself + circular + ending
     }
 
-    private func unused(_ cancellation: AlertMessage, of message: AlertMessage) -> String? {
-        let start = "the cancellation of \(Self.shown(message)) does not count"
-        if !cancellation.isFromSender(of: message) { return start + ": it is from another sender (\(Self.shown(cancellation)))" }
-        if cancellation.sent < message.sent { return start + ": it was sent before the warning" }
-        if !cancellations.contains(cancellation) { return start + " yet: it is dated \(cancellation.sent.formatted(.iso8601))" }
+    /// Returns why a cancellation or an update does not end a message that it names. `nil` if it does.
+    private func unused(_ later: AlertMessage, of message: AlertMessage) -> String? {
+        let name = Self.shown(message)
+        let start =
+            later.kind == .cancel ? "the cancellation of \(name) does not count" : "the update of \(name) does not replace it"
+        if !later.isFromSender(of: message) { return start + ": it is from another sender (\(Self.shown(later)))" }
+        if later.sent < message.sent { return start + ": it was sent before the warning" }
+        if !later.isSent(by: now) { return start + " yet: it is dated \(later.sent.formatted(.iso8601))" }
         return nil
     }
 
@@ -122,14 +137,37 @@ extension AlertMessage {
 
     fileprivate func isSent(by now: Date) -> Bool { sent <= now || isConcluded }
 
-    /// A cancellation does not mean messages that were sent after it, also if the identifier is the same.
-    fileprivate func mayCancel(_ message: AlertMessage) -> Bool {
+    /// Identifiers of the messages that this one ends: those that it refers to, and other messages with its own identifier.
+    fileprivate var named: Set<String> { Set(references + [identifier]) }
+
+    /// A cancellation or an update does not mean messages that were sent after it, also if the identifier is the same.
+    fileprivate func mayEnd(_ message: AlertMessage) -> Bool {
         isConcluded || sent >= message.sent && isFromSender(of: message)
+    }
+
+    /// Returns whether an update has a part for each part of another message at a place. The two parts have the same hazard, and the part
+    /// of the update is at least as severe or has the same name.
+    ///
+    /// - Parameter place: `nil`: areas are not compared.
+    fileprivate func covers(_ message: AlertMessage, at place: Coordinates?) -> Bool {
+        func parts(_ message: AlertMessage) -> [AlertInfo] {
+            message.infos.filter { info in place.map { info.contains($0) ?? true } ?? true }
+        }
+        let own = parts(self)
+        return parts(message).allSatisfy { part in own.contains { $0.covers(part) } }
     }
 
     /// Services without senders in their messages have one sender.
     fileprivate func isFromSender(of message: AlertMessage) -> Bool {
         guard let sender, let other = message.sender else { return true }
         return sender.lowercased() == other.lowercased()
+    }
+}
+
+extension AlertInfo {
+    fileprivate func covers(_ other: AlertInfo) -> Bool {
+        let isSameHazard = hazard == other.hazard || hazard.isUnclassified || other.hazard.isUnclassified
+        let isAsSevere = severity?.rank ?? 0 >= other.severity?.rank ?? 0
+        return isSameHazard && (isAsSevere || event.lowercased() == other.event.lowercased())
     }
 }

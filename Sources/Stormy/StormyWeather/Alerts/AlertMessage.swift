@@ -62,22 +62,33 @@ package struct AlertInfo: Sendable, Equatable, Codable {
     package var areas: [AlertArea]
     /// `nil` if the service gives none.
     package var texts: AlertTexts?
+    /// Why the service itself reports no danger. `nil` if it reports a danger.
+    package var noDanger: NoDanger?
+    /// Parts that are not used as the service wrote them, each once. `nil` if every part is used.
+    package var doubts: [AlertDoubt]?
 
+    /// - Parameters:
+    ///   - until: the end. An end before the beginning means that the hazard is over then. An end that is too far away is not used.
+    ///   - sent: when the message was sent. A hazard that began long before has an end after that time. `nil` if the service does not give that time.
     package init(
         language: String? = nil, event: String, hazard: AlertHazard, severity: CAPSeverity?, from: Date, until: Date,
-        hasOpenEnd: Bool = false, issuer: String, areas: [AlertArea], texts: AlertTexts? = nil
+        hasOpenEnd: Bool = false, sent: Date? = nil, issuer: String, areas: [AlertArea], texts: AlertTexts? = nil
     ) {
         (self.language, self.event, self.hazard, self.severity) = (language, event, hazard, severity)
-        // An end before its beginning says that it is over then. What is said to last longer than any storm is a mistake.
-        let until = min(until, from.addingTimeInterval(Self.longestDuration))
-        (self.from, self.until) = (min(from, until), until)
+        let start = max(from, sent ?? from)
+        let isTooFar = until > start.addingTimeInterval(Self.longestDuration)
+        let end = isTooFar ? start.addingTimeInterval(Self.assumedDuration) : until
+        (self.from, self.until) = (min(from, end), end)
         // `nil` is not stored.
-        self.hasOpenEnd = hasOpenEnd ? true : nil
+        self.hasOpenEnd = hasOpenEnd || isTooFar ? true : nil
         (self.issuer, self.areas, self.texts) = (issuer, areas, texts)
+        if isTooFar { doubt(.end) }
     }
 
-    /// Seconds: ten days.
-    private static let longestDuration: TimeInterval = 10 * 86_400
+    /// Seconds: a hundred days. Floods of large rivers last for two or three months. A later end is a mistake.
+    static let longestDuration: TimeInterval = 100 * 86_400
+    /// Seconds that a warning with such an end lasts if its feed does not list it any more.
+    private static let assumedDuration: TimeInterval = 10 * 86_400
 
     /// Returns whether an area holds at a place; `nil` if no area can be compared with a place.
     package func contains(_ place: Coordinates) -> Bool? {
@@ -96,11 +107,8 @@ package struct AlertInfo: Sendable, Equatable, Codable {
 }
 
 extension CAPSeverity {
-    /// As a service writes it, in whatever case; `nil`: unknown, or none of CAP's, or of what is over, will hardly come, or is no danger
-    /// any more.
-    init?(capName text: String?, urgency: String? = nil, certainty: String? = nil, responses: [String] = []) {
-        if urgency?.lowercased() == "past" || certainty?.lowercased() == "unlikely" { return nil }
-        if responses.contains(where: { $0.lowercased() == "allclear" }) { return nil }
+    /// Reads a severity of CAP in upper or lower case. `nil` if the severity is unknown or not a severity of CAP.
+    init?(capName text: String?) {
         guard let text, let severity = CAPSeverity(rawValue: text.lowercased()), severity != .off else { return nil }
         self = severity
     }

@@ -150,9 +150,9 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         return result
     }
 
-    /// One that says nothing of its status is meant.
+    /// A warning without a status, or with an unknown one, counts.
     private static func isActual(_ element: JSONValue) -> Bool {
-        (element["properties"] ?? element)["status"]?.text?.lowercased() ?? "actual" == "actual"
+        CAPDocument.isActual((element["properties"] ?? element)["status"]?.text) ?? true
     }
 
     /// Reads one document that a feed of MeteoAlarm links to.
@@ -167,10 +167,11 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
 
     // MARK: Their own words
 
-    private static func severity(_ warning: JSONValue) -> CAPSeverity? {
-        CAPSeverity(
-            capName: warning["severity"]?.text, urgency: warning["urgency"]?.text, certainty: warning["certainty"]?.text,
-            responses: [warning["response"]?.text, warning["response_type"]?.text].compactMap { $0 })
+    private static func severity(_ warning: JSONValue) -> SeverityEvidence {
+        SeverityEvidence(
+            name: warning["severity"]?.text, urgency: warning["urgency"]?.text, certainty: warning["certainty"]?.text,
+            responses: [warning["response"]?.text, warning["response_type"]?.text].compactMap { $0 },
+            awarenessLevels: [warning["awareness_level"]?.text].compactMap { $0 })
     }
 
     private static func metAlert(_ feature: JSONValue, _ now: Date) -> AlertMessage? {
@@ -180,19 +181,19 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         let end = HazardEnd(
             from: from, ends: AnswerTime.date(properties["eventEndingTime"]), expires: AnswerTime.date(interval[1]),
             isListed: true)
-        let event = properties["eventAwarenessName"]?.text ?? properties["event"]?.text ?? "warning"
-        let info = AlertInfo(
-            event: event.singleLine(limit: 80),
-            hazard: HazardEvidence(
-                words: texts(properties, "event", "eventAwarenessName"), awarenessTypes: texts(properties, "awareness_type"),
-                categories: ["Met"], isForSea: properties["geographicDomain"]?.text == "marine"
-            ).hazard,
-            severity: severity(properties), from: from,
-            until: end.until, hasOpenEnd: end.isOpen, issuer: "MET Norway",
+        let evidence = HazardEvidence(
+            words: texts(properties, "event", "eventAwarenessName", "title"),
+            awarenessTypes: texts(properties, "awareness_type"),
+            categories: ["Met"], isForSea: properties["geographicDomain"]?.text == "marine")
+        let name = (properties["eventAwarenessName"]?.text ?? "").singleLine(limit: HazardEvidence.longestName)
+        var info = AlertInfo(
+            event: name.isEmpty ? evidence.eventName : name, hazard: evidence.hazard, severity: nil, from: from,
+            until: end.until, hasOpenEnd: end.isOpen, sent: now, issuer: "MET Norway",
             areas: areas(feature["geometry"], properties["area"]?.text),
             texts: AlertTexts(
                 headline: properties["title"]?.text, description: properties["description"]?.text,
                 instruction: properties["instruction"]?.text))
+        info.take(severity(properties))
         return AlertMessage(
             identifier: identifier, sent: now,
             kind: AlertMessage.Kind(rawValue: properties["type"]?.text?.lowercased() ?? "") ?? .alert,
@@ -201,7 +202,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
 
     private static func usAlert(_ feature: JSONValue) -> AlertMessage? {
         let properties = feature["properties"] ?? feature
-        guard let identifier = properties["id"]?.text ?? properties["identifier"]?.text, let event = properties["event"]?.text,
+        guard let identifier = properties["id"]?.text ?? properties["identifier"]?.text,
             let sent = AnswerTime.date(properties["sent"]),
             let kind = AlertMessage.Kind(rawValue: properties["messageType"]?.text?.lowercased() ?? "")
         else { return nil }
@@ -211,15 +212,16 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             eventCodes: (properties["parameters"]?["VTEC"]?.elements ?? []).compactMap(\.text), isListed: true)
         let references = (properties["references"]?.elements ?? []).compactMap { $0["identifier"]?.text }
         let expired = (properties["parameters"]?["expiredReferences"]?.elements ?? []).compactMap(\.text)
-        let info = AlertInfo(
-            language: "en-US", event: event.singleLine(limit: 80), hazard: usEvidence(properties).hazard,
-            severity: severity(properties), from: from,
-            until: end.until, hasOpenEnd: end.isOpen,
+        let evidence = usEvidence(properties)
+        var info = AlertInfo(
+            language: "en-US", event: evidence.eventName, hazard: evidence.hazard, severity: nil, from: from,
+            until: end.until, hasOpenEnd: end.isOpen, sent: sent,
             issuer: (properties["senderName"]?.text ?? "US National Weather Service").singleLine(limit: 80),
             areas: areas(feature["geometry"], properties["areaDesc"]?.text),
             texts: AlertTexts(
                 headline: properties["headline"]?.text, description: properties["description"]?.text,
                 instruction: properties["instruction"]?.text))
+        info.take(severity(properties))
         return AlertMessage(
             identifier: identifier, sent: sent, kind: kind,
             references: references + CAPDocument.references(expired.joined(separator: " ")), infos: [info])
@@ -252,22 +254,22 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         let code = alert["event_code"]?.finite.flatMap { Int(exactly: $0) }.map {
             HazardEvidence.Code(list: "II", value: "\($0)")
         }
-        let infos = ["en", "de"].compactMap { language -> AlertInfo? in
-            guard let event = alert["event_\(language)"]?.text, !event.isEmpty else { return nil }
-            return AlertInfo(
-                language: language, event: event.singleLine(limit: 80),
-                hazard: HazardEvidence(
-                    words: texts(alert, "event_\(language)", "headline_\(language)"), codes: [code].compactMap { $0 },
-                    categories: [alert["category"]?.text ?? "Met"]
-                ).hazard,
-                severity: severity(alert), from: from, until: end.until, hasOpenEnd: end.isOpen,
+        let languages = ["en", "de"].filter { language in texts(alert, "event_\(language)").contains { !$0.isEmpty } }
+        let infos = (languages.isEmpty ? ["de"] : languages).map { language -> AlertInfo in
+            let evidence = HazardEvidence(
+                words: texts(alert, "event_\(language)", "headline_\(language)"), codes: [code].compactMap { $0 },
+                categories: [alert["category"]?.text ?? "Met"])
+            var info = AlertInfo(
+                language: language, event: evidence.eventName, hazard: evidence.hazard, severity: nil, from: from,
+                until: end.until, hasOpenEnd: end.isOpen, sent: AnswerTime.date(alert["effective"]),
                 issuer: "Deutscher Wetterdienst", areas: [],
                 texts: AlertTexts(
                     headline: alert["headline_\(language)"]?.text, description: alert["description_\(language)"]?.text,
                     instruction: alert["instruction_\(language)"]?.text))
+            info.take(severity(alert))
+            return info
         }
-        return infos.isEmpty
-            ? nil : AlertMessage(identifier: identifier, sent: AnswerTime.date(alert["effective"]) ?? from, infos: infos)
+        return AlertMessage(identifier: identifier, sent: AnswerTime.date(alert["effective"]) ?? from, infos: infos)
     }
 
     /// The outer rings of a GeoJSON geometry. Holes count as inside: nobody draws them round a town.

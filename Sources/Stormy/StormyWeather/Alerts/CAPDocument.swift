@@ -9,7 +9,7 @@ package enum CAPDocument {
     package static let mostInfos = 200
 
     /// - Returns: `nil`: a test, an exercise, a draft or an acknowledgement, which is never shown as real.
-    /// - Throws: ``WeatherError``: no CAP, or one that says not who, when or what.
+    /// - Throws: ``WeatherError``: not CAP, or a document without a readable identifier, time, status, type or warning.
     package static func parse(_ data: Data) throws(WeatherError) -> AlertMessage? {
         guard data.count <= ServiceAnswer.maximumBytes else { throw .tooLarge(bytes: data.count) }
         guard let alert = AnswerXML.read(data), alert.name == "alert" else { throw .notCAP }
@@ -25,9 +25,11 @@ package enum CAPDocument {
         guard let sent = AnswerTime.date(sentText, utcOffset: offset ?? 0), let span = span(of: sentText, offset) else {
             throw .notCAP
         }
-        guard alert["status"]?.text.lowercased() == "actual",
-            let kind = AlertMessage.Kind(rawValue: alert["msgType"]?.text.lowercased() ?? "")
-        else { return nil }
+        guard let isActual = isActual(alert["status"]?.text) else { throw .notCAP }
+        let type = alert["msgType"]?.text.lowercased() ?? ""
+        if !isActual || type == "ack" || type == "error" { return nil }
+        // An update without a block would end the warning that it replaces.
+        guard let kind = AlertMessage.Kind(rawValue: type), kind == .cancel || alert["info"] != nil else { throw .notCAP }
         let sender = (alert["sender"]?.text ?? "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
         var left = mostCorners
         let elements = alert.all("info")
@@ -41,16 +43,25 @@ package enum CAPDocument {
             infos: infos)
         message.sender = sender.isEmpty ? nil : sender
         message.hasTooManyInfos = elements.count > mostInfos ? true : nil
-        message.hasNoOffset = offset == nil ? true : nil
+        message.hasNoOffset = hasLocalTimes(alert, offset) ? true : nil
         // A part of the areas would be a warning that holds elsewhere.
         if left < 0 { message.leaveOutAreas() }
         return message
     }
 
+    /// Returns whether a status is the status of a real message. `nil` if the status is missing or unknown: a real warning may have it.
+    static func isActual(_ status: String?) -> Bool? {
+        switch status?.lowercased() {
+        case "actual": true
+        case "exercise", "system", "test", "draft": false
+        default: nil
+        }
+    }
+
     private static func mostSevere(_ infos: [AnswerXML]) -> [AnswerXML] {
         if infos.count <= mostInfos { return infos }
         let ranked = infos.enumerated().map { number, info in
-            (rank: CAPSeverity(capName: info["severity"]?.text)?.rank ?? 0, number: number, info: info)
+            (rank: severity(info).severity?.rank ?? 0, number: number, info: info)
         }
         return ranked.sorted { ($1.rank, $0.number) < ($0.rank, $1.number) }.prefix(mostInfos).map(\.info)
     }
@@ -58,15 +69,29 @@ package enum CAPDocument {
     /// Hours between UTC and local times.
     private static let (longestWest, longestEast) = (12.0, 14.0)
 
-    /// The first offset that a time of the document has. It also counts for times without an offset.
+    /// The offset for times without an offset: the first offset that another time of the document has.
+    ///
+    /// Services write the time of sending in UTC and the times of the hazard in local time without an offset. Therefore UTC in `sent` and
+    /// in `effective` is not the offset of other times.
     private static func utcOffset(of alert: AnswerXML) -> Int? {
-        let times = [alert["sent"]] + alert.all("info").flatMap { info in ["onset", "effective", "expires"].map { info[$0] } }
-        return times.lazy.compactMap { $0.flatMap { AnswerTime.utcOffset(of: $0.text) } }.first
+        func offsets(_ elements: [AnswerXML], _ names: [String]) -> [Int] {
+            elements.flatMap { element in names.compactMap { element[$0].flatMap { AnswerTime.utcOffset(of: $0.text) } } }
+        }
+        let infos = alert.all("info")
+        let issued = offsets([alert], ["sent"]) + offsets(infos, ["effective"])
+        return issued.first { $0 != 0 } ?? offsets(infos, ["onset", "expires"]).first
     }
 
-    /// The instants that a time may mean. They are more than one if no time of the document has an offset.
-    private static func span(of text: String?, _ offset: Int?) -> ClosedRange<Date>? {
-        guard let text else { return nil }
+    /// `true` if a time of the document may mean several instants.
+    private static func hasLocalTimes(_ alert: AnswerXML, _ offset: Int?) -> Bool {
+        let infos = alert.all("info")
+        let times = [alert["sent"]] + infos.flatMap { info in ["onset", "effective", "expires"].map { info[$0] } }
+        let texts = times.compactMap { $0?.text } + infos.flatMap { parameters($0, "eventEndingTime") }
+        return texts.contains { text in span(of: text, offset).map { $0.lowerBound < $0.upperBound } ?? false }
+    }
+
+    /// The instants that a time may mean. The range has several instants if neither the time nor the document has an offset.
+    private static func span(of text: String, _ offset: Int?) -> ClosedRange<Date>? {
         if let date = AnswerTime.date(text, utcOffset: offset) { return date...date }
         return AnswerTime.date(text, utcOffset: 0).map { ($0 - longestEast * 3600)...($0 + longestWest * 3600) }
     }
@@ -74,34 +99,45 @@ package enum CAPDocument {
     private static func info(
         _ info: AnswerXML, _ offset: Int?, sent: ClosedRange<Date>, sender: String, corners left: inout Int
     ) -> AlertInfo? {
-        guard let event = info["event"]?.text, !event.isEmpty, !isGreen(info) else { return nil }
-        func span(_ name: String) -> ClosedRange<Date>? { Self.span(of: info[name]?.text, offset) }
-        let begins = span("onset") ?? span("effective") ?? sent
-        let ends = parameters(info, "eventEndingTime").lazy.compactMap { Self.span(of: $0, offset) }.first
+        if isGreen(info) { return nil }
+        let times = ["onset", "effective", "expires"].map { info[$0]?.text ?? "" }
+        let spans = times.map { Self.span(of: $0, offset) }
+        let begins = spans[0] ?? spans[1] ?? sent
+        let endingTimes = parameters(info, "eventEndingTime").filter { !$0.isEmpty }
+        let ends = endingTimes.compactMap { Self.span(of: $0, offset) }.first
         let end = HazardEnd(
-            from: begins.upperBound, ends: ends?.upperBound, expires: span("expires")?.upperBound, sent: sent.upperBound,
-            eventCodes: parameters(info, "VTEC"))
-        return AlertInfo(
-            language: info["language"]?.text, event: event.singleLine(limit: 80),
-            hazard: evidence(info, event, sender: sender).hazard,
-            severity: CAPSeverity(
-                capName: info["severity"]?.text, urgency: info["urgency"]?.text, certainty: info["certainty"]?.text,
-                responses: info.all("responseType").map(\.text)), from: begins.lowerBound,
-            until: end.until, hasOpenEnd: end.isOpen,
+            from: begins.upperBound, ends: ends?.upperBound, expires: spans[2]?.upperBound, sent: sent.upperBound,
+            eventCodes: parameters(info, "VTEC"),
+            // An end that cannot be read may be later than an assumed end.
+            isListed: !times[2].isEmpty || !endingTimes.isEmpty)
+        let evidence = evidence(info, sender: sender)
+        var result = AlertInfo(
+            language: info["language"]?.text, event: evidence.eventName, hazard: evidence.hazard, severity: nil,
+            from: begins.lowerBound, until: end.until, hasOpenEnd: end.isOpen, sent: sent.upperBound,
             issuer: (info["senderName"]?.text ?? sender).singleLine(limit: 80), areas: areas(info, corners: &left),
             texts: AlertTexts(
                 headline: info["headline"]?.text, description: info["description"]?.text,
                 instruction: info["instruction"]?.text))
+        result.take(severity(info))
+        let hasUnreadTime = zip(times, spans).contains { !$0.isEmpty && $1 == nil }
+        if hasUnreadTime || ends == nil && !endingTimes.isEmpty { result.doubt(.time) }
+        return result
+    }
+
+    private static func severity(_ info: AnswerXML) -> SeverityEvidence {
+        SeverityEvidence(
+            name: info["severity"]?.text, urgency: info["urgency"]?.text, certainty: info["certainty"]?.text,
+            responses: info.all("responseType").map(\.text), awarenessLevels: parameters(info, "awareness_level"))
     }
 
     /// The maximum number of codes and areas of one block that are looked at for the kind of its hazard.
     private static let mostEvidence = 500
 
-    private static func evidence(_ info: AnswerXML, _ event: String, sender: String) -> HazardEvidence {
+    private static func evidence(_ info: AnswerXML, sender: String) -> HazardEvidence {
         let areas = info.all("area")
         let zones = areas.flatMap { $0.all("geocode") }.filter { $0["valueName"]?.text == "UGC" }.compactMap { $0["value"]?.text }
         return HazardEvidence(
-            words: [event, info["headline"]?.text ?? ""].map { $0.singleLine(limit: AlertTexts.longestHeadline) },
+            words: ["event", "headline"].map { (info[$0]?.text ?? "").singleLine(limit: AlertTexts.longestHeadline) },
             codes: info.all("eventCode").prefix(mostEvidence).compactMap { code in
                 guard let list = code["valueName"]?.text, let value = code["value"]?.text else { return nil }
                 return HazardEvidence.Code(list: list, value: value)

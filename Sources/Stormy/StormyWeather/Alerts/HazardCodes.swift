@@ -159,6 +159,9 @@ enum HazardCodes {
         return kinds[code.uppercased()]
     }
 
+    /// Returns `true` for the lists whose codes are English terms: the German groups, and the profiles of Canada and Taiwan.
+    static func hasTerms(_ list: String) -> Bool { list == "GROUP" || list.contains("CAP-CP") || list.contains("CAP-TWP") }
+
     /// The kind of an English term as a code, for example "winterStorm" of the Canadian profile or "SNOWFALL" of the German profile.
     ///
     /// - Parameter list: the name of the list of codes.

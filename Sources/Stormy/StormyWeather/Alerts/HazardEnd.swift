@@ -17,7 +17,7 @@ struct HazardEnd: Equatable {
     ///   - ends: the end of the event.
     ///   - expires: the end of the message. Most services end the message with the event. A message that expires before the hazard begins
     ///     gives no end of the hazard.
-    ///   - sent: the hazard is over if the message had expired by then.
+    ///   - sent: the hazard is over if the message had expired by then. An assumed end is counted from then if the hazard began before.
     ///   - eventCodes: VTEC, "/O.NEW.KMFL.HU.W.1011.261128T1800Z-000000T0000Z/".
     ///   - isListed: the service lists all warnings that stand, so a warning without any time of its end is open.
     init(
@@ -30,7 +30,7 @@ struct HazardEnd: Equatable {
             isOpen = !isOver && (expires <= from || eventCodes.contains { $0.contains("-000000T0000Z") })
             until = isOpen ? max(from, expires).addingTimeInterval(Self.assumedDuration) : expires
         } else {
-            (until, isOpen) = (from.addingTimeInterval(Self.assumedDuration), isListed)
+            (until, isOpen) = (max(from, sent ?? from).addingTimeInterval(Self.assumedDuration), isListed)
         }
     }
 }

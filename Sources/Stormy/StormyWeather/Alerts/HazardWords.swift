@@ -5,7 +5,7 @@ import Foundation
 /// Sources: the event names of the US service, of MET Norway, of the DWD, of INMET and of MeteoAlarm's members.
 enum HazardWords {
     /// Words of one kind.
-    private struct Words {
+    struct Words {
         let hazard: AlertHazard
         /// Complete words, in lower case.
         let complete: Set<String>
@@ -29,7 +29,7 @@ enum HazardWords {
     }
 
     /// A name of a hazard, in lower case.
-    private struct Name {
+    struct Name {
         let text: String
         let words: Set<String>
         private let bytes: [UInt8]
@@ -39,7 +39,8 @@ enum HazardWords {
         init(_ name: some StringProtocol) {
             let lower = name.precomposedStringWithCanonicalMapping.lowercased()
             // "Grad" means hail in Slavic languages, and degrees in German.
-            text = lower.replacing(/[0-9]+\s*grad/, with: "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            let line = lower.replacing(/[0-9]+\s*grad/, with: "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            text = line.contains("maritime") ? HazardWords.placeNames.reduce(line) { $0.replacing($1, with: "") } : line
             let words = text.split { !$0.isLetter }.map(String.init)
             self.words = Set(words + words.flatMap(Self.stems))
             let bytes = Array(text.utf8)
@@ -83,26 +84,33 @@ enum HazardWords {
     /// - Parameter isUS: the US National Weather Service is the sender.
     static func weather(in name: String, isUS: Bool) -> AlertHazard? {
         let name = Name(name)
-        if isUS, americanSea.contains(where: name.text.hasPrefix) { return .marine }
-        return compound(in: name) ?? (storms + [anyStorm] + others).first { $0.isIn(name) }?.hazard
+        return isUS && isAmericanSea(name) ? .marine : weather(in: name)
+    }
+
+    static func weather(in name: Name) -> AlertHazard? {
+        compound(in: name) ?? (storms + [anyStorm] + others + [lights]).first { $0.isIn(name) }?.hazard
     }
 
     /// The kind of a hazard in another category. There the word "storm" alone is not enough.
     static func other(in name: String) -> AlertHazard? {
         let name = Name(name)
-        return compound(in: name) ?? (others + storms).first { $0.isIn(name) }?.hazard
+        return compound(in: name) ?? (others + storms + [lights]).first { $0.isIn(name) }?.hazard
     }
 
     /// The kind of a compound. The rest of the name decides if it names a storm, as in "Hurricane and storm surge".
     private static func compound(in name: Name) -> AlertHazard? {
         guard let compound = compounds.first(where: { $0.isIn(name) }) else { return nil }
-        if compound.hazard.isStorm || compound.hazard == .marine { return compound.hazard }
+        let kinds: [Words]
+        switch compound.hazard {
+        case .marine: return landHazard(in: name) ?? .marine
+        case .snow, .wind: return compound.hazard
+        // The word "storm" has another meaning in these kinds.
+        case .space, .fire, .other: kinds = storms
+        default: kinds = storms + [anyStorm]
+        }
         let rest = name.without(compound)
-        return storms.first { $0.isIn(rest) }?.hazard ?? compound.hazard
+        return kinds.first { $0.isIn(rest) }?.hazard ?? compound.hazard
     }
-
-    /// Returns `true` if the name of an area names the sea.
-    static func isSea(_ area: some StringProtocol) -> Bool { seaAreas.isIn(Name(area)) }
 
     /// Returns `true` if a name contains a word for "warning", for example "Tornado Watch" or "Unwetterwarnung".
     static func hasWordForWarning(_ name: String) -> Bool { wordsForWarning.isIn(Name(name)) }
@@ -118,17 +126,10 @@ enum HazardWords {
             预警, 預警, 注意報, 경보, 주의보
             """)
 
-    /// In the United States these are warnings for the sea alone: on land they are "High Wind Warning" and the like.
-    private static let americanSea = ["storm w", "gale w", "hurricane force wind"]
-
-    private static let seaAreas = Words(
-        .marine, "waters nm offshore",
-        parts: "sea area, high seas, nautical mile, seegebiet, hochsee, zona marítima, zone maritime, havområde, merialue")
-
     /// Names that contain a word of another kind. The first one has priority.
     private static let compounds = [
         Words(
-            .space, "aurora",
+            .space, "",
             parts: """
                 geomagnet, géomagn, magnetic storm, magnetsturm, space weather, weltraumwetter, solar storm, sonnensturm,
                 solar flare, radiation storm, tempête solaire, tormenta solar, tempestade solar, tempesta solare, геомагнит,
@@ -143,14 +144,23 @@ enum HazardWords {
                 coastalevent, coastal event, lakeshore flood, vagues-submersion, vagues submersion, submersion marine,
                 inundación costera, inundação costeira, mareggiat, acqua alta, штормовой нагон, 高潮, 风暴潮, 風暴潮, 폭풍해일
                 """),
-        Words(
-            .marine, "marine craft maritime",
-            parts: """
-                freezing spray, coastal waters, brisk wind, rough bar, for shipping, shipping forecast, schifffahrt, scheepvaart, sjöfart, seewetter, hochsee, küstenwarnung, aviso marítim,
-                avviso marittim, 海上大风, 海上大風, 海上風, 海上強風
-                """),
+        marine,
         Words(.cold, "chill windchill", parts: "wind chill, cold wave, coldwave"),
         Words(.heat, "", parts: "heat wave, heatwave"),
+        // A tropical wave brings showers, and a cold front brings showers and wind.
+        Words(
+            .rain, "",
+            parts: """
+                tropical wave, onda tropical, ondas tropicales, ondas tropicais, ola tropical, onde tropicale, ondes tropicales,
+                vague tropicale, тропическая волна
+                """),
+        Words(
+            .weather, "",
+            parts: """
+                cold front, coldfront, frente frí, frentes frí, frente fria, frentes frias, front froid, fronts froids, kaltfront, fronte fredd, koufront,
+                kallfront, kaldfront, koldfront, zimny front, front chłodny, studená fronta, hidegfront, холодный фронт,
+                холодного фронта, холодний фронт, 冷锋, 冷鋒, 寒冷前線
+                """),
         Words(.fog, "", parts: "freezing fog, gefrierender nebel, brouillard givrant"),
         Words(
             .snow, "",
@@ -163,7 +173,8 @@ enum HazardWords {
         Words(
             .wind, "haboob",
             parts: """
-                dust storm, duststorm, dust-storm, sandstorm, sand storm, sandsturm, staubsturm, tempête de sable,
+                tropical depression, depresión tropical, dépression tropicale, depressão tropical, tropical disturbance,
+                blowing dust, dust storm, duststorm, dust-storm, sandstorm, sand storm, sandsturm, staubsturm, tempête de sable,
                 tempête de poussière, tormenta de arena, tormenta de polvo, tempestade de areia, tempesta di sabbia,
                 пыльная бур, пыльные бур, песчаная бур, песчаные бур, 沙尘暴, 沙塵暴, عاصفة رملية, عاصفة ترابية, عواصف رملية,
                 عواصف ترابية, סופת חול, kum fırtına, tropical storm, tormenta tropical, tempête tropicale,
@@ -262,13 +273,16 @@ enum HazardWords {
             พายุ, 嵐
             """)
 
+    /// The light in the sky is also the name of towns.
+    private static let lights = Words(.space, "aurora auroras", parts: "aurora borealis, aurora australis")
+
     /// Kinds that do not count. The first one has priority.
     private static let others = [
         Words(
             .heat,
             """
             heat hot hitze chaleur calor calore caldo hőség kánikula kuumus kuuma hete helle hetta hede hitte bero sħana panas
-            karščiai karštis kaitra karsts vrućina vročina horka vedra căldură caldura жара жары жаркая зной спека спеки жега
+            karščiai karštis karščio karščių kaitra karsts vrućina vročina horka vedra căldură caldura жара жары жаркая зной спека спеки жега
             حر गर्मी लू
             """,
             parts: """
@@ -297,7 +311,7 @@ enum HazardWords {
             """
             fog foggy nebel brouillard brouillards niebla nieblas nevoeiro neblina nebbia nebbie mist mgła mgły mlha mlhy hmla
             hmly köd sumu tåke skodde dimma tåge udu migla rūkas ceață magla boira néboa þoka sis mjegull туман туманы мъгла
-            магла kabut
+            магла kabut kabus
             """,
             parts: """
                 dense fog, sichtbehinderung, dichte mist, ομίχλη, ضباب, مه غلیظ, ערפל, कोहरा, কুয়াশা, หมอก, sương mù, 大雾, 大霧,
@@ -322,9 +336,10 @@ enum HazardWords {
                 χιονοστιβάδ, çığ, 雪崩, なだれ, 눈사태
                 """),
         Words(
-            .air, "smoke smog haze ashfall ozone ozon pollen",
+            .air,
+            "smoke smog haze jerebu ashfall ozone ozon pollen dust polvo poussière poussières polvere polveri poeira poeiras calima staub пыль toz",
             parts: """
-                air quality, airquality, air stagnation, volcanic ash, luftqualität, feinstaub, qualité de l'air,
+                saharastaub, σκόνη, غبار, أتربة, אבק, 浮尘, 扬沙, air quality, airquality, air stagnation, volcanic ash, luftqualität, feinstaub, qualité de l'air,
                 qualité de l’air, calidad del aire, qualidade do ar, pollution, qualità dell'aria, luftkvalitet, ilmanlaat,
                 jakość powietrza, kvalita ovzduší, качество воздуха, אובך, kabut asap, ฝุ่น, 霾, 空气, 空氣, 黄砂, 황사, 미세먼지
                 """),

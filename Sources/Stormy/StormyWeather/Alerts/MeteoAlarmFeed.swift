@@ -87,12 +87,11 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
 
     /// The part of a feed that concerns one place.
     package struct Content: Sendable, Equatable {
-        /// The documents that may warn of the place, the newest first, each once.
+        /// The documents that may warn of the place, the newest first, each once. Documents whose entries name only areas that are not known
+        /// come last: such a document may name other areas than its entries.
         package var entries: [AlertFeed.Entry] = []
         /// Documents of the place beyond ``AlertFeed/mostLinks``, the oldest.
         package var leftOut = 0
-        /// Warnings that cannot be compared with any place.
-        package var unplaced = 0
         /// Codes of areas that are not drawn, if the region table lacks them. Each once, in order.
         package var unknownCodes: [RegionCode] = []
     }
@@ -104,6 +103,7 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
     package func content(at place: Coordinates) -> Content {
         let regions = Set(RegionCoverage(of: place).regions)
         var (content, unknown): (Content, Set<RegionCode>) = (Content(), [])
+        var (meant, unplaced): ([Document], [Document]) = ([], [])
         for document in documents {
             // A drawn area needs no code.
             let codes = document.areas.filter { !$0.isDrawn }.flatMap(\.codes)
@@ -112,15 +112,14 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
                 $0.isDrawn && $0.contains(place) || !$0.regions.isDisjoint(with: regions)
             }
             if isMeant || document.isVague {
-                if content.entries.count < AlertFeed.mostLinks {
-                    content.entries.append(.link(document.address, updated: document.updated))
-                } else {
-                    content.leftOut += 1
-                }
+                meant.append(document)
             } else if !document.areas.contains(where: \.isPlaceable) {
-                content.unplaced += 1
+                unplaced.append(document)
             }
         }
+        let all = meant + unplaced
+        content.entries = all.prefix(AlertFeed.mostLinks).map { .link($0.address, updated: $0.updated) }
+        content.leftOut = all.count - content.entries.count
         content.unknownCodes = unknown.sorted { ($0.type, $0.value) < ($1.type, $1.value) }
         return content
     }

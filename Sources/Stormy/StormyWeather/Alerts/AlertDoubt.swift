@@ -1,0 +1,82 @@
+import Foundation
+
+/// A part of a warning that is not used as the service wrote it. The warning counts, and the user is informed.
+package enum AlertDoubt: String, Sendable, Hashable, Codable, CaseIterable {
+    /// The severity cannot be read, or an update does not give it.
+    case severity
+    /// A time cannot be read.
+    case time
+    /// The end is too far away.
+    case end
+
+    fileprivate var sentence: String {
+        switch self {
+        case .severity: "have no readable severity: the earlier severity counts, or else \"severe\""
+        case .time: "have times that cannot be read, and may count longer"
+        case .end: "end after more than \(Int(AlertInfo.longestDuration / 86_400)) days, and count as warnings without an end"
+        }
+    }
+}
+
+extension AlertInfo {
+    mutating func doubt(_ doubt: AlertDoubt) {
+        if doubts?.contains(doubt) != true { doubts = (doubts ?? []) + [doubt] }
+    }
+}
+
+extension AlertMessage {
+    /// Returns one sentence for each kind of doubt about messages.
+    package static func doubts(in messages: [AlertMessage]) -> [String] {
+        AlertDoubt.allCases.compactMap { doubt in
+            let count = messages.count { message in message.infos.contains { $0.doubts?.contains(doubt) ?? false } }
+            return count == 0 ? nil : "\(count) of its \(messages.count) warnings \(doubt.sentence)"
+        }
+    }
+
+    /// `true` if a polygon has edges that may go either way round the Earth.
+    package var hasAmbiguousShapes: Bool {
+        infos.contains { info in info.areas.contains { $0.polygons.contains(where: AlertArea.isAmbiguous) } }
+    }
+
+    // MARK: Severity
+
+    /// Returns messages whose unknown severities are the severities of earlier messages. A severity that is unknown now has not become
+    /// less, so such an update ends no warning.
+    ///
+    /// Earlier messages are the references of a message, the messages of its document, and the message itself. Only warnings of the same
+    /// kind are compared.
+    ///
+    /// - Parameter before: the messages that were known before.
+    package static func keepingSeverities(_ current: [AlertMessage], before: [AlertMessage]) -> [AlertMessage] {
+        guard current.contains(where: \.lacksSeverity) else { return current }
+        var (kept, known) = (current, before)
+        // An update may refer to an update that also lacks its severity.
+        for index in current.indices.sorted(by: { (current[$0].sent, $0) < (current[$1].sent, $1) }) {
+            kept[index].keepSeverities(of: known)
+            known.append(kept[index])
+        }
+        return kept
+    }
+
+    private var lacksSeverity: Bool { infos.contains(where: \.lacksSeverity) }
+
+    private mutating func keepSeverities(of known: [AlertMessage]) {
+        guard lacksSeverity else { return }
+        let names = Set(references + [identifier])
+        let earlier = known.filter { names.contains($0.identifier) || link != nil && $0.link == link }.flatMap(\.infos)
+        for index in infos.indices where infos[index].lacksSeverity {
+            let severities = earlier.filter { $0.isSameKind(as: infos[index]) }.compactMap(\.severity)
+            guard let severity = severities.max(by: { $0.rank < $1.rank }) else { continue }
+            infos[index].severity = severity
+            infos[index].doubt(.severity)
+        }
+    }
+}
+
+extension AlertInfo {
+    fileprivate var lacksSeverity: Bool { noDanger == nil && (severity == nil || doubts?.contains(.severity) ?? false) }
+
+    fileprivate func isSameKind(as other: AlertInfo) -> Bool {
+        hazard == other.hazard || hazard.isUnclassified || other.hazard.isUnclassified
+    }
+}

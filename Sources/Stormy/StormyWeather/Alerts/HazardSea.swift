@@ -1,0 +1,84 @@
+import Foundation
+
+/// Words for the sea. A warning that also names land or a hazard of the land counts.
+extension HazardWords {
+    /// Returns `true` if the name of an area names nothing but the sea.
+    ///
+    /// Every part of the name must name the sea. "Grenada and its surrounding waters" also names land.
+    static func isSea(_ area: some StringProtocol) -> Bool {
+        let name = Name(area)
+        guard seaAreas.isIn(name) else { return false }
+        return parts(of: name.text, areaMarks).map { Name($0) }.allSatisfy { seaAreas.isIn($0) && !landWords.isIn($0) }
+    }
+
+    /// Returns the kind of a hazard that is named beside a word for the sea: "Flash Flood Warning and Small Craft Advisory". `nil` if the name
+    /// is for the sea alone.
+    ///
+    /// Wind is also a hazard of the sea. Wind counts only for a named land, or as a tropical cyclone or tornado.
+    static func landHazard(in name: Name) -> AlertHazard? {
+        let dry = parts(of: name.text, eventMarks).map { Name($0) }.filter { !marine.isIn($0) }
+        let hasLand = dry.contains { landWords.isIn($0) }
+        let rest = hasLand ? name.without(marine) : Name(dry.map(\.text).joined(separator: " "))
+        guard let hazard = weather(in: rest), hazard.isStorm else { return nil }
+        return hazard != .wind || hasLand || cyclones.isIn(rest) ? hazard : nil
+    }
+
+    /// Returns `true` if a name begins as a warning for the sea of the US National Weather Service.
+    ///
+    /// In the United States these are warnings for the sea alone: on land they are "High Wind Warning" and the like.
+    static func isAmericanSea(_ name: Name) -> Bool {
+        ["storm w", "gale w", "hurricane force wind"].contains(where: name.text.hasPrefix)
+    }
+
+    // MARK: Parts of names
+
+    private static let eventMarks: Set<Character> = [",", ";", "/", "&", "+", "，", "、", "؛", "،"]
+    /// In the name of an area, a colon and brackets also separate places. In an event, the hazard follows a colon: "Marine warning: gale".
+    private static let areaMarks = eventMarks.union([":", "(", ")"])
+
+    private static let joiningWords: Set<Substring> = [
+        "and", "plus", "including", "with", "et", "und", "sowie", "y", "e", "ed", "i", "og", "och", "oraz", "и", "та", "-", "–",
+        "—",
+    ]
+
+    /// The parts of a name in lower case that marks and words for "and" separate.
+    private static func parts(of text: String, _ marks: Set<Character>) -> [String] {
+        text.split { marks.contains($0) }.flatMap { piece in
+            piece.split(separator: " ").split { joiningWords.contains($0) }.map { $0.joined(separator: " ") }
+        }
+    }
+
+    // MARK: Words
+
+    /// Names of places that contain a word for the sea.
+    static let placeNames = [
+        "charente-maritime", "charente maritime", "seine-maritime", "seine maritime", "alpes-maritimes", "alpes maritimes",
+        "maritime provinces", "maritime alps",
+    ]
+
+    private static let seaAreas = Words(
+        .marine, "waters nm offshore",
+        parts: "sea area, high seas, nautical mile, seegebiet, hochsee, zona marítima, zone maritime, havområde, merialue")
+
+    static let marine = Words(
+        .marine, "marine craft maritime",
+        parts: """
+            freezing spray, coastal waters, brisk wind, rough bar, for shipping, shipping forecast, schifffahrt, scheepvaart, sjöfart, seewetter, hochsee, küstenwarnung, aviso marítim,
+            avviso marittim, 海上大风, 海上大風, 海上風, 海上強風
+            """)
+
+    private static let landWords = Words(
+        .other,
+        """
+        land mainland inland onshore island islands isle isles village town city county counties district districts parish
+        province provinces municipality state peninsula surrounding adjacent adjoining its festland insel inseln stadt landkreis
+        gemeinde île îles terre terres ville commune communes département isla islas tierra ciudad provincia municipio ilha ilhas
+        terra cidade isola isole città fastland fastlandet øy øya öar kommun kommune суша суше остров острова острове
+        """,
+        parts: "陸上, 陆上, 内陆, 內陸")
+
+    private static let cyclones = Words(
+        .wind, "ciclone ciclón huracán furacão uragano ураган тайфун смерч",
+        parts: "tornado, hurricane, typhoon, cyclone, cyclon, zyklon, hurrikan, ouragan, tropical, 台风, 台風, 颱風, 颶風, 飓风, 龙卷, 龍捲, 竜巻"
+    )
+}
