@@ -291,7 +291,7 @@ let package = Package(
             name: "StormyCommandTests",
             dependencies: [
                 "BackgroundCommands", "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundTasksTesting",
-                "ProcessSupport", "ServerScripts", "Spool", "Stormy", "StormyCommand", "StormyFixtures",
+                "ProcessSupport", "ServerScripts", "Spool", "Stormy", "StormyCommand", "StormyConfiguration", "StormyFixtures",
             ], swiftSettings: strict),
         .testTarget(
             name: "StormyWeatherTests", dependencies: ["StormyWeather", "TransferMachines"], exclude: ["Fixtures"],

@@ -1,6 +1,7 @@
 @testable import BackgroundLedger
 import Foundation
 import Spool
+import ProcessSupport
 import Synchronization
 import Testing
 import TransferMachines
@@ -121,11 +122,29 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .running)
     }
 
+    /// By the next command, a backup, or a mount point.
+    @Test(arguments: [true, false]) func `uploads wait whatever made the new spool`(_ hasFiles: Bool) throws {
+        let (id, directories) = (try upload(), bench.ledger.directories)
+        try FileManager.default.moveItem(at: directories.spool, to: bench.folder.appendingPathComponent("away"))
+        try FileManager.default.createDirectory(at: directories.spool, withIntermediateDirectories: false)
+        if hasFiles { try Data().write(to: directories.spool.appendingPathComponent("upload-of-another-ledger")) }
+        // Each process that opens the ledger sees the new folder.
+        _ = try Ledger(directories)
+        try answerThatTheNameIsFree(id)
+        #expect(try bench.transfer(id).state == .waiting)
+        try bench.startAgent()
+        try bench.pass(61)
+        #expect(try bench.transfer(id).state == .waiting)
+        try Data("photo".utf8).write(to: copy)
+        try bench.pass(61)
+        #expect(try bench.transfer(id).state == .running)
+    }
+
     @Test(arguments: numbers)
     func `a file that got its name is not fetched again while it cannot be seen`(_ number: Int32) throws {
         try Data("sunny".utf8).write(to: place)
         let part = bench.folder.appendingPathComponent("part")
-        let expectation = FileProof.Expectation(part: part, whole: place, isInSpool: false, byteCount: 5, sha256: "")
+        let expectation = FileProof.Expectation(part: part, whole: place, mustMatch: false, byteCount: 5, sha256: "")
         let findings = Mutex<[FileProof.Finding]>([])
         let proof = FileProof(expectation, bench.disk.calls) { finding in findings.withLock { $0.append(finding) } }
         bench.disk.calls.fail { $0 == .status ? number : nil }

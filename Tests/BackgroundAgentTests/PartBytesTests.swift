@@ -37,4 +37,23 @@ import TransferMachines
         bytes.rehash(for: [.sha512])
         #expect(bytes.beginning == before + 1 && bytes.hashed == 0)
     }
+
+    private static func digests(_ text: String) -> ArrivalDigests {
+        var digests = ArrivalDigests([])
+        Array(text.utf8).withUnsafeBytes { digests.update($0) }
+        return digests
+    }
+
+    @Test(arguments: [true, false]) mutating func `a second reading is compared with the first`(_ isSame: Bool) {
+        bytes.begin(at: 0, proving: [])
+        bytes.noteWritten(to: 5)
+        bytes.noteHashed(to: 3, Self.digests("sun"))
+        bytes.rehash(for: [])
+        #expect(bytes.nextTurn == 0..<3, "up to the place of the first reading")
+        bytes.noteHashed(to: 3, Self.digests(isSame ? "sun" : "fog"))
+        #expect(bytes.isRefuted != isSame)
+        #expect(bytes.nextTurn == 3..<5)
+        bytes.begin(at: 0, proving: [])
+        #expect(!bytes.isRefuted)
+    }
 }

@@ -91,6 +91,20 @@ import Testing
         #expect(throws: StoreError.self) { try test.open() }
     }
 
+    /// SQLite would wait for the other end of the pipe.
+    @Test func `a named pipe in its place is refused at once`() throws {
+        try test.directories.createStateFolders()
+        let path = test.directories.ledger.path
+        #expect(mkfifo(path, 0o600) == 0)
+        let reason = "something that is not a file has that name"
+        #expect(throws: StoreError.cannotCreate(path: path, reason: reason)) { try test.open() }
+        #expect(throws: StoreError.notADatabase(path: path)) { try Ledger(copyOf: test.directories) }
+        guard case .missing = try Ledger.look(test.directories, { _ in }) else {
+            Issue.record("a pipe is no ledger")
+            return
+        }
+    }
+
     @Test func anEmptyFileBecomesALedger() throws {
         try test.place(Data())
         #expect(try test.open().read { try $0.requests() }.isEmpty)

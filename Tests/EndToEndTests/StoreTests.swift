@@ -25,6 +25,18 @@ extension EndToEnd {
             #expect(try home.stormy("place", "list").output.split(separator: "\n").filter { $0.contains("Place ") }.count == 300)
         }
 
+        /// A umask that keeps the user out of new files and folders.
+        @Test func `the first command makes files that the next can write`() throws {
+            for folder in ["data/stormy", "state/stormy"] { try FileManager.default.removeItem(at: url(folder)) }
+            let script = "umask 0377; exec '\(Home.product("stormy"))' place add There 1,1 --no-sync"
+            let result = try Child.run("/bin/sh", ["-c", script], environment: home.environment)
+            #expect(result.status == 0, "\(result)")
+            for file in Self.files {
+                let mode = try FileManager.default.attributesOfItem(atPath: url(file).path)[.posixPermissions] as? Int
+                #expect(mode == 0o600, "\(file)")
+            }
+        }
+
         /// As `sqlite3 agent.sqlite .dump` and `VACUUM INTO` bring them back: without a write-ahead log.
         @Test func aLedgerCopiedBySQLServes() async throws {
             let server = try await FaultyServer.start()

@@ -1,6 +1,10 @@
+import BackgroundCommands
 import Foundation
 import ProcessSupport
+import StormyConfiguration
 import Testing
+
+@testable import StormyCommand
 
 /// The output of commands if `config.toml` has a mistake.
 @Suite(.timeLimit(.minutes(30))) struct ConfigurationMistakeTests {
@@ -70,5 +74,15 @@ import Testing
             #expect(result.status == 78)
             #expect(result.errors.contains("chmod 600") && !result.errors.contains("secret"))
         }
+    }
+
+    /// The user made no mistake if the disk or a limit of open files is the reason.
+    @Test(arguments: [
+        (EMFILE, 75), (ENFILE, 75), (ENOMEM, 75), (EIO, 74), (ESTALE, 74), (EACCES, 78), (ELOOP, 78), (EISDIR, 78),
+    ])
+    func `a configuration that cannot be read now is tried again`(_ number: Int32, _ status: Int) {
+        let failure = CommandFailure(ofStormy: ConfigurationError(.init(number), path: "config.toml"))
+        #expect(Int(failure.status.rawValue) == status)
+        #expect(failure.message == "config.toml: cannot be read: " + String(cString: strerror(number)))
     }
 }

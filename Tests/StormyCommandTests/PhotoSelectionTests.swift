@@ -48,10 +48,10 @@ import Testing
             }
             #expect(mkfifo(album.appendingPathComponent("pipe.jpg").path, 0o600) == 0)
             let sent = try await home.stormy("upload", "--wait", "--recursive", album.path)
-            #expect(sent.status == 0)
+            #expect(sent.status == 66)
             #expect(store.arrived == ["linked.jpg"])
             #expect(sent.errors.contains("1 linked folder skipped"), "\(sent)")
-            #expect(sent.errors.contains("1 link skipped: nothing is there"), "\(sent)")
+            #expect(sent.errors.contains("\(album.path)/gone.jpg: the link leads to nothing"), "\(sent)")
             #expect(sent.errors.contains("1 other file skipped"), "\(sent)")
         }
     }
@@ -212,6 +212,38 @@ import Testing
             #expect(listed.contains("x.jpg") && !listed.contains("secret"), "\(listed)")
             let log = await home.driver.transcript
             #expect(!log.isEmpty && !log.contains { $0.contains("secret") }, "\(log)")
+        }
+    }
+
+    // MARK: Sentences
+
+    /// A name with a line break would look like a message of Stormy.
+    @Test func `a line break in a file name begins no line`() async throws {
+        try await PhotoHome.play { home, store in
+            let name = "a\nstormy: all is well.jpg"
+            let photo = try home.picture(name, isLocated: true).path
+            let missing = home.camera.path + "/missing\nstormy: all is well.jpg"
+            for arguments in [["--wait", photo], [photo], [missing]] {
+                let result = try await home.stormy(["upload"] + arguments)
+                #expect(result.errors.contains("all is well.jpg"), "\(result)")
+                #expect(!result.errors.contains("\nstormy: all is well"), "\(result)")
+            }
+            #expect(store.arrived.count == 1)
+        }
+    }
+
+    @Test func `the sentences about transfers have the order of the arguments`() async throws {
+        try await PhotoHome.play { home, _ in
+            #expect(try await home.stormy("upload", "--wait", home.picture("a.jpg").path).status == 0)
+            let id = try #require(home.driver.ledger.transfers.first?.id)
+            for arguments in [["\(id)", "99", "photo-7"], ["photo-7", "\(id)", "99"], ["99", "photo-7", "\(id)"]] {
+                let result = try await home.stormy(["transfers", "retry"] + arguments)
+                let sentences = result.errors.split(separator: "\n").filter {
+                    $0.contains("no transfer has the id") || $0.contains("has ended")
+                }
+                let order = sentences.map { line in arguments.first { line.split(separator: " ").contains(Substring($0)) } }
+                #expect(order == arguments, "\(result)")
+            }
         }
     }
 }

@@ -51,4 +51,18 @@ import Testing
             #expect(store.arrived == ["one.jpg", "two-1.jpg", "two.jpg"])
         }
     }
+
+    /// The photo was lost, and uploaded again under the same name.
+    @Test(arguments: [true, false]) func `a photo that was uploaded twice is reported once`(_ isNamed: Bool) async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.picture("one.jpg").path
+            #expect(try await home.stormy("upload", "--wait", photo).status == 0)
+            try FileManager.default.removeItem(at: store.directory.appendingPathComponent("one.jpg"))
+            #expect(try await home.stormy("upload", "--verify").status == 69)
+            #expect(try await home.stormy("upload", "--wait", photo).status == 0)
+            let result = try await home.stormy(["upload", "--verify"] + (isNamed ? [photo] : []))
+            #expect(result.status == 0)
+            #expect(result.output.components(separatedBy: "one.jpg: is what was sent").count == 2, "\(result)")
+        }
+    }
 }

@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    /// The program gets a folder beside the spool, which cannot be made here.
+    /// The program gets a folder in the spool, which cannot be made here.
     @Test func `a photo is not judged if its cleaner cannot be started`() throws {
         let copy = URL(fileURLWithPath: "/nowhere/spool/copy")
         let error = try #require(throws: PhotoUploadError.self) { try PhotoCleaner(program: "/bin/true").clean(copy) }

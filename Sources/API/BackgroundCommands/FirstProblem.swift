@@ -15,7 +15,7 @@ package struct FirstProblem {
 
     /// Prints the problem as one line.
     package mutating func note(_ failure: CommandFailure, at position: Int) {
-        Output.note("\(AppRuntime.programName): \(failure.message)")
+        Output.sentence("\(AppRuntime.programName): \(failure.message)")
         note(failure.status, at: position)
     }
 

@@ -12,8 +12,11 @@ package enum Output {
     /// Whether standard output (`STDOUT_FILENO`) or standard error is a terminal.
     package static func isTerminal(_ descriptor: Int32) -> Bool { CapturedOutput.current == nil && isatty(descriptor) == 1 }
 
-    /// First of all: what is printed goes to no file that is opened later.
-    package static func prepare() { StandardDescriptors.occupyClosed() }
+    /// First of all: what is printed goes to no file that is opened later. The user can read and write each file that is made, whatever the umask.
+    package static func prepare() {
+        StandardDescriptors.occupyClosed()
+        umask(umask(0o077) & ~0o700)
+    }
 
     package static func json(_ value: some Encodable) throws {
         let encoder = JSONEncoder()
@@ -59,6 +62,11 @@ package enum Output {
     package static func lineIsTaken(_ text: String) -> Bool { write(Data((shown(text) + "\n").utf8), to: STDOUT_FILENO) }
 
     package static func note(_ text: String) { _ = noteIsTaken(text) }
+
+    /// A note on one line. A line break in the name of a file does not begin another line.
+    package static func sentence(_ text: String) { note(oneLine(text)) }
+
+    package static func oneLine(_ text: String) -> String { text.replacingOccurrences(of: "\n", with: " ") }
 
     /// - Returns: `false`: nobody can have read it, as standard error is closed or full.
     package static func noteIsTaken(_ text: String) -> Bool { write(Data((shown(text) + "\n").utf8), to: STDERR_FILENO) }

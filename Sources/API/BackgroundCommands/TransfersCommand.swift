@@ -38,11 +38,12 @@ public struct TransfersCommand: BackgroundCommand {
         let changes = try BackgroundTransfers.perform(action, on: ids.contains("all") ? .all : .ids(Set(numbers)))
         let known = try BackgroundTransfers.known(numbers)
         var problem = FirstProblem()
+        var failures: [Int: CommandFailure] = [:]
         for (position, id) in ids.enumerated() where id != "all" {
             if let number = BackgroundTransfers.number(of: id), known.contains(number) { continue }
-            problem.note(CommandFailure(.notFound, "no transfer has the id \(id)"), at: position)
+            failures[position] = CommandFailure(.notFound, "no transfer has the id \(id)")
         }
-        changes.say(after: action, counts: !json, ids, &problem)
+        changes.say(after: action, counts: !json, ids, failures, &problem)
         return problem
     }
 }
@@ -62,19 +63,23 @@ extension BackgroundTransfers.Changes {
     ///
     /// - Parameters:
     ///   - ids: The arguments of the command.
+    ///   - failures: Arguments that no transfer has as its identifier, by their positions.
     ///   - photos: The number of photos without a transfer that the action changed.
     ///   - problem: Notes the transfers that were named and for which the action did nothing.
     package func say(
-        after action: BackgroundTransfers.Action, counts: Bool, photos: Int = 0, _ ids: [String], _ problem: inout FirstProblem
+        after action: BackgroundTransfers.Action, counts: Bool, photos: Int = 0, _ ids: [String],
+        _ failures: [Int: CommandFailure], _ problem: inout FirstProblem
     ) {
+        var failures = failures
         for id in letFinish {
             Output.note("\(id): not paused, because the server may have carried it out already; it is let finish")
             problem.note(.tryAgain, at: ids.firstIndex(of: String(id)) ?? ids.firstIndex(of: "all") ?? 0)
         }
         for id in ended {
             guard let position = ids.firstIndex(of: String(id)) else { continue }
-            problem.note(CommandFailure(.unavailable, "\(id) has ended: \(action.rawValue) does not apply to it"), at: position)
+            failures[position] = CommandFailure(.unavailable, "\(id) has ended: \(action.rawValue) does not apply to it")
         }
+        for (position, failure) in failures.sorted(by: { $0.key < $1.key }) { problem.note(failure, at: position) }
         guard counts else { return }
         var parts = ["\(changed.count) transfer\(changed.count == 1 ? "" : "s")"]
         if photos > 0 { parts.append("\(photos) photo\(photos == 1 ? "" : "s")") }

@@ -62,6 +62,9 @@ public struct WhyCommand: BackgroundCommand {
         var rows = try rows()
         if let identifier, rows.isEmpty { throw CommandFailure(.notFound, "nothing named \(identifier) is pending") }
         if json { return try Output.json(rows) }
+        let spool = AppRuntime.shared.directories.spool
+        let missing = try AppRuntime.shared.ledger().read { try $0.missingCopies(in: spool) }.count
+        if missing > 0, identifier == nil { Output.line("✗ " + TransfersExamination.sentence(missingCopies: missing, in: spool)) }
         guard !rows.isEmpty else { return Output.line("Nothing is pending.") }
         let agent = try await lineOfAgent()
         // An agent that was just started has looked at network and power since.

@@ -210,7 +210,7 @@ package final class Agent {
             let proof = FileProof(expectation, disk.calls) { [post] in post(.proofChecked(id, $0)) }
             disk.take(proof, .more)
             if !disk.hasThread { disk.catchUp() }
-        case .placeFile(let id, let part, let whole): placeFile(id, part, whole)
+        case .placeFile(let id, let part, let whole, let sight): placeFile(id, part, whole, sight)
         case .tidyServer(let request, let attempt): ports.transport.start(attempt, request, source: nil, sink: AnswerSink())
         case .removeFile(let file): unlink(file.path)
         case .removeOrphans:
@@ -258,7 +258,7 @@ package final class Agent {
         }
     }
 
-    private func placeFile(_ id: Int64, _ part: URL, _ whole: URL) {
+    private func placeFile(_ id: Int64, _ part: URL, _ whole: URL, _ sight: FileSight) {
         let mayReplace: Bool
         do throws(StoreError) {
             let transfer = try ledger.read { try $0.transfer(id) }
@@ -270,7 +270,13 @@ package final class Agent {
             return hear(.filePlaced(id, .failed(FileTrouble(why: "\(error)", isPassing: true))))
         }
         KillPoint.reach(.transferPlacing, id)
-        var giving = FileName.give(part, whole, replacing: mayReplace, disk.calls)
+        var giving =
+            FileName.objection(to: part, whole, sight, disk.calls)
+            ?? FileName.give(part, whole, replacing: mayReplace, disk.calls)
+        // Another file may have got the name of the part in between.
+        if giving == .given, let placed = FileSight.named(whole.path, disk.calls), !placed.isStill(sight.ofContent) {
+            giving = .changed
+        }
         // What passes is waited for: the proof then finds that the file has its name.
         if giving == .given, let trouble = FileName.sync(folder: whole.deletingLastPathComponent().path, disk.calls) {
             giving = .failed(trouble)

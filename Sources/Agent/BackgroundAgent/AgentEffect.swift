@@ -19,8 +19,8 @@ enum AgentEffect: Equatable {
     case stopAttempt(Int64)
     /// What an earlier agent had proven is looked at again.
     case checkProof(Int64, FileProof.Expectation)
-    /// A whole file gets its name.
-    case placeFile(Int64, part: URL, whole: URL)
+    /// A whole file gets its name, if it still is the file that was proven.
+    case placeFile(Int64, part: URL, whole: URL, FileSight)
     /// What a cancelled upload left on the server is taken away, if the server can be reached now.
     case tidyServer(WireRequest, AttemptID)
     case removeFile(URL)

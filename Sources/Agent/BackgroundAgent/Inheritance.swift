@@ -74,7 +74,7 @@ extension AppDirectories {
     /// - Returns: `false`: somebody was in the way, or a copy could not be put aside. It stays, and is looked at again.
     func removeOrphans(knownTo ledger: Ledger) -> Bool {
         // An uncleaned copy may lie there.
-        HeldFolder.removeAbandoned(prefix: HeldFolder.cleaning, in: state)
+        for place in [spool, state] { HeldFolder.removeAbandoned(prefix: HeldFolder.cleaning, in: place) }
         var isDone = true
         let wasAlone = withUnknownFiles(of: ledger) { names in
             for name in names {

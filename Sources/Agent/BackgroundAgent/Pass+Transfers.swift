@@ -33,6 +33,11 @@ extension Pass {
 
     /// The file that it was to be sent from cannot be opened. Nothing was sent.
     mutating func failWithoutSource(_ transfer: inout TransferRecord, _ trouble: FileTrouble) throws {
+        var trouble = trouble
+        // Only a copy that does not exist, in the folder that it was put into, cannot be sent later.
+        if trouble == .queuedCopyIsGone, transfer.bodyFile != nil, try !transaction.knows(spool: spool) {
+            trouble = .queuedCopyIsElsewhere(spool)
+        }
         guard trouble.isPassing else { return try fail(&transfer, .fileDoesNotExist, trouble.why) }
         try wait(&transfer, for: Self.diskPause, .disk(trouble, .cannotOpenFile))
     }
@@ -48,12 +53,14 @@ extension Pass {
     static let diskPause: Double = 60
 
     /// A fault of our own disk that may pass is waited for, until the transfer has made no progress for too long (``Attempts``).
-    mutating func failLocally(_ transfer: inout TransferRecord, _ trouble: FileTrouble) throws {
+    mutating func failLocally(
+        _ transfer: inout TransferRecord, _ trouble: FileTrouble, pause: Double = diskPause
+    ) throws {
         // Where it would be sent again for that, and must not be, it fails.
         guard trouble.isPassing, transfer.mayBeRepeated || transfer.isFinishing else {
             return try fail(&transfer, .cannotWriteToFile, trouble.why)
         }
-        try wait(&transfer, for: Self.diskPause, .disk(trouble, .cannotWriteToFile))
+        try wait(&transfer, for: pause, .disk(trouble, .cannotWriteToFile))
     }
 
     /// What an event of its life leaves to remove.

@@ -231,6 +231,8 @@ extension FactName where Value == [String] {
 extension FactName where Value == String {
     /// The time zone in which the occurrence of a request's rule was planned last. Absent if an earlier version planned it.
     package static func zone(ofRequest identifier: String) -> Self { Self("zone:" + identifier) }
+    /// `FileIdentity` of the spool folder that the queued copies were put into. Absent if the folder is not known.
+    package static var spool: Self { Self("spool") }
     /// Which notification server gave the numbers that stand in the ledger: its bus and its name there.
     package static var notificationServer: Self { Self("notificationServer") }
     /// Why the notification server could not be reached; absent when it can.

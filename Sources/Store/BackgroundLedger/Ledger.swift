@@ -54,6 +54,7 @@ package final class Ledger: Sendable {
         if role == .agent { files?.hold() }
         memory = nil
         presence = ProcessPresence(in: directories)
+        recordSpool()
     }
 
     /// A view of a ledger in memory.
@@ -223,6 +224,7 @@ package final class Ledger: Sendable {
     private static func makeFile(_ path: String) throws(StoreError) {
         let descriptor = clinux_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor >= 0 {
+            fchmod(descriptor, 0o600)
             close(descriptor)
         } else if FileFault(errno) != .exists {
             throw .notOpened(path, errno)

@@ -111,6 +111,7 @@ extension Ledger {
         } catch {
             throw .failed(path: "memory", reason: "\(error)")
         }
+        if makesFolders { recordSpool() }
     }
 
     /// The same ledger in memory, as another process sees it.

@@ -30,6 +30,19 @@ extension AppDirectories {
         mkdir(leftCopies.path, 0o700)
         // Its month begins now.
         utimensat(AT_FDCWD, path, nil, AT_SYMLINK_NOFOLLOW)
-        return rename(path, leftCopies.appendingPathComponent(name).path) == 0
+        let place = leftCopies.appendingPathComponent(name)
+        if rename(path, place.path) == 0 { return true }
+        // The spool may be on another file system than the folder above it.
+        guard FileFault(errno) == .unsupported else { return false }
+        let draft = leftCopies.appendingPathComponent(".\(name)")
+        unlink(draft.path)
+        guard (try? FileManager.default.copyItem(atPath: path, toPath: draft.path)) != nil,
+            utimensat(AT_FDCWD, draft.path, nil, AT_SYMLINK_NOFOLLOW) == 0, rename(draft.path, place.path) == 0
+        else {
+            unlink(draft.path)
+            return false
+        }
+        unlink(path)
+        return true
     }
 }

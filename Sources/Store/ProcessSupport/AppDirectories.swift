@@ -1,4 +1,3 @@
-import CLinux
 import Foundation
 
 /// Where an app's background work lives on disk: the XDG base directories, one folder per app id.
@@ -85,67 +84,68 @@ package struct AppDirectories: Sendable, Equatable {
     /// Makes the state folders, for their owner alone (0700).
     package func createStateFolders() throws(StoreError) {
         if let refusal { throw refusal }
-        for folder in [state, launches] { try Self.createPrivateFolder(folder) }
-        // The spool is older than the ledger: this one was removed, or is on a disk that is away.
-        let isReplacement = access(spool.path, F_OK) != 0 && access(ledger.path, F_OK) == 0
-        try Self.createPrivateFolder(spool)
-        guard isReplacement, let inode = Self.inode(of: spool) else { return }
-        try? Data("\(inode)".utf8).write(to: Self.replacementMark(of: spool))
-    }
-
-    /// Holds the number of a spool folder that was made while its ledger existed.
-    private static func replacementMark(of spool: URL) -> URL {
-        spool.deletingLastPathComponent().appendingPathComponent("spool-replaced")
-    }
-
-    /// Returns whether the spool was made while its ledger existed. The user may put back the folder with the queued copies.
-    package static func isReplacement(_ spool: URL) -> Bool {
-        guard let inode = inode(of: spool) else { return false }
-        return (try? Data(contentsOf: replacementMark(of: spool))) == Data("\(inode)".utf8)
-    }
-
-    private static func inode(of folder: URL) -> UInt64? {
-        var information = stat()
-        return stat(folder.path, &information) == 0 ? UInt64(information.st_ino) : nil
+        for folder in [state, launches, spool] { try Self.createPrivateFolder(folder) }
     }
 
     /// Makes a folder and its missing parents; the folder itself gets mode 0700.
     package static func createPrivateFolder(_ url: URL) throws(StoreError) {
-        do {
-            try FileManager.default.createDirectory(
-                at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        } catch {
-            let trouble = StoreError.notOpened(url.path, systemNumber(error))
-            if trouble.isPassing { throw trouble }
-            throw .cannotCreate(path: url.path, reason: systemReason(error))
-        }
+        try make(url.path, for: url)
         // An existing folder may be wider than we want.
         _ = chmod(url.path, 0o700)
         var information = stat()
-        guard stat(url.path, &information) == 0, information.st_uid == geteuid(), information.st_mode & 0o022 == 0 else {
+        guard stat(url.path, &information) == 0 else { throw notSeen(url, errno) }
+        guard information.st_uid == geteuid(), information.st_mode & 0o022 == 0 else {
             // Whoever owns it could name the program that the agent launches.
             throw .cannotCreate(path: url.path, reason: "the folder belongs to somebody else, or others may write to it")
         }
     }
-}
 
-/// What the system says of it; 0: nothing.
-private func systemNumber(_ error: any Error) -> Int32 {
-    let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-    if let underlying, underlying.domain == NSPOSIXErrorDomain { return Int32(underlying.code) }
-    return (error as? CocoaError)?.code == .fileWriteOutOfSpace ? ENOSPC : 0
-}
+    /// A umask may keep the user out of the folder.
+    private static func makeOne(_ path: String) -> Bool {
+        guard mkdir(path, 0o700) == 0 else { return false }
+        chmod(path, 0o700)
+        return true
+    }
 
-/// The sentence the system has for an error, without Foundation's wrapping.
-func systemReason(_ error: any Error) -> String {
-    let nsError = error as NSError
-    if let underlying = nsError.userInfo[NSUnderlyingErrorKey] as? NSError, underlying.domain == NSPOSIXErrorDomain {
-        return String(cString: strerror(Int32(underlying.code)))
+    /// - Parameter url: The folder that is asked for. Errors about its parents name this folder.
+    private static func make(_ path: String, for url: URL) throws(StoreError) {
+        if makeOne(path) { return }
+        let (number, parent) = (errno, (path as NSString).deletingLastPathComponent)
+        switch FileFault(number) {
+        case .exists: return try requireFolder(path, for: url)
+        case .missing where parent != path && !parent.isEmpty:
+            try make(parent, for: url)
+            if makeOne(path) { return }
+            let number = errno
+            // Another process was faster.
+            guard FileFault(number) == .exists else { throw notMade(url, number) }
+            try requireFolder(path, for: url)
+        case .missing, .noFolder, .notAFile, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable:
+            throw notMade(url, number)
+        }
     }
-    // What stands in the way, at the name itself or higher up.
-    let taken = [CocoaError.fileWriteFileExists.rawValue, CocoaError.fileWriteUnknown.rawValue]
-    if nsError.domain == NSCocoaErrorDomain, taken.contains(nsError.code) {
-        return "something that is not a folder is in the way"
+
+    private static func requireFolder(_ path: String, for url: URL) throws(StoreError) {
+        var information = stat()
+        if stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFDIR { return }
+        let number = information.st_mode == 0 ? errno : ENOTDIR
+        switch FileFault(number) {
+        // A link that leads nowhere has the name.
+        case .missing, .noFolder, .notAFile: throw notMade(url, ENOTDIR)
+        case .exists, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable: throw notSeen(url, number)
+        }
     }
-    return nsError.localizedDescription
+
+    static func notMade(_ url: URL, _ number: Int32) -> StoreError {
+        if FileFault(number) == .noFolder {
+            return .cannotCreate(path: url.path, reason: "something that is not a folder is in the way")
+        }
+        let trouble = StoreError.notOpened(url.path, number)
+        return trouble.isPassing ? trouble : .cannotCreate(path: url.path, reason: String(cString: strerror(number)))
+    }
+
+    /// The folder exists. The next try may see the folder, because rights and disks change.
+    static func notSeen(_ url: URL, _ number: Int32) -> StoreError {
+        .troubled(path: url.path, reason: String(cString: strerror(number)))
+    }
 }

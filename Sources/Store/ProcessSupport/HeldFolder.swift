@@ -11,7 +11,7 @@ package final class HeldFolder: Sendable {
     /// Seconds after which one that has no name yet is nobody's.
     private static let draftAge = 60.0
 
-    /// For photos that are cleaned, beside the spool.
+    /// For photos that are cleaned, in the spool. Earlier versions had these folders beside the spool.
     package static let cleaning = "cleaning-"
 
     /// `nil`: it cannot be made.

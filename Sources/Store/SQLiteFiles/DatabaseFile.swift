@@ -25,6 +25,11 @@ package struct DatabaseFile: Sendable {
 
     /// A connection that changes nothing.
     package func openToRead() throws -> DatabaseQueue {
+        var information = stat()
+        // SQLite waits for the other end of a named pipe.
+        if stat(path, &information) == 0, ![S_IFREG, S_IFDIR].contains(information.st_mode & S_IFMT) {
+            throw DatabaseError(resultCode: .SQLITE_NOTADB)
+        }
         var configuration = Configuration()
         configuration.readonly = true
         let wait = WriterWait(database: path)

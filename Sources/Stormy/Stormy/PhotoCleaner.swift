@@ -69,9 +69,10 @@ final class PhotoCleaner: Sendable {
             return Mutex([])
         }()
 
-        /// - Parameter file: beside whose folder its own is made: a photo has a second name there while it is cleaned.
+        /// - Parameter file: The helper's folder is made in the folder of the file, because a file keeps its content under a second name only
+        ///   on one file system. The spool may be another one than the folder above it.
         init?(_ program: String, beside file: URL) {
-            let place = file.deletingLastPathComponent().deletingLastPathComponent()
+            let place = file.deletingLastPathComponent()
             HeldFolder.removeAbandoned(prefix: HeldFolder.cleaning, in: place)
             guard let folder = HeldFolder(prefix: HeldFolder.cleaning, in: place) else { return nil }
             self.folder = folder

@@ -210,9 +210,11 @@ package struct PhotoUploads: Sendable {
                     tells: order.tells, isForLater: order.isHeld, isPhoto: photos[$0].isPhoto,
                     keepsLocation: order.location.option)
             })
-        var begun: [(index: Int, photo: PhotoRecord, before: PhotoRecord?)] = []
+        var begun: [(index: Int, photo: PhotoRecord, before: PhotoRecord?, note: String?)] = []
         for (index, (photo, before)) in zip(sendable, records) {
-            guard !photo.isKnown(before), !begun.contains(where: { $0.photo.id == photo.id }) else {
+            let isKnown = photo.isKnown(before)
+            let lacksCopy = try isKnown && photo.transfer.map(BackgroundTransfers.lacksCopy) ?? false
+            guard !isKnown || lacksCopy, !begun.contains(where: { $0.photo.id == photo.id }) else {
                 photos[index].task.discardSnapshot()
                 results[index] = .success(.known(photo: photo.id!, transfer: photo.transfer, url: photo.remoteURL))
                 continue
@@ -221,12 +223,12 @@ package struct PhotoUploads: Sendable {
             task.submissionKey = photo.key.map { "\($0) \(order.destination.url.absoluteString)" }
             task.taskDescription = Label(photo: photo.id!, tells: order.tells).text
             task.delegate = order.follower
-            begun.append((index, photo, before))
+            begun.append((index, photo, before, lacksCopy ? "its queued copy was missing; this one replaces it" : nil))
         }
         session(for: order.destination).resume(begun.map { photos[$0.index].task })
         try store.setTransfers(begun.compactMap { entry in photos[entry.index].task.transferNumber.map { (entry.photo.id, $0) } })
-        for (index, photo, before) in begun {
-            results[index] = try outcome(of: photos[index], photo, before)
+        for (index, photo, before, note) in begun {
+            results[index] = try outcome(of: photos[index], photo, before, note)
         }
         return photos.indices.map { results[$0]! }
     }
@@ -241,7 +243,7 @@ package struct PhotoUploads: Sendable {
     }
 
     private func outcome(
-        of prepared: Prepared, _ photo: PhotoRecord, _ before: PhotoRecord?
+        of prepared: Prepared, _ photo: PhotoRecord, _ before: PhotoRecord?, _ copyNote: String?
     ) throws -> Swift.Result<Result, any Error> {
         // Queued it may have failed by now: that is told with its end, as of every other.
         guard let number = prepared.task.transferNumber else {
@@ -250,7 +252,10 @@ package struct PhotoUploads: Sendable {
             return .failure(PhotoUploadError.cannotRead(path: prepared.path, reason: reason))
         }
         guard case .send(let removed, let note) = prepared.privacy else { preconditionFailure("held back, and sent") }
-        return .success(.queued(photo: photo.id!, transfer: number, removed: removed, note: note))
+        let notes = [copyNote, note].compactMap { $0 }
+        return .success(
+            .queued(
+                photo: photo.id!, transfer: number, removed: removed, note: notes.isEmpty ? nil : notes.joined(separator: "; ")))
     }
 
     static func configuration() -> URLSessionConfiguration {

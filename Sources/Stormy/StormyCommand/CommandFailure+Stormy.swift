@@ -8,7 +8,7 @@ extension CommandFailure {
     /// What any error of Stormy's modules means for whoever typed the command.
     init(ofStormy error: any Error) {
         switch error {
-        case let error as ConfigurationError: self.init(.badConfiguration, "\(error)")
+        case let error as ConfigurationError: self.init(Self.status(of: error), "\(error)")
         case let error as StormyStoreError: self.init(Self.status(of: error), "\(error)")
         case let error as WeatherUnavailable: self.init(.unavailable, "\(error)")
         case let error as WeatherError: self.init(.unavailable, error.message)
@@ -25,6 +25,11 @@ extension CommandFailure {
                 self.init(error)
             }
         }
+    }
+
+    private static func status(of error: ConfigurationError) -> ExitStatus {
+        guard case .unavailable(_, let isDisk) = error.problem else { return .badConfiguration }
+        return isDisk ? .inputOutput : .tryAgain
     }
 
     private static func status(of error: StormyStoreError) -> ExitStatus {

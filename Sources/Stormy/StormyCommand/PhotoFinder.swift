@@ -13,8 +13,8 @@ struct PhotoFinder {
     private var skipped: [String] = []
     /// Of lists.
     private var skippedFolders = 0
-    /// Of folders: links to other folders, and links to nothing.
-    private var (linkedFolders, deadLinks) = (0, 0)
+    /// The number of links to folders that were found in folders.
+    private var linkedFolders = 0
     private let ownFiles = OwnFiles()
 
     init(isRecursive: Bool) { self.isRecursive = isRecursive }
@@ -43,7 +43,6 @@ struct PhotoFinder {
         if linkedFolders > 0 {
             sentences.append("\(count(linkedFolders, "linked folder")) skipped: name one to send the photos in it")
         }
-        if deadLinks > 0 { sentences.append("\(count(deadLinks, "link")) skipped: nothing is there") }
         return sentences
     }
 
@@ -147,11 +146,8 @@ struct PhotoFinder {
 
     private mutating func mayLeadToPhoto(_ link: String) -> Bool {
         var information = stat()
-        guard stat(link, &information) == 0 else {
-            if errno != ENOENT { return true }
-            deadLinks += 1
-            return false
-        }
+        // The attempt to copy it reports the reason.
+        guard stat(link, &information) == 0 else { return true }
         switch information.st_mode & S_IFMT {
         case S_IFREG: return mayBePhoto(link)
         case S_IFDIR: linkedFolders += 1
@@ -205,7 +201,12 @@ struct PhotoFinder {
                     folders.append(path)
                     continue
                 case S_IFREG: isPhoto = mayBePhoto(path)
-                case S_IFLNK: isPhoto = mayLeadToPhoto(path)
+                case S_IFLNK:
+                    if stat(path, &information) != 0, errno == ENOENT {
+                        note(.notFound, path, "the link leads to nothing")
+                        continue
+                    }
+                    isPhoto = mayLeadToPhoto(path)
                 default:
                     skipped.append(path)
                     continue

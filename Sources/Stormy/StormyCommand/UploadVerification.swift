@@ -22,9 +22,10 @@ struct UploadVerification {
         let paths = files.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
         let wanted = Set(paths)
         var problem = FirstProblem()
-        let uploads = try BackgroundTransfers.all().filter { transfer in
-            transfer.receipt != nil && (wanted.isEmpty || wanted.contains(transfer.file ?? ""))
-        }
+        let uploads = Self.newest(
+            try BackgroundTransfers.all().filter { transfer in
+                transfer.receipt != nil && (wanted.isEmpty || wanted.contains(transfer.file ?? ""))
+            })
         let photos = try store.photos()
         var missing = wanted.subtracting(uploads.compactMap(\.file))
         // Receipts are with the transfers: kept for a month at least, and lost with the ledger.
@@ -71,6 +72,13 @@ struct UploadVerification {
         }
         if json { try Output.json(reports) }
         try problem.throwIfAny()
+    }
+
+    /// A file that was uploaded again to the address where it was before is one file. The newest transfer has its content.
+    private static func newest(_ uploads: [BackgroundTransferStatus]) -> [BackgroundTransferStatus] {
+        var latest: [[String?]: Int64] = [:]
+        for upload in uploads { latest[[upload.file, upload.receipt?.url]] = upload.id }
+        return uploads.filter { latest[[$0.file, $0.receipt?.url]] == $0.id }
     }
 
     /// A photo that is gone can be uploaded again.

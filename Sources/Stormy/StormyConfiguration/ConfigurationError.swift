@@ -4,6 +4,10 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
     package enum Problem: Equatable, Sendable {
         /// The file exists but cannot be read, or is not a text.
         case unreadable(reason: String)
+        /// The system cannot read the file now, for example because of a limit of open files.
+        ///
+        /// - Parameter isDisk: The disk reports an error.
+        case unavailable(reason: String, isDisk: Bool)
         /// Not TOML; the parser's words.
         case syntax(String)
         /// A key nobody knows, with the nearest known one as it would be written here.
@@ -45,7 +49,7 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
 
     private var message: String {
         switch problem {
-        case .unreadable(let reason):
+        case .unreadable(let reason), .unavailable(let reason, _):
             "cannot be read: \(reason)"
         case .syntax(let words):
             "not valid TOML: \(words)"

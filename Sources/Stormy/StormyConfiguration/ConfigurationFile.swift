@@ -19,6 +19,18 @@ extension Configuration {
     }
 }
 
+extension ConfigurationError.Problem {
+    /// - Parameter number: The value of `errno` after a call on the file.
+    package init(_ number: Int32) {
+        let reason = String(cString: strerror(number))
+        switch number {
+        case EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN, EBUSY: self = .unavailable(reason: reason, isDisk: false)
+        case EIO, ESTALE, ETIMEDOUT, ENXIO, ENODEV: self = .unavailable(reason: reason, isDisk: true)
+        default: self = .unreadable(reason: reason)
+        }
+    }
+}
+
 private struct ConfigurationFile {
     var text: String
     var othersCanRead: Bool
@@ -31,15 +43,16 @@ private struct ConfigurationFile {
     /// judged is the file read; not blocking, because somebody may have put a named pipe there.
     static func read(_ path: String) throws(ConfigurationError) -> ConfigurationFile? {
         func unreadable(_ reason: String) -> ConfigurationError { ConfigurationError(.unreadable(reason: reason), path: path) }
+        func failure(_ number: Int32) -> ConfigurationError { ConfigurationError(.init(number), path: path) }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             let code = errno
             if code == ENOENT || code == ENOTDIR { return nil }
-            throw unreadable(String(cString: strerror(code)))
+            throw failure(code)
         }
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw unreadable(String(cString: strerror(errno))) }
+        guard fstat(descriptor, &status) == 0 else { throw failure(errno) }
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw unreadable("it is not a regular file; remove it or write a file there")
         }
@@ -47,7 +60,7 @@ private struct ConfigurationFile {
         do {
             data = try handle.read(upToCount: maximumBytes + 1) ?? Data()
         } catch {
-            throw unreadable("the disk reports an error")
+            throw ConfigurationError(.unavailable(reason: "the disk reports an error", isDisk: true), path: path)
         }
         guard data.count <= maximumBytes else { throw unreadable("it is larger than 1 MiB; this is not a configuration") }
         guard let text = String(data: data, encoding: .utf8) else {

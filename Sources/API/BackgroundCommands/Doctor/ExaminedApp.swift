@@ -24,6 +24,8 @@ struct ExaminedApp {
         let notices: [NotificationRecord]
         /// Those that a person asked for, by state.
         let transfers: [TransferRecord.State: Int]
+        /// Unfinished transfers whose queued copy is not in the spool.
+        let missingCopies: Int
         let hasWorkLeft: Bool
         let recorded: DesktopFacts.Recorded
 
@@ -44,6 +46,7 @@ struct ExaminedApp {
             lastEnds = try transaction.history(limit: 50).filter { $0.endedAt != nil }
             notices = try transaction.notifications()
             transfers = try transaction.countsOfNamedTransfers()
+            missingCopies = try transaction.missingCopies(in: AppRuntime.shared.directories.spool).count
             hasWorkLeft = try transaction.hasUnfinishedWork()
             recorded = try DesktopFacts.Recorded(transaction)
         }

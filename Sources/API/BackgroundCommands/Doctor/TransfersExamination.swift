@@ -1,5 +1,6 @@
 import ArgumentParser
 import BackgroundLedger
+import Foundation
 
 /// Transfers that go on only when a person says so.
 struct TransfersExamination: Examination {
@@ -14,7 +15,17 @@ struct TransfersExamination: Examination {
         if let count = books.transfers[.failed] {
             rows.append(DoctorFinding(check, .warning, "\(Self.words(count)) given up", fix: fix("retry", app)))
         }
+        if books.missingCopies > 0 {
+            rows.append(
+                DoctorFinding(check, .warning, Self.sentence(missingCopies: books.missingCopies, in: app.directories.spool)))
+        }
         return rows.isEmpty ? [DoctorFinding(check, .ok, "None waits for a person's word.")] : rows
+    }
+
+    /// The number of missing copies, and the remedy.
+    static func sentence(missingCopies count: Int, in spool: URL) -> String {
+        "\(count) queued \(count == 1 ? "copy is" : "copies are") missing from \(spool.path). Put the folder with the copies back, or upload "
+            + "the files again."
     }
 
     private static func words(_ count: Int) -> String { "\(count) transfer\(count == 1 ? " is" : "s are")" }

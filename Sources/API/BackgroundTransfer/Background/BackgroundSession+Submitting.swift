@@ -138,7 +138,7 @@ extension BackgroundSession {
         let taken = try task.currentSnapshot()
         // An app may have put an address into it, and a password into that.
         let key = task.submissionKey.map { "key:" + FileDigest.sha256(of: Data($0.utf8)) }
-        let now = AppRuntime.shared.now
+        let (now, spool) = (AppRuntime.shared.now, AppRuntime.shared.directories.spool)
         let name = if case .file(let file) = body { file.lastPathComponent } else { "data" }
         var new = uploadRecord(order, taken, key: key ?? taken.name, now: now)
         if case .file(let file) = body { new.sourceName = task.listedPath ?? file.path }
@@ -153,7 +153,7 @@ extension BackgroundSession {
         let cancelledAwaits = state.withLock { $0.cancelledAwaits }
         return Submission { transaction in
             if let key, var earlier = try transaction.repeatableUpload(session: wanted.session, key: key) {
-                try transaction.handle(.unpaused(now: now), &earlier, now: now)
+                try transaction.unpause(&earlier, bringing: taken.name, taken.sha256, in: spool, now: now)
                 return earlier
             }
             // The upload whose await was cancelled a moment ago.

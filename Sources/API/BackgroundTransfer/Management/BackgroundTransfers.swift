@@ -158,6 +158,15 @@ public enum BackgroundTransfers {
         try AppRuntime.shared.ledger().read { try $0.unfinishedTransfer(to: file.path) }.map(BackgroundTransferStatus.init)
     }
 
+    /// Returns whether a transfer waits for its queued copy, which is not in the spool. A task that is resumed under the same submission key brings
+    /// a new copy.
+    ///
+    /// - Throws: when the ledger cannot be read.
+    package static func lacksCopy(_ id: Int64) throws -> Bool {
+        let spool = AppRuntime.shared.directories.spool
+        return try AppRuntime.shared.ledger().read { try $0.transfer(id) }?.lacksCopy(in: spool) ?? false
+    }
+
     // MARK: Steering
 
     /// Does something to transfers, in one durable transaction.

@@ -9,6 +9,8 @@ struct ArrivalDigests: Sendable {
 
     init(_ wanted: [RequiredDigest.Algorithm]) { for algorithm in wanted { running[algorithm] = RunningDigest(algorithm) } }
 
+    var algorithms: Set<RequiredDigest.Algorithm> { Set(running.keys) }
+
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
         for algorithm in running.keys { running[algorithm]?.update(bytes) }
     }

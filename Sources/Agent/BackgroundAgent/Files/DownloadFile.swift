@@ -93,6 +93,7 @@ final class DownloadFile: BodySink, DiskWork {
             state.trouble = trouble ?? state.trouble
             guard trouble == nil, !state.isStopped else { return false }
             state.intake = .writing
+            (state.sight, state.isDoubtful) = (FileSight.cached(descriptor, disk.calls), false)
             state.bytes.begin(at: offset, proving: state.machine.requiredDigests(of: head).map(\.algorithm))
             return true
         }
@@ -130,6 +131,8 @@ final class DownloadFile: BodySink, DiskWork {
             state.withLock { $0.note(trouble) }
             return (false, .nothing)
         }
+        guard let before = FileSight.cached(descriptor, disk.calls) else { return (fail(), .nothing) }
+        guard state.withLock({ $0.compare(before) }) else { return (false, .nothing) }
         var (rest, written) = (bytes, from)
         while !rest.isEmpty {
             let count = disk.calls.write(descriptor, rest.baseAddress, rest.count, at: written)
@@ -138,7 +141,9 @@ final class DownloadFile: BodySink, DiskWork {
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             state.withLock { $0.bytes.noteWritten(to: written) }
         }
+        let after = FileSight.cached(descriptor, disk.calls)
         return state.withLock { state in
+            state.sight = after
             if state.bytes.isTurnFull || state.bytes.isSyncDue { return (true, .more) }
             defer { state.isRemembered = true }
             return (true, state.isRemembered ? .nothing : .little)
@@ -163,6 +168,7 @@ final class DownloadFile: BodySink, DiskWork {
         let syncTo = state.withLock { state -> Int64? in
             guard state.bytes.beginning == beginning else { return nil }
             state.bytes.noteHashed(to: turn.upperBound, hashed)
+            if state.bytes.isRefuted { state.note(.changedPart(state.place.url.path)) }
             // Caught up with what arrived: a server that falls silent now costs nothing over a crash.
             let isCaughtUp = state.bytes.isHashed && !state.bytes.isDurable
             return isCaughtUp || state.bytes.isSyncDue ? state.bytes.written : nil
@@ -291,20 +297,23 @@ final class DownloadFile: BodySink, DiskWork {
     ///
     /// - Returns: `true`: now. Otherwise much of it is left to do, and `.attemptSettled` is posted when it is done.
     func settle(_ end: WireEnd) -> Bool {
+        let descriptor = state.withLock { $0.holdsBytes ? $0.descriptor : -1 }
+        let found = descriptor < 0 ? nil : FileSight.open(descriptor, disk.calls)
+        if descriptor >= 0, found == nil { _ = fail() }
         // In one step: the worker may find trouble at any moment.
-        let isWhole = state.withLock { state in
-            let isWhole =
-                state.holdsBytes && state.descriptor >= 0 && state.trouble == nil
-                && (end.failure == nil || state.machine.partial?.totalBytes == state.bytes.written)
-            guard isWhole else { return false }
-            // A digest that came behind the body: all of it is read again.
-            let wanted = end.head.map { state.machine.requiredDigests(of: $0).map(\.algorithm) } ?? []
-            if wanted.contains(where: { state.bytes.digests.bytes($0) == nil }) { state.bytes.rehash(for: wanted) }
+        let isRead = state.withLock { state in
+            guard state.trouble == nil, let found, state.compare(found) else { return false }
+            let isWhole = end.failure == nil || state.machine.partial?.totalBytes == state.bytes.written
+            guard isWhole || state.isDoubtful else { return false }
+            // A digest that came behind the body, or a change by another program: all of it is read again.
+            let computed = state.bytes.digests.algorithms
+            let wanted = Set(end.head.map { state.machine.requiredDigests(of: $0).map(\.algorithm) } ?? [])
+            if state.isDoubtful || !computed.isSuperset(of: wanted) { state.bytes.rehash(for: Array(computed.union(wanted))) }
             let isLittle = state.bytes.written - state.bytes.hashed <= disk.waitedFor
             state.settling = isLittle || !disk.hasThread ? .waitedFor : .reported(end)
             return true
         }
-        guard isWhole else {
+        guard isRead else {
             sync()
             return true
         }
@@ -326,6 +335,8 @@ final class DownloadFile: BodySink, DiskWork {
         var report: ResumeReport
         var sha256: String
         var trouble: FileTrouble?
+        /// The part, before its last bytes were read.
+        var sight: FileSight?
     }
 
     /// What follows from the end of the attempt, once it is settled: the machine is asked, and a whole file proven. Asked twice, it
@@ -350,7 +361,7 @@ final class DownloadFile: BodySink, DiskWork {
             progress.written = ended.bytes.written
             return Outcome(
                 command: command, progress: progress, report: ended.machine.report, sha256: ended.bytes.digests.sha256,
-                trouble: ended.trouble)
+                trouble: ended.trouble, sight: ended.sight)
         }
     }
 
@@ -363,7 +374,9 @@ final class DownloadFile: BodySink, DiskWork {
         guard case .finish = outcome.command, outcome.trouble == nil, outcome.progress.written <= limit else { return false }
         KillPoint.reach(.transferProven, attempt.transfer)
         let (part, whole) = (outcome.progress.place.url.path, outcome.progress.place.whole.path)
-        guard FileName.add(part, whole, disk.calls) else { return false }
+        guard let sight = outcome.sight, FileSight.named(part, disk.calls)?.isStill(sight) == true,
+            FileName.add(part, whole, disk.calls)
+        else { return false }
         KillPoint.reach(.transferPlaced, attempt.transfer)
         return true
     }
@@ -373,5 +386,10 @@ extension FileTrouble {
     /// The next attempt sees that, too, and asks for all of it.
     fileprivate static func lostPart(_ path: String) -> FileTrouble {
         FileTrouble(why: "\(path): the part received earlier is gone", isPassing: true)
+    }
+
+    /// The next attempt starts from the beginning.
+    static func changedPart(_ path: String) -> FileTrouble {
+        FileTrouble(why: "\(path): another program changed the file", isPassing: true, isOfNoUse: true)
     }
 }

@@ -52,6 +52,25 @@ struct DownloadFileState {
         }
     }
 
+    /// The file, after the agent's last change.
+    var sight: FileSight?
+    /// Another program changed the file. All of it is read again at the end.
+    var isDoubtful = false
+
+    /// Compares the file with the agent's last change.
+    ///
+    /// - Parameter found: The file, before the agent changes the file again.
+    /// - Returns: `false` if the file does not have as many bytes as were written.
+    mutating func compare(_ found: FileSight) -> Bool {
+        if let sight, !found.isStill(sight) { isDoubtful = true }
+        sight = found
+        guard found.byteCount == bytes.written else {
+            note(.changedPart(place.url.path))
+            return false
+        }
+        return true
+    }
+
     /// The worst of it stays: what follows may only seem to pass.
     mutating func note(_ other: FileTrouble) { if trouble?.isPassing ?? true { trouble = other } }
 

@@ -60,6 +60,14 @@ package final class FileCalls: Sendable {
         make(.status) { fstat(descriptor, &information) }
     }
 
+    /// Does not ask a file server.
+    func cachedStatus(_ descriptor: Int32, _ information: inout stat) -> Int32 {
+        make(.status) { clinux_cached_status(descriptor, &information) }
+    }
+
+    /// A link is not followed.
+    func statusOfName(_ path: String, _ information: inout stat) -> Int32 { make(.status) { lstat(path, &information) } }
+
     func status(of path: String, _ information: inout stat) -> Int32 { make(.status) { stat(path, &information) } }
 
     func read(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer?, _ count: Int, at offset: Int64) -> Int {

@@ -60,7 +60,23 @@ package enum FileName {
         case given
         /// Something else has that name, and is not replaced; this one is free.
         case taken(free: URL)
+        /// The file that was to get the name is not the one that was proven, or does not exist.
+        case changed
         case failed(FileTrouble)
+    }
+
+    /// Returns why a part does not get its name; `nil` if the part is the file that was proven.
+    ///
+    /// - Parameter sight: The part, when its content was proven.
+    static func objection(to part: URL, _ whole: URL, _ sight: FileSight, _ calls: FileCalls) -> Giving? {
+        if let found = FileSight.named(part.path, calls) { return found.isStill(sight) ? nil : .changed }
+        let number = errno
+        guard [.missing, .noFolder].contains(FileFault(number)) else {
+            return .failed(FileTrouble(number, ofNewFile: whole.path))
+        }
+        // The folder may be away, for example with its drive.
+        let folderExists = FileSight.named(part.deletingLastPathComponent().path, calls) != nil
+        return folderExists ? .changed : .failed(FileTrouble(number, ofNewFile: whole.path))
     }
 
     /// Gives a whole, synced file its name.

@@ -10,15 +10,17 @@ package final class FileProof: DiskWork {
     struct Expectation: Equatable, Sendable {
         var part: URL
         var whole: URL
-        /// A file in the spool is ours alone; what stands at a person's destination may be what they made of it since.
-        var isInSpool: Bool
+        /// Only a file with the expected content counts under the name. If `false`, any file counts: the user may have changed the file.
+        var mustMatch: Bool
+        /// The `FileIdentity` of the file that had the name before. This file does not count.
+        var replaced: String?
         var byteCount: Int64
         var sha256: String
     }
 
     package enum Finding: Sendable, Equatable {
         /// The part is there, byte for byte: its name is missing.
-        case partIsWhole
+        case partIsWhole(FileSight)
         /// It has its name already.
         case isPlaced
         case isGone
@@ -29,6 +31,8 @@ package final class FileProof: DiskWork {
     private struct State {
         var descriptor: Int32 = -1
         var isAtPart = true
+        /// The file, before its first byte was read.
+        var sight: FileSight?
         var hashed: Int64 = 0
         var digest = RunningDigest()
     }
@@ -62,6 +66,10 @@ package final class FileProof: DiskWork {
                         return .unreadable(Self.trouble(number, with: url))
                     }
                 }
+                guard let sight = FileSight.open(state.descriptor, calls) else {
+                    return .unreadable(Self.trouble(errno, with: url))
+                }
+                state.sight = sight
             }
             let isWhole: Bool
             switch turn(&state) {
@@ -69,7 +77,7 @@ package final class FileProof: DiskWork {
             case .unreadable(let trouble): return .unreadable(trouble)
             case .end(let found): isWhole = found
             }
-            if isWhole { return state.isAtPart ? .partIsWhole : .isPlaced }
+            if isWhole, let sight = state.sight { return state.isAtPart ? .partIsWhole(sight.ofContent) : .isPlaced }
             return next(&state, isThere: true)
         }
         guard let finding else { return .more }
@@ -114,7 +122,8 @@ package final class FileProof: DiskWork {
         state.descriptor = -1
         // What stands where the part was is no sign that the part got its name.
         guard state.isAtPart, !isThere else { return .isGone }
-        if !expectation.isInSpool {
+        if !expectation.mustMatch {
+            if let replaced = expectation.replaced, FileIdentity(expectation.whole.path)?.text == replaced { return .isGone }
             var information = stat()
             guard calls.status(of: expectation.whole.path, &information) != 0 else { return .isPlaced }
             let number = errno

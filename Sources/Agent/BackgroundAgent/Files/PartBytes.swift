@@ -14,6 +14,10 @@ struct PartBytes {
     private(set) var digests = ArrivalDigests([])
     /// Which beginning of the file this is: what was found out about an earlier one is of no use.
     private(set) var beginning = 0
+    /// The digest of the first bytes, from before all bytes are read again.
+    private var earlier: (end: Int64, sha256: String)?
+    /// The second reading found other bytes than the first.
+    private(set) var isRefuted = false
     private var syncedAt = ContinuousClock.now
     /// A sync failed. The kernel says so once, and the next one succeeds without the bytes: nothing more is durable.
     private var hasFailedSync = false
@@ -29,23 +33,34 @@ struct PartBytes {
     }
 
     /// What the next turn hashes.
-    var nextTurn: Range<Int64> { hashed..<min(written, hashed + Self.turn) }
+    var nextTurn: Range<Int64> {
+        let end = min(written, hashed + Self.turn)
+        guard let earlier, earlier.end > hashed else { return hashed..<end }
+        return hashed..<min(end, earlier.end)
+    }
 
     /// The file was opened and cut to `offset`. What it holds already is read once.
     mutating func begin(at offset: Int64, proving algorithms: [RequiredDigest.Algorithm]) {
         (written, synced, syncedAt, hasFailedSync) = (offset, offset, .now, false)
+        (hashed, earlier, isRefuted) = (0, nil, false)
         rehash(for: algorithms)
     }
 
-    /// All of it is read again.
+    /// All of it is read again, and compared with what was read before.
     mutating func rehash(for algorithms: [RequiredDigest.Algorithm]) {
+        if hashed > 0, earlier == nil { earlier = (hashed, digests.sha256) }
         (hashed, digests) = (0, ArrivalDigests(algorithms))
         beginning += 1
     }
 
     mutating func noteWritten(to offset: Int64) { written = offset }
 
-    mutating func noteHashed(to offset: Int64, _ found: ArrivalDigests) { (hashed, digests) = (offset, found) }
+    mutating func noteHashed(to offset: Int64, _ found: ArrivalDigests) {
+        (hashed, digests) = (offset, found)
+        guard let earlier, earlier.end == offset else { return }
+        if earlier.sha256 != found.sha256 { isRefuted = true }
+        self.earlier = nil
+    }
 
     mutating func noteFailedSync() { hasFailedSync = true }
 

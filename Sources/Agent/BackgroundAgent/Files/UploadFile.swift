@@ -113,14 +113,18 @@ extension FileTrouble {
     /// The spool does not have the file that was queued.
     static let queuedCopyIsGone = FileTrouble(why: "The queued copy of the file is gone from the spool.", isPassing: false)
 
-    /// Only a copy that does not exist, in the spool folder that it was put into, cannot be sent later.
+    /// The spool is not the folder that the copy was put into.
+    static func queuedCopyIsElsewhere(_ spool: URL) -> FileTrouble {
+        FileTrouble(
+            why: """
+                The queued copy is missing, and \(spool.path) is a new folder. Put the folder with the queued copies back. Or upload the file \
+                again.
+                """, isPassing: true)
+    }
+
     fileprivate static func queuedCopyNotOpened(_ number: Int32, _ url: URL) -> FileTrouble {
-        guard FileFault(number) == .missing else {
-            return FileTrouble(why: "\(url.path): " + String(cString: strerror(number)), isPassing: true)
-        }
-        let spool = url.deletingLastPathComponent()
-        guard AppDirectories.isReplacement(spool) else { return .queuedCopyIsGone }
-        return FileTrouble(why: "\(spool.path) is a new folder. Put the folder with the queued copies back.", isPassing: true)
+        guard FileFault(number) != .missing else { return .queuedCopyIsGone }
+        return FileTrouble(why: "\(url.path): " + String(cString: strerror(number)), isPassing: true)
     }
 }
 

@@ -9,8 +9,8 @@ struct AttemptEnding {
     /// What follows besides the row.
     enum Next {
         case nothing
-        /// Its file gets its name.
-        case place
+        /// The file gets its name, if the file has not changed.
+        case place(FileSight)
         /// The next request of an upload that goes on.
         case nextStep
     }
@@ -41,7 +41,9 @@ struct AttemptEnding {
         record(progress: transfer.noteFurthest(partial), &transfer, &entry, pass)
         if let trouble = outcome.trouble ?? (end.failure == nil ? nil : body?.trouble) {
             if trouble.isOfNoUse { transfer.partial = nil }
-            try pass.failLocally(&transfer, trouble)
+            let pause = RetryPolicy.ofAgent.backoff(
+                attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: pass.jitter())
+            try pass.failLocally(&transfer, trouble, pause: trouble.isOfNoUse ? pause : Pass.diskPause)
             return .nothing
         }
         if Self.isDamaged(body, transfer) {
@@ -55,7 +57,7 @@ struct AttemptEnding {
             transfer.bytesTotal = outcome.progress.written
             transfer.sha256 = outcome.sha256
             if transfer.kind == .download { transfer.note = describe(outcome.report, transfer) }
-            return try finishWhole(&transfer, &pass)
+            return try finishWhole(&transfer, outcome.sight, &pass)
         case .retry(let after, let trouble):
             try wait(&transfer, after, trouble, &entry, &pass)
         case .restart(let after, let trouble):
@@ -71,8 +73,8 @@ struct AttemptEnding {
 
     /// Proven and synced. Where it has no name yet, that comes next: after a commit that says so, or a crash in between would leave a
     /// file that nobody can tell from somebody else's.
-    private func finishWhole(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> Next {
-        guard let place = transfer.partPlace(in: pass.spool) else {
+    private func finishWhole(_ transfer: inout TransferRecord, _ sight: FileSight?, _ pass: inout Pass) throws -> Next {
+        guard let place = transfer.partPlace(in: pass.spool), let sight else {
             try pass.failLocally(&transfer, FileTrouble(why: "the row is damaged", isPassing: false))
             return .nothing
         }
@@ -83,7 +85,7 @@ struct AttemptEnding {
         }
         KillPoint.reach(.transferProven, attempt.id.transfer)
         try pass.transaction.handle(.proven, &transfer, now: pass.now)
-        return .place
+        return .place(sight)
     }
 
     /// It has its name.

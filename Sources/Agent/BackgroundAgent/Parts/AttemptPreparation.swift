@@ -33,10 +33,7 @@ enum AttemptPreparation {
             return .ended
         }
         if transfer.isFinishing {
-            return .proof(
-                FileProof.Expectation(
-                    part: place.url, whole: place.whole, isInSpool: transfer.destination == nil,
-                    byteCount: transfer.bytesTotal ?? -1, sha256: transfer.sha256 ?? ""))
+            return .proof(FileProof.Expectation(of: transfer, at: place, mustMatch: transfer.destination == nil))
         }
         var body: PreparedAttempt.Source?
         if let size = transfer.upload?.byteCount ?? (transfer.bodyFile == nil ? nil : transfer.expectedToSend ?? -1) {
@@ -151,6 +148,15 @@ enum AttemptPreparation {
         (plan.sha1, plan.modifiedAt, plan.s3, plan.server) = (spec.sha1, spec.modifiedAt, spec.s3, spec.server)
         plan.knowledge = try transaction.fact(.server(of: transfer)) ?? ServerKnowledge()
         return UploadMachine(plan: plan, resuming: transfer.uploadMemory, policy: .ofAgent)
+    }
+}
+
+extension FileProof.Expectation {
+    /// - Parameter mustMatch: The agent knows that the user did not change the file that has the name.
+    init(of transfer: TransferRecord, at place: PartPlace, mustMatch: Bool) {
+        (part, whole) = (place.url, place.whole)
+        (self.mustMatch, replaced) = (mustMatch, transfer.replacedFile)
+        (byteCount, sha256) = (transfer.bytesTotal ?? -1, transfer.sha256 ?? "")
     }
 }
 

@@ -6,41 +6,6 @@ import TransferMachines
 
 /// The attempts at transfers: begun when due, followed, judged at their end, stopped when they are not wanted any more.
 struct Attempts {
-    /// What this agent does for one transfer.
-    struct Entry {
-        enum Phase {
-            case idle
-            /// Committed, and not yet handed to the transport.
-            case prepared(PreparedAttempt)
-            case running(RunningAttempt)
-            /// Its part is being made durable.
-            case stopping(AttemptID, AttemptTraits, DownloadFile?)
-            /// Whole and proven: its file gets its name, or is looked at again.
-            case finishing
-        }
-
-        var phase = Phase.idle
-        /// Of an upload: where its protocol stands.
-        var machine: UploadMachine?
-        /// How often in a row it reached nobody.
-        var unreached = 0
-
-        var isIdle: Bool { if case .idle = phase { true } else { false } }
-        var isForgettable: Bool { isIdle && machine == nil && unreached == 0 }
-
-        var running: RunningAttempt? { if case .running(let attempt) = phase { attempt } else { nil } }
-
-        /// Whom it keeps busy.
-        var occupied: AttemptTraits? {
-            switch phase {
-            case .prepared(let attempt): attempt.traits
-            case .running(let attempt): attempt.traits
-            case .stopping(_, let traits, _): traits
-            case .idle, .finishing: nil
-            }
-        }
-    }
-
     private var entries: [Int64: Entry] = [:]
     /// The host that was served last.
     private var lastHost = ""
@@ -180,7 +145,7 @@ struct Attempts {
         pauses.note(end, of: transfer, pass.moment)
         switch next {
         case .nothing: break
-        case .place: place(transfer, &entry, &pass)
+        case .place(let sight): place(transfer, &entry, sight, checks: 0, &pass)
         case .nextStep:
             transfer.attemptNumber += 1
             try prepare(&transfer, &entry, &pass)
@@ -223,18 +188,20 @@ struct Attempts {
     ///
     /// - Parameter mayBegin: what has to be fetched anew may begin at once.
     mutating func noteProof(of id: Int64, _ finding: FileProof.Finding, mayBegin: Bool, _ pass: inout Pass) throws {
-        guard var entry = entries[id], case .finishing = entry.phase else { return }
+        guard var entry = entries[id], let checks = entry.checks else { return }
         entry.phase = .idle
         defer { set(id, entry) }
         guard var transfer = try pass.transaction.transfer(id), transfer.state == .running, transfer.isFinishing else { return }
         switch finding {
-        case .partIsWhole: place(transfer, &entry, &pass)
+        case .partIsWhole(let sight): place(transfer, &entry, sight, checks: checks, &pass)
         case .isPlaced: try AttemptEnding.endWhole(&transfer, &pass)
         case .unreadable(let trouble): try pass.failLocally(&transfer, trouble)
         case .isGone:
             transfer.partial = nil
             transfer.bytesDone = 0
             let before = transfer
+            // Another program made the file that has the name of the part, for example a link.
+            if let place = transfer.partPlace(in: pass.spool) { pass.perform(.removeFile(place.url)) }
             let commands = try pass.transaction.handle(.disproven(now: pass.now), &transfer, now: pass.now)
             pass.remove(commands, of: before)
             // What may not be asked for again has ended.
@@ -250,7 +217,8 @@ struct Attempts {
     /// - Parameter giving: `nil`: nothing was done.
     mutating func notePlaced(_ id: Int64, _ giving: FileName.Giving?, _ pass: inout Pass) throws {
         var entry = entries[id] ?? Entry()
-        if case .finishing = entry.phase { entry.phase = .idle }
+        let finishing = entry.phase
+        if entry.checks != nil { entry.phase = .idle }
         defer { set(id, entry) }
         guard var transfer = try pass.transaction.transfer(id), let giving else { return }
         guard transfer.state == .running, transfer.isFinishing else {
@@ -266,9 +234,18 @@ struct Attempts {
             // Known before it is done: after a crash in between nobody takes what stands at the first name for the download.
             transfer.takeName(free)
             try pass.transaction.record(transfer)
-            place(transfer, &entry, &pass)
+            guard case .finishing(let sight?, let checks) = finishing else { return }
+            place(transfer, &entry, sight, checks: checks, &pass)
+        case .changed:
+            guard case .finishing(_, let checks) = finishing, let place = transfer.partPlace(in: pass.spool) else { return }
+            guard checks < Self.mostChecks else { return try pass.failLocally(&transfer, .changedPart(place.url.path)) }
+            entry.phase = .finishing(nil, checks: checks + 1)
+            pass.perform(.checkProof(id, FileProof.Expectation(of: transfer, at: place, mustMatch: true)))
         }
     }
+
+    /// How often in a row a file is read again because it changed before it got its name.
+    private static let mostChecks = 3
 
     /// Whatever waits because nobody could be reached is tried at once: something of the network changed.
     mutating func retryUnreached(_ pass: inout Pass) throws {
@@ -380,7 +357,7 @@ struct Attempts {
             pass.perform(.startAttempt(id))
         case .proof(let expectation):
             try pass.transaction.record(transfer)
-            entry.phase = .finishing
+            entry.phase = .finishing(nil, checks: 0)
             pass.perform(.checkProof(id, expectation))
         case .stored(let remoteURL):
             guard let machine = entry.machine else { return }
@@ -391,9 +368,11 @@ struct Attempts {
         }
     }
 
-    private func place(_ transfer: TransferRecord, _ entry: inout Entry, _ pass: inout Pass) {
+    private func place(
+        _ transfer: TransferRecord, _ entry: inout Entry, _ sight: FileSight, checks: Int, _ pass: inout Pass
+    ) {
         guard let id = transfer.id, let place = transfer.partPlace(in: pass.spool) else { return }
-        entry.phase = .finishing
-        pass.perform(.placeFile(id, part: place.url, whole: place.whole))
+        entry.phase = .finishing(sight, checks: checks)
+        pass.perform(.placeFile(id, part: place.url, whole: place.whole, sight))
     }
 }

@@ -65,14 +65,15 @@ struct TransfersVerb: AsyncParsableCommand {
         }
         let cancelledPhotos = try photosEnded.get()
         unknown.subtract(try BackgroundTransfers.known(numbers).map(String.init))
+        var failures: [Int: CommandFailure] = [:]
         for (position, id) in ids.enumerated() where unknown.remove(id) != nil {
             let photo = photos.first { TransferReport.identifier(of: $0) == id }
-            if let failure = Self.failure(action, id, photo) { problem.note(failure, at: position) }
+            failures[position] = Self.failure(action, id, photo)
         }
         for id in changes.unrenewed {
             Output.note("\(id): its destination is not in the configuration any more; it goes there as it was queued")
         }
-        changes.say(after: action, counts: !json, photos: cancelledPhotos, ids, &problem)
+        changes.say(after: action, counts: !json, photos: cancelledPhotos, ids, failures, &problem)
         return problem
     }
 

@@ -75,7 +75,7 @@ struct UploadVerb: AsyncParsableCommand {
         // Before them, too: were this process to end in between, they would wait for a moment that nobody asked for.
         if batch.order.isHeld, hasFiles { try HeldUploads.submit() }
         try await batch.add(found)
-        for sentence in finder.sentences { Output.note(sentence) }
+        for sentence in finder.sentences { Output.sentence(sentence) }
         if found.isEmpty { Output.note("nothing to upload: no photo was found") }
         try wake(batch.known, isHeld: batch.order.isHeld)
         if batch.order.isHeld, !batch.transfers.isEmpty { try HeldUploads.submit() }
@@ -196,12 +196,12 @@ struct UploadVerb: AsyncParsableCommand {
                 transfers.append(transfer)
                 positions[transfer] = position
                 queuedNow.insert(transfer)
-                if !removed.isEmpty { Output.note("\(file): location removed (\(UploadVerb.short(removed)))") }
-                if let note { Output.note("\(file): \(note)") }
+                if !removed.isEmpty { Output.sentence("\(file): location removed (\(UploadVerb.short(removed)))") }
+                if let note { Output.sentence("\(file): \(note)") }
             case .held(let photo, let reason):
                 held.append(photo)
                 troubles.append("\(file): held back: \(reason)")
-                Output.note("\(file): held back: \(reason)")
+                Output.sentence("\(file): held back: \(reason)")
                 problem.note(.notPermitted, at: position)
             case .known(_, let transfer, let url):
                 if let transfer {
@@ -212,7 +212,7 @@ struct UploadVerb: AsyncParsableCommand {
                 }
                 let sentence = "\(file): \(url.map { "is there already, as \($0)" } ?? "is on its way already")"
                 knownBefore.append(sentence)
-                Output.note(sentence)
+                Output.sentence(sentence)
             }
         }
 
@@ -312,6 +312,6 @@ private final class SaidEnds: Sendable {
     func say(_ transfer: Int64, _ name: String, _ state: String, _ why: String) -> Bool {
         guard transfers.withLock({ $0.insert(transfer).inserted }) else { return true }
         ProgressBar.clearLine()
-        return Output.noteIsTaken("\(name): \(state): \(why)")
+        return Output.noteIsTaken(Output.oneLine("\(name): \(state): \(why)"))
     }
 }

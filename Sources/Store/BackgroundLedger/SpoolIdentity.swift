@@ -1,0 +1,61 @@
+import Foundation
+import GRDB
+import ProcessSupport
+
+// The spool is the folder that the copies of queued files are in. Another folder may have its name: the first folder was moved, or is on a disk
+// that is away, and a backup or a mount point made the second. A copy that is missing in the second folder is not lost.
+extension LedgerTransaction {
+    /// Returns whether the spool is the folder that the queued copies were put into.
+    package func knows(spool: URL) throws -> Bool {
+        guard let known = try fact(.spool) else { return false }
+        return FileIdentity.folder(spool.path)?.text == known
+    }
+
+    /// Records which folder the spool is, unless a queued copy is missing there.
+    func recordSpool(_ spool: URL) throws {
+        guard let found = FileIdentity.folder(spool.path), try missingCopies(in: spool).isEmpty else { return }
+        try setFact(.spool, found.text)
+    }
+
+    /// A file that is queued again, under the key of an unfinished upload, brings a copy. The new copy replaces a missing copy.
+    package func unpause(
+        _ transfer: inout TransferRecord, bringing copy: String, _ sha256: String, in spool: URL, now: Date
+    ) throws {
+        let takesCopy = transfer.sourceSHA256 == sha256 && transfer.lacksCopy(in: spool)
+        if takesCopy { transfer.bodyFile = copy }
+        try handle(.unpaused(now: now), &transfer, now: now)
+        if takesCopy, transfer.state == .waiting { try handle(.retried(now: now), &transfer, now: now) }
+    }
+
+    /// Unfinished transfers whose queued copy is not in the spool. Costs a look at each file.
+    package func missingCopies(in spool: URL) throws -> [Int64] {
+        let rows = try Row.fetchAll(
+            database, sql: "SELECT id, bodyFile FROM transfer WHERE bodyFile IS NOT NULL AND finishedAt IS NULL ORDER BY id")
+        return rows.compactMap { row in
+            guard let id = Int64.fromDatabaseValue(row[0]), let name = String.fromDatabaseValue(row[1]) else { return nil }
+            return TransferRecord.isMissing(name, in: spool) ? id : nil
+        }
+    }
+}
+
+extension TransferRecord {
+    /// Returns whether the transfer is unfinished and its queued copy is not in the spool.
+    package func lacksCopy(in spool: URL) -> Bool {
+        !state.isTerminal && bodyFile.map { Self.isMissing($0, in: spool) } ?? false
+    }
+
+    fileprivate static func isMissing(_ name: String, in spool: URL) -> Bool {
+        var information = stat()
+        return lstat(spool.appendingPathComponent(name).path, &information) != 0
+            && [.missing, .noFolder].contains(FileFault(errno))
+    }
+}
+
+extension Ledger {
+    /// Records a spool folder that the ledger does not know. A failure is harmless: copies that are missing in an unknown folder wait.
+    func recordSpool() {
+        let spool = directories.spool
+        guard (try? read { try $0.knows(spool: spool) }) == false else { return }
+        try? write { try $0.recordSpool(spool) }
+    }
+}
