@@ -110,7 +110,7 @@ import Testing
             "<dc:description><rdf:Alt><rdf:li xml:lang=\"x-default\">\(escaped(text))</rdf:li></rdf:Alt></dc:description>")
         let attribute = Samples.packet("", "my:note=\"\(escaped(text))\"")
         let data = Samples.packet("<my:note><![CDATA[\(text)]]></my:note><!-- \(text) -->")
-        let wide = bytes.contains { $0 >= 0x80 } ? [] : bytes.flatMap { [$0, 0] }
+        let wide: [UInt8] = bytes.contains { $0 >= 0x80 } ? [] : bytes.flatMap { [$0, 0] }
         let tiff = { (tag: Int, content: [UInt8]) in
             Samples.tiff([Samples.Entry(tag: tag, type: 7, count: content.count, value: content)], hasGPS: false)
         }
