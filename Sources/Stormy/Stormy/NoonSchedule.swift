@@ -1,6 +1,5 @@
 import BackgroundTasks
 import Foundation
-import Synchronization
 
 /// The daily check: a wall-clock rule, right on the days clocks change.
 package struct NoonSchedule: Sendable {
@@ -157,19 +156,19 @@ struct NoonCheck {
         let places = try store.places()
         let (trouble, unknown) = (FirstError(), FirstError())
         let feeds = FeedWarnings(store: store, settings: settings)
-        let notRequested = Mutex(0)
         let (askedPlaces, asked) = AsyncStream.makeStream(of: Void.self)
         // The feeds beside the places: whatever stalls holds back nothing else.
-        await withTaskGroup(of: Void.self) { group in
+        let notRequested = await withTaskGroup(of: Int.self) { group in
             group.addTask {
                 do {
                     try feeds.endUncounted(at: places)
-                    guard feeds.areNeeded(for: places) else { return }
+                    guard feeds.areNeeded(for: places) else { return 0 }
                     let left = try await feeds.refresh(within: Self.feedTime)
-                    notRequested.withLock { $0 = left }
                     for place in places { try StormTeller(store: store).tell(place, .warnedOf) }
+                    return left
                 } catch {
                     trouble.note(error)
+                    return 0
                 }
             }
             group.addTask {
@@ -185,6 +184,7 @@ struct NoonCheck {
                 } catch {
                     trouble.note(error)
                 }
+                return 0
             }
             group.addTask {
                 await Lanes().forEach(of: places) { place in
@@ -201,7 +201,9 @@ struct NoonCheck {
                     }
                 }
                 asked.finish()
+                return 0
             }
+            return await group.reduce(0, +)
         }
         try trouble.check()
         try StormTeller(store: store).withdrawPast()
@@ -212,7 +214,8 @@ struct NoonCheck {
             return BGTaskScheduler.shared.abandonCurrentLaunch("\(error.place.name): \(error.reason)")
         }
         // Documents that were read are stored, so the launch that follows soon requests the others.
-        let left = notRequested.withLock { $0 }
-        if left > 0 { BGTaskScheduler.shared.abandonCurrentLaunch("\(left) documents of warnings were not requested yet") }
+        if notRequested > 0 {
+            BGTaskScheduler.shared.abandonCurrentLaunch("\(notRequested) documents of warnings were not requested yet")
+        }
     }
 }
