@@ -1,4 +1,5 @@
 /// A block of IPTC datasets (IPTC-IIM 4.2 §1.5). A dataset about a location becomes dataset 2:255, which has no meaning, with spaces.
+/// Other datasets are searched as text, for example keywords and the caption.
 struct IPTCBlock {
     private let view: ByteView
     private let block: String
@@ -12,7 +13,7 @@ struct IPTCBlock {
     @discardableResult
     func clean() -> Bool {
         let bytes = view.allBytes()
-        var (position, isChanged, datasets) = (0, false, 0)
+        var (position, datasets) = (0, 0)
         while position + 5 <= bytes.count, datasets < 200_000 {
             // There can be other bytes between datasets.
             guard bytes[position] == 0x1C else {
@@ -35,10 +36,11 @@ struct IPTCBlock {
             if bytes[position + 1] == 2, Self.locations.contains(bytes[position + 2]) {
                 view.overwrite(position + 2, with: [255], block)
                 view.fill(content, kept, with: 0x20, block)
-                isChanged = true
+            } else if bytes[position + 1] == 2, kept > 3 {
+                OpaqueBytes(view.part(content, kept), block).cleanText()
             }
             position = content + kept
         }
-        return isChanged
+        return view.isTouched
     }
 }

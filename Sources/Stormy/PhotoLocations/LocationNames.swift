@@ -1,7 +1,7 @@
 /// The names of properties about the location of a picture: in XMP, in text chunks, in the keys of films.
 ///
 /// Source of the rule: Exif 3.0 §4.6.6 (GPS), IPTC Photo Metadata 2023 (location created, location shown, and the older
-/// city, state and country), the schemas of XMP, the W3C's vocabulary of places, Darwin Core, makers' names.
+/// city, state and country), the schemas of XMP, Dublin Core (coverage), the W3C's vocabulary of places, Darwin Core, makers' names.
 enum LocationNames {
     /// - Parameter name: Without the prefix of a namespace. ASCII.
     static func isLocation(_ name: some Sequence<UInt8>) -> Bool {
@@ -18,6 +18,7 @@ enum LocationNames {
     private static let names: Set<String> = [
         "state", "province", "provincestate", "stateprovince", "country", "countrycode", "countryname", "landmark", "worldregion",
         "city2", "sublocation", "locality", "municipality", "county", "verbatimcoordinates", "placename", "geo:lat", "geo:long",
+        "coverage", "spatial",
     ]
 
     /// Places inside the picture, not of the world.

@@ -11,7 +11,7 @@ struct OpaqueBytes {
         var patterns: [[UInt8]] {
             switch self {
             case .tiff: [[0x49, 0x49, 0x2A, 0], [0x4D, 0x4D, 0, 0x2A]]
-            case .xmp: ["<x:xmpmeta", "<rdf:RDF"].flatMap { [Array($0.utf8), Self.wide($0)] }
+            case .xmp: ["<x:xmpmeta", "<rdf:RDF"].map { Array($0.utf8) }.flatMap { [$0, Self.wide($0)] }
             case .iptc: IPTCBlock.locations.map { [0x1C, 2, $0] }
             case .photoshop: [Array("8BIM".utf8)]
             case .jpeg: [[0xFF, 0xD8, 0xFF]]
@@ -21,12 +21,12 @@ struct OpaqueBytes {
             case .dashcam: [Array("freeGPS ".utf8)]
             // A sign and a digit, as in "+48.1373+011.5755/".
             case .place: "+-".utf8.flatMap { sign in (48...57).map { [sign, $0] } }
-            case .text: LooseText.words.flatMap { [Array($0.utf8), Self.wide($0)] }
+            case .text: CoordinateText.words.flatMap { [$0, Self.wide($0)] } + [[0xB0, 0]]
             }
         }
 
         /// UTF-16, little endian; with another first byte it is also big endian.
-        static func wide(_ text: String) -> [UInt8] { Array(text.utf8.map { [$0] }.joined(separator: [0])) }
+        static func wide(_ text: [UInt8]) -> [UInt8] { Array(text.map { [$0] }.joined(separator: [0])) }
     }
 
     private static let marks = PatternTable(Mark.allCases.flatMap { mark in mark.patterns.map { ($0, mark) } })
@@ -111,7 +111,7 @@ struct OpaqueBytes {
             let size = position >= 4 ? view.number(position - 4, 4) ?? 0 : 0
             view.fill(position + 8, (16...0x10000).contains(size) ? size - 12 : 0x1000, "dashcam location in \(block)")
             view.overwrite(position + 4, with: Array("    ".utf8), "dashcam location in \(block)")
-        case .place: LooseText(view, block).cleanPlace(at: position)
+        case .place: LooseText(view, block).clean(at: position, isPlace: true)
         case .text: LooseText(view, block).clean(at: position)
         }
         return nil
@@ -126,7 +126,7 @@ struct OpaqueBytes {
         let isWide = view.number(position + 1, 1) == 0
         let isMeta = view.number(position + (isWide ? 2 : 1), 1) == Int(UInt8(ascii: "x"))
         let closing = isMeta ? "</x:xmpmeta" : "</rdf:RDF"
-        let pattern = isWide ? Mark.wide(closing) : Array(closing.utf8)
+        let pattern = isWide ? Mark.wide(Array(closing.utf8)) : Array(closing.utf8)
         // UTF-16 begins one byte before its letter if it is big endian.
         let isBig =
             isWide && position > 0 && view.number(position - 1, 1) == 0 && view.number(position + pattern.count * 2, 1) != 0

@@ -1,0 +1,87 @@
+/// The meaning of a name in front of numbers: "lat", "geo:lon", "GPSLatitude", "coordinates", "center".
+///
+/// Source of the rule: RFC 5870 (geo URIs), RFC 7946 (GeoJSON), GeoRSS, GML, KML, machine tags of Flickr, links of map services.
+enum CoordinateName: Equatable {
+    /// One number. `isClear` is false if the name has other meanings as well, so that the number must look like a coordinate.
+    case single(isLatitude: Bool, isClear: Bool)
+    /// "long", which also is a word about size and time.
+    case long
+    /// Two numbers or more. `digits` is the smallest number of digits behind each point.
+    case pair(digits: Int)
+
+    private static let latitudes: Set<String> = ["lat", "mlat", "gpslat", "geolat", "latdeg"]
+    private static let longitudes: Set<String> = [
+        "lon", "lng", "mlon", "mlng", "gpslon", "gpslng", "gpslong", "geolon", "geolng", "geolong",
+    ]
+    /// Names of places of the world.
+    private static let places: Set<String> = [
+        "geo", "geom", "geotag", "coord", "coords", "coordinate", "coordinates", "koordinaten", "latlng", "latlon", "latlong",
+        "lnglat",
+        "lonlat", "ll", "sll", "gps", "location", "loc", "georss", "gml", "kml", "wgs84",
+    ]
+    /// Names that can also be of a place inside a picture. Links of map services use these names.
+    private static let points: Set<String> = [
+        "pos", "poslist", "position", "point", "center", "centre", "geometry", "polygon", "place", "map", "q", "query", "daddr",
+        "saddr",
+        "addr", "destination", "dir", "search", "cp", "pin",
+    ]
+    /// Words behind a name that do not change its meaning.
+    private static let units: Set<String> = [
+        "deg", "degree", "degrees", "dec", "decimal", "d", "e5", "e6", "e7", "wgs", "wgs84", "n", "e", "tag",
+    ]
+
+    /// - Parameter name: Letters, digits, and "_", ":", "." or "-" between them.
+    init?(_ name: some Sequence<UInt8>) {
+        let name = Array(name)
+        var words = Self.words(name)
+        let text = words.joined()
+        if ["latitude", "latitud"].contains(where: { LocationNames.contains(text, $0) }) {
+            self = .single(isLatitude: true, isClear: true)
+            return
+        }
+        if ["ongitude", "ongtitude", "longitud"].contains(where: { LocationNames.contains(text, $0) }) {
+            self = .single(isLatitude: false, isClear: true)
+            return
+        }
+        while words.count > 1, Self.units.contains(words[words.count - 1]) { words.removeLast() }
+        guard let last = words.last else { return nil }
+        let isLatitude = Self.latitudes.contains(last)
+        let isLongitude = Self.longitudes.contains(last) || last == "long"
+        let before = words.dropLast().last ?? ""
+        if isLatitude && (Self.longitudes.contains(before) || before == "long") || isLongitude && Self.latitudes.contains(before)
+        {
+            self = .pair(digits: 2)
+        } else if isLatitude || Self.longitudes.contains(last) || last == "long" && before == "geo" {
+            self = .single(isLatitude: isLatitude, isClear: false)
+        } else if last == "long" {
+            self = .long
+        } else if Self.places.contains(last) || words.contains(where: { ["georss", "gml", "kml"].contains($0) }) {
+            self = .pair(digits: 2)
+        } else if Self.points.contains(last) {
+            self = .pair(digits: 4)
+        } else {
+            return nil
+        }
+    }
+
+    /// The words of a name in small letters: "GPSLatitude" is "gps", "latitude".
+    private static func words(_ name: [UInt8]) -> [String] {
+        var (words, current) = ([String](), [UInt8]())
+        func isBig(_ index: Int) -> Bool { name.indices.contains(index) && (65...90).contains(name[index]) }
+        func isSmall(_ index: Int) -> Bool { name.indices.contains(index) && (97...122).contains(name[index]) }
+        func flush() {
+            if !current.isEmpty { words.append(String(decoding: current, as: UTF8.self)) }
+            current = []
+        }
+        for (index, letter) in name.enumerated() {
+            guard isBig(index) || isSmall(index) || (48...57).contains(letter) else {
+                flush()
+                continue
+            }
+            if isBig(index), !isBig(index - 1) || isSmall(index + 1) { flush() }
+            current.append(isBig(index) ? letter + 32 : letter)
+        }
+        flush()
+        return words
+    }
+}

@@ -1,0 +1,28 @@
+/// The beginnings of what `CoordinateText` finds.
+extension CoordinateText {
+    private static let sentences = ["$GPRMC", "$GPGGA", "$GNRMC", "$GNGGA", "$GPGLL", "$GNGLL", "$GLGGA", "$GPSINFO"]
+    /// The beginnings of names.
+    private static let names = [
+        "lat", "lon", "lng", "geo", "coord", "koord", "pos", "point", "poly", "cent", "loc", "gps", "place", "map", "gml", "kml",
+    ]
+    private static let links = [
+        "ongitude", "ll=", "ll:", "?q=", "&q=", "query", "addr", "dir/", "search", "cp=", "pin", "destination", "!3d", "!4d",
+        "!2d",
+    ]
+    /// The words of texts about a location. The patterns have two letters or more.
+    static let words: [[UInt8]] = {
+        var result = (links + sentences + ["deg ", "@-"]).map { Array($0.utf8) }
+        for name in names {
+            let capital: String = name.prefix(1).uppercased() + name.dropFirst()
+            for form in [name, capital, name.uppercased()] { result.append(Array(form.utf8)) }
+        }
+        for digit in UInt8(48)...57 {
+            result += [[UInt8(ascii: "@"), digit], [UInt8(ascii: "#"), digit]]
+            for side in ["N", "S", " N", " S"] { result.append([digit] + Array(side.utf8)) }
+        }
+        // A degree sign in UTF-8 and Latin-1.
+        result.append([0xC2, 0xB0])
+        for next in " 0123456789'NSEW".utf8 { result.append([0xB0, next]) }
+        return result
+    }()
+}

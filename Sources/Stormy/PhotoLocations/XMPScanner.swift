@@ -1,0 +1,281 @@
+/// Finds in the text of XMP what is about a location.
+struct XMPScanner {
+    private let text: [UInt8]
+    /// The beginnings of namespaces that are about places only.
+    private static let namespaces = [
+        "http://www.w3.org/2003/01/geo/wgs84_pos#", "http://www.georss.org/", "http://www.opengis.net/gml",
+        "http://www.opengis.net/kml",
+        "http://earth.google.com/kml",
+    ].map { Array($0.utf8) }
+    /// Elements with their content, and attributes.
+    private(set) var found: [Range<Int>] = []
+    /// Latitude and longitude in the order of the text.
+    private(set) var pairs: [(Double?, Double?)] = []
+    /// Long values in base64, which can be pictures.
+    private(set) var encoded: [Range<Int>] = []
+    /// Other values, comments and instructions.
+    private(set) var texts: [Range<Int>] = []
+    /// The length from which on a value can be a picture.
+    private static let longValue = 200
+    private var waitingLatitude: Double?
+    private var prefixes: Set<[UInt8]> = ["geo", "georss", "gml", "kml"].reduce(into: []) { $0.insert(Array($1.utf8)) }
+    /// How many values were read because of their names.
+    private var valuesRead = 0
+    /// True if there are more such values than a photo has.
+    var isTooExpensive: Bool { valuesRead > 20_000 }
+    private var position = 0
+
+    /// How many elements about a location are around this text.
+    private let depth: Int
+
+    init(_ text: [UInt8], depth: Int = 0) { (self.text, self.depth) = (text, depth) }
+
+    mutating func scan() {
+        var contentStart = 0
+        while let start = next(UInt8(ascii: "<"), from: position) {
+            noteText(contentStart..<start)
+            if has("<!--", at: start) {
+                position = end(of: "-->", from: start)
+                noteText(start..<position)
+            } else if has("<![CDATA[", at: start) {
+                position = end(of: "]]>", from: start)
+                noteText(start..<position)
+            } else if has("<?", at: start) {
+                position = end(of: "?>", from: start)
+                noteText(start..<position)
+            } else if has("</", at: start) {
+                position = (next(UInt8(ascii: ">"), from: start) ?? text.count - 1) + 1
+            } else {
+                scanElement(start)
+            }
+            contentStart = position
+        }
+        noteText(min(contentStart, text.count)..<text.count)
+        if let waitingLatitude { pairs.append((waitingLatitude, nil)) }
+    }
+
+    private mutating func scanElement(_ start: Int) {
+        let name = self.name(at: start + 1)
+        position = start + 1 + name.count
+        guard !name.isEmpty else { return }
+        let attributes = readAttributes()
+        for attribute in attributes
+        where text[attribute.name].starts(with: "xmlns:".utf8)
+            && Self.namespaces.contains(where: { text[attribute.value].starts(with: $0) })
+        {
+            prefixes.insert(Array(text[attribute.name].dropFirst(6)))
+        }
+        let isClosed = position >= 2 && text[position - 1] == UInt8(ascii: ">") && text[position - 2] == UInt8(ascii: "/")
+        let isLocation = isLocation(name) || !isClosed && holdsCoordinates(name, contentRange(of: name))
+        guard isLocation else {
+            for attribute in attributes {
+                let name = Array(text[attribute.name])
+                if self.isLocation(name) || holdsCoordinates(name, attribute.value) {
+                    let end = attribute.value.upperBound
+                    found.append(attribute.name.lowerBound..<(end < text.count && text[end] != UInt8(ascii: "<") ? end + 1 : end))
+                    notePlace(name, attribute.value)
+                } else if !text[attribute.name].starts(with: "xmlns".utf8) {
+                    noteText(attribute.value)
+                }
+            }
+            return
+        }
+        let inside = position
+        if !isClosed { position = endOfElement(name) }
+        found.append(start..<position)
+        notePlace(name, inside..<max(inside, position))
+        for attribute in attributes { notePlace(Array(text[attribute.name]), attribute.value) }
+        guard depth < 8, position - inside > 10 else { return }
+        var inner = XMPScanner(Array(text[inside..<position]), depth: depth + 1)
+        inner.scan()
+        pairs += inner.pairs
+    }
+
+    /// Reads up to behind the ">" of the tag.
+    private mutating func readAttributes() -> [(name: Range<Int>, value: Range<Int>)] {
+        var result: [(Range<Int>, Range<Int>)] = []
+        while position < text.count, text[position] != UInt8(ascii: ">"), text[position] != UInt8(ascii: "<") {
+            let start = position
+            let name = self.name(at: start)
+            guard !name.isEmpty else {
+                position += 1
+                continue
+            }
+            position = start + name.count
+            skipSpaces()
+            guard position < text.count, text[position] == UInt8(ascii: "=") else { continue }
+            position += 1
+            skipSpaces()
+            guard position < text.count, text[position] == UInt8(ascii: "\"") || text[position] == UInt8(ascii: "'") else {
+                continue
+            }
+            let valueStart = position + 1
+            // A tag cannot begin inside a value: the mark of its end is damaged.
+            let end = text[valueStart...].firstIndex { $0 == text[position] || $0 == UInt8(ascii: "<") } ?? text.count
+            result.append((start..<start + name.count, valueStart..<end))
+            position = end < text.count && text[end] != UInt8(ascii: "<") ? end + 1 : end
+        }
+        if position < text.count, text[position] == UInt8(ascii: ">") { position += 1 }
+        return result
+    }
+
+    /// Behind the closing tag of an element; the end of the text if there is not one.
+    private func endOfElement(_ name: [UInt8]) -> Int {
+        var (place, depth) = (position, 1)
+        while let start = next(UInt8(ascii: "<"), from: place) {
+            let isClosing = start + 1 < text.count && text[start + 1] == UInt8(ascii: "/")
+            let found = self.name(at: start + (isClosing ? 2 : 1))
+            let end = next(UInt8(ascii: ">"), from: start) ?? text.count - 1
+            if found == name {
+                let isEmpty = text[max(0, end - 1)] == UInt8(ascii: "/")
+                depth += isClosing ? -1 : isEmpty ? 0 : 1
+                if depth == 0 { return end + 1 }
+            }
+            place = start + 1
+        }
+        return text.count
+    }
+
+    private func isLocation(_ name: [UInt8]) -> Bool {
+        guard let colon = name.firstIndex(of: UInt8(ascii: ":")) else { return LocationNames.isLocation(name) }
+        let prefix = Array(name[..<colon])
+        if prefix.elementsEqual("xmlns".utf8) || prefix.elementsEqual("rdf".utf8) { return false }
+        if prefixes.contains(prefix) { return true }
+        return LocationNames.isLocation(name[(colon + 1)...])
+    }
+
+    /// The first letters of the content of an element that began before the position.
+    private func contentRange(of name: [UInt8]) -> Range<Int> {
+        guard position < text.count, CoordinateName(Self.local(name)) != nil else { return position..<position }
+        let limit = min(text.count, position + 1_000)
+        let end = text[position..<limit].firstRange(of: [60, 47] + name).map(\.lowerBound)
+        return position..<(end ?? limit)
+    }
+
+    private static func local(_ name: [UInt8]) -> ArraySlice<UInt8> {
+        name[((name.firstIndex(of: UInt8(ascii: ":")) ?? -1) + 1)...]
+    }
+
+    /// True if the value is what is expected behind a name of coordinates: "lat", "coordinates", "center". These names have other meanings as well.
+    private mutating func holdsCoordinates(_ name: [UInt8], _ value: Range<Int>) -> Bool {
+        guard !value.isEmpty, !name.starts(with: "rdf:".utf8), !name.starts(with: "xmlns".utf8),
+            let meaning = CoordinateName(Self.local(name))
+        else { return false }
+        valuesRead += 1
+        guard !isTooExpensive else { return false }
+        let letters = XMPValue(text, value, withoutTags: true).letters
+        // "Long" also is a word about size and time.
+        if meaning == .long, !letters.contains(46) { return false }
+        let finds = CoordinateText(Array("geo_".utf8) + Self.local(name) + Array("=".utf8) + letters).all()
+        guard !finds.isEmpty else { return false }
+        for place in finds.flatMap(\.places) { pairs.append((place.latitude, place.longitude)) }
+        return true
+    }
+
+    private mutating func notePlace(_ name: [UInt8], _ value: Range<Int>) {
+        let lower = name.map { (65...90).contains($0) ? $0 + 32 : $0 }
+        let isLatitude = lower.firstRange(of: Array("lat".utf8)) != nil
+        let isLongitude = ["lon", "lng"].contains { lower.firstRange(of: Array($0.utf8)) != nil }
+        if isLatitude == isLongitude, prefixes.contains(Array(lower.prefix { $0 != UInt8(ascii: ":") })) {
+            let letters = XMPValue(text, value.prefix(2_000), withoutTags: true).letters
+            for place in CoordinateText(Array("geo:".utf8) + letters).all().flatMap(\.places) {
+                pairs.append((place.latitude, place.longitude))
+            }
+        }
+        guard isLatitude || isLongitude, let degrees = PlaceText.degrees(text[value.prefix(2_000)]) else { return }
+        if isLongitude {
+            pairs.append((waitingLatitude, degrees))
+            waitingLatitude = nil
+        } else {
+            if let waitingLatitude { pairs.append((waitingLatitude, nil)) }
+            waitingLatitude = degrees
+        }
+    }
+
+    private mutating func noteText(_ range: Range<Int>) {
+        guard range.count > 3 else { return }
+        if range.count > Self.longValue, isEncoded(range), encoded.count < 1_000 {
+            encoded.append(range)
+        } else {
+            texts.append(range)
+        }
+    }
+
+    private func isEncoded(_ range: Range<Int>) -> Bool {
+        let sample = text[range].prefix(400)
+        return sample.allSatisfy {
+            Base64.isLetter($0) || $0 == 10 || $0 == 13 || $0 == 32 || $0 == UInt8(ascii: "&") || $0 == UInt8(ascii: "#")
+                || $0 == UInt8(ascii: ";")
+        } && sample.contains { $0 != 32 && $0 != 10 && $0 != 13 }
+    }
+
+    // MARK: Letters
+
+    private func has(_ word: String, at start: Int) -> Bool { text[start...].starts(with: word.utf8) }
+
+    private func end(of word: String, from start: Int) -> Int {
+        text.firstRange(of: Array(word.utf8), from: start).map { $0 + word.utf8.count } ?? text.count
+    }
+
+    private func next(_ letter: UInt8, from start: Int) -> Int? { text.firstRange(of: [letter], from: start) }
+
+    private mutating func skipSpaces() {
+        while position < text.count, [9, 10, 13, 32].contains(text[position]) { position += 1 }
+    }
+
+    private func name(at start: Int) -> [UInt8] {
+        var end = start
+        while end < text.count, end - start < 500, Self.isNameLetter(text[end]) { end += 1 }
+        return Array(text[min(start, text.count)..<max(min(start, text.count), end)])
+    }
+
+    private static func isNameLetter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 45, 46, 48...58, 65...90, 95, 97...122, 128...255: true
+        default: false
+        }
+    }
+}
+
+/// A value of XML with the letters that its entities mean.
+struct XMPValue {
+    private(set) var letters: [UInt8] = []
+    /// The start of each letter in the text, and the end of the last letter.
+    private(set) var starts: [Int] = []
+
+    private static let entities: [String: UInt8] = [
+        "quot": 34, "apos": 39, "amp": 38, "lt": 60, "gt": 62, "nbsp": 32, "deg": 0xB0,
+    ]
+
+    /// - Parameter withoutTags: Tags are one space.
+    init(_ text: [UInt8], _ range: Range<Int>, withoutTags: Bool = false) {
+        var index = range.lowerBound
+        while index < range.upperBound {
+            starts.append(index)
+            if withoutTags, text[index] == UInt8(ascii: "<") {
+                letters.append(0x20)
+                index = (text[index..<range.upperBound].firstIndex(of: UInt8(ascii: ">")) ?? range.upperBound - 1) + 1
+            } else if text[index] == UInt8(ascii: "&"),
+                let end = text[index..<range.upperBound].prefix(10).firstIndex(of: UInt8(ascii: ";")),
+                let letter = Self.letter(text[index + 1..<end])
+            {
+                letters.append(letter)
+                index = end + 1
+            } else {
+                letters.append(text[index])
+                index += 1
+            }
+        }
+        starts.append(range.upperBound)
+    }
+
+    private static func letter(_ entity: ArraySlice<UInt8>) -> UInt8? {
+        let name = String(decoding: entity, as: UTF8.self)
+        guard name.hasPrefix("#") else { return entities[name] }
+        let digits = name.dropFirst()
+        return digits.hasPrefix("x") ? UInt8(digits.dropFirst(), radix: 16) : UInt8(digits)
+    }
+
+    /// Returns the range of letters in the text.
+    func range(of letters: Range<Int>) -> Range<Int> { starts[letters.lowerBound]..<starts[letters.upperBound] }
+}
