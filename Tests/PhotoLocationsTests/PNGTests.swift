@@ -49,10 +49,60 @@ import Testing
         #expect(cleaned.contains("<dc:title>Hail</dc:title>"))
     }
 
-    @Test func `deflated XMP becomes plain text of the same length`() throws {
-        _ = try check(
-            Samples.chunk("iTXt", Array("XML:com.adobe.xmp\0\u{1}\0\0\0".utf8) + deflated(Array(Samples.xmp.utf8))),
-            becomes: "tEXt")
+    /// The content of the first chunk of a kind.
+    private func content(_ type: String, _ png: [UInt8]) throws -> [UInt8] {
+        let place = try #require(png.firstRange(of: Array(type.utf8)))
+        return Array(png[(place + 4)...].prefix(png[place - 4..<place].reduce(0) { $0 << 8 | Int($1) }))
+    }
+
+    @Test func `deflated XMP loses its location and keeps the rest`() throws {
+        let header = Array("XML:com.adobe.xmp\0\u{1}\0\0\0".utf8)
+        let cleaned = try check(Samples.chunk("iTXt", header + deflated(Array(Samples.xmp.utf8))), becomes: "iTXt")
+        let text = try #require(
+            Deflate.inflate(Array(try content("iTXt", cleaned.bytes).dropFirst(header.count)), limit: 1 << 20))
+        #expect(text.count == Samples.xmp.utf8.count && text.firstRange(of: Array("<dc:title>Hail</dc:title>".utf8)) != nil)
+        #expect(cleaned.blocks == ["XMP in chunk iTXt of PNG"])
+    }
+
+    @Test(arguments: ["zTXt", "zxIf"]) func `deflated Exif keeps orientation, date and copyright`(_ type: String) throws {
+        let others = [
+            Samples.Entry(tag: 0x0112, type: 3, count: 1, value: Samples.little(6, 2)),
+            Samples.text(0x0132, "2024:05:01 12:00:00"),
+            Samples.text(0x8298, "Copyright of a person"),
+        ]
+        let exif = Samples.tiff(others)
+        let digits = exif.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let (header, plain): ([UInt8], [UInt8]) =
+            type == "zTXt"
+            ? (Array("Raw profile type exif\0\0".utf8), Array("\nexif\n  \(exif.count)\n\(digits)\n".utf8))
+            : ([0] + Samples.big(exif.count, 4), exif)
+        let cleaned = try check(Samples.chunk(type, header + deflated(plain)), becomes: type)
+        let text = try #require(Deflate.inflate(Array(try content(type, cleaned.bytes).dropFirst(header.count)), limit: 1 << 20))
+        let hexadecimal = { (bytes: [UInt8]) in bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
+        for kept in [
+            Array("2024:05:01".utf8), Array("Copyright of a person".utf8), Samples.little(0x0112, 2) + [3, 0, 1, 0, 0, 0, 6],
+        ] {
+            #expect(text.firstRange(of: type == "zTXt" ? Array(hexadecimal(kept).utf8) : kept) != nil)
+        }
+        #expect(text.count == plain.count)
+        #expect(cleaned.blocks.allSatisfy { $0.contains("in chunk \(type) of PNG") }, "\(cleaned.blocks)")
+    }
+
+    @Test func `deflated text that is longer without its location is named as a loss`() throws {
+        // The stream refers to the first number, which is another one, so that spaces need more room.
+        let text = Array("number 147.370094, lat=47.370094".utf8)
+        let cleaned = try check(Samples.chunk("zTXt", Array("Comment\0\0".utf8) + deflated(text)), becomes: "tEXt")
+        #expect(cleaned.blocks == ["all of chunk zTXt of PNG (Comment)"])
+    }
+
+    @Test func `a stream of each length that is possible`() throws {
+        let text = Array("A text without a location, a text without a location.".utf8)
+        let shortest = deflated(text).count
+        for length in shortest..<shortest + 60 {
+            let stream = try #require(Deflate.deflate(text, into: length))
+            #expect(stream.count == length && Deflate.inflate(stream, limit: 1 << 16) == text, "\(length)")
+        }
+        #expect(Deflate.deflate(text, into: 10) == nil)
     }
 
     @Test(arguments: ["exif", "APP1", "iptc", "xmp", "8bim"]) func `profiles of ImageMagick, plain and deflated`(_ kind: String)
@@ -70,12 +120,21 @@ import Testing
         let plain = try check(Samples.chunk("tEXt", Array("Raw profile type \(kind)\0\(text)".utf8)), becomes: "tEXt")
         let zurich = "Zurich".utf8.map { String($0, radix: 16) }.joined()
         #expect(!plain.contains(zurich) && plain.contains("Raw profile type"))
-        _ = try check(
-            Samples.chunk("zTXt", Array("Raw profile type \(kind)\0\0".utf8) + deflated(Array(text.utf8))), becomes: "tEXt")
+        let compressed = try check(
+            Samples.chunk("zTXt", Array("Raw profile type \(kind)\0\0".utf8) + deflated(Array(text.utf8))), becomes: "zTXt")
+        #expect(compressed.contains("Raw profile type \(kind)"))
     }
 
     @Test(arguments: ["Location", "exif:GPSLatitude", "City"]) func `a keyword of a location`(_ keyword: String) throws {
         _ = try check(Samples.chunk("tEXt", Array("\(keyword)\0Zurich".utf8)), becomes: "tEXt")
+    }
+
+    @Test(arguments: [("lat", "47.370094"), ("Coordinates", "47.370094, 8.549106"), ("exif:GPSLatitude", "47.370094")])
+    func `a keyword of coordinates, plain and deflated`(_ keyword: String, _ value: String) throws {
+        _ = try check(Samples.chunk("tEXt", Array("\(keyword)\0\(value)".utf8)), becomes: "tEXt")
+        let compressed = try check(
+            Samples.chunk("zTXt", Array("\(keyword)\0\0".utf8) + deflated(Array(value.utf8))), becomes: "tEXt")
+        #expect(compressed.blocks == ["chunk zTXt of PNG (\(keyword))"])
     }
 
     @Test func `a deflated text without a location stays`() throws {

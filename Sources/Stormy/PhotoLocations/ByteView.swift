@@ -148,7 +148,10 @@ struct ByteView {
     }
 
     /// True if a byte of the view is overwritten.
-    var isTouched: Bool { ranges(0..<count).contains(where: search.overwrites.touches) }
+    var isTouched: Bool { touchedBlock != nil }
+
+    /// The name of the first block that is overwritten in the view.
+    var touchedBlock: String? { ranges(0..<count).lazy.compactMap(search.overwrites.first(in:)).first?.block }
 
     func notePixels(_ start: Int, _ length: Int) {
         guard start >= 0, start < count, length > 0 else { return }

@@ -34,15 +34,38 @@ enum Deflate {
 }
 
 extension Deflate {
-    /// A stream of at most a length, with zeros behind the stream.
+    /// A stream of an exact length. Empty blocks in front of the data fill it.
     ///
     /// - Returns: `nil` if the stream is longer.
     static func deflate(_ bytes: [UInt8], into length: Int) -> [UInt8]? {
-        var size = compressBound(UInt(bytes.count))
-        var result = [UInt8](repeating: 0, count: max(length, Int(size)))
-        guard compress2(&result, &size, bytes, UInt(bytes.count), 9) == Z_OK, size <= length else { return nil }
-        for index in Int(size)..<result.count { result[index] = 0 }
-        return Array(result[..<length])
+        var shortest: [UInt8]?
+        for level in stride(from: Int32(9), through: 1, by: -1) {
+            var size = compressBound(UInt(bytes.count))
+            var stream = [UInt8](repeating: 0, count: Int(size))
+            guard compress2(&stream, &size, bytes, UInt(bytes.count), level) == Z_OK else { return nil }
+            stream.removeLast(stream.count - Int(size))
+            guard stream.count <= length else { continue }
+            if let blocks = emptyBlocks(in: length - stream.count) { return Array(stream[..<2]) + blocks + stream[2...] }
+            shortest = shortest ?? stream
+        }
+        // Readers ignore bytes behind the end of a stream, some of them with a warning.
+        return shortest.map { $0 + [UInt8](repeating: 0, count: length - $0.count) }
+    }
+
+    /// Blocks without data that end with a complete byte (RFC 1951 §3.2.4).
+    ///
+    /// - Returns: `nil` for 1, 2, 3, 4 and 8 bytes, which no such blocks have.
+    private static func emptyBlocks(in length: Int) -> [UInt8]? {
+        // A block with fixed codes has 10 bits. The stored block behind them begins with 3 bits.
+        let kinds: [Int: [UInt8]] = [5: [0], 6: [2, 0], 7: [2, 8, 0], 9: [2, 8, 32, 0, 0]]
+        if length == 0 { return [] }
+        guard let size = [5, 6, 7, 9].first(where: { first in length >= first && (length - first) % 5 == 0 }) else {
+            // 8 more than a multiple of 5: 6 and 7.
+            guard length >= 13, let rest = emptyBlocks(in: length - 6) else { return nil }
+            return kinds[6]! + [0, 0, 0xFF, 0xFF] + rest
+        }
+        let stored: [UInt8] = [0, 0, 0xFF, 0xFF]
+        return (0..<(length - size) / 5).flatMap { _ in [0] + stored } + kinds[size]! + stored
     }
 
     /// A stream of an exact length that inflates to spaces: blocks that are stored, behind a header and before the checksum.

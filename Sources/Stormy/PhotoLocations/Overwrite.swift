@@ -55,10 +55,13 @@ struct OverwriteList {
         all.replaceSubrange(first..<last, with: replaced)
     }
 
-    func touches(_ range: Range<Int>) -> Bool {
+    /// The first overwrite with bytes of a range.
+    func first(in range: Range<Int>) -> Overwrite? {
         let first = index(endingBehind: range.lowerBound)
-        return first < all.count && all[first].range.lowerBound < range.upperBound
+        return first < all.count && all[first].range.lowerBound < range.upperBound ? all[first] : nil
     }
+
+    func touches(_ range: Range<Int>) -> Bool { first(in: range) != nil }
 
     /// Puts what replaces the original bytes into a buffer that holds the bytes from an offset.
     func apply(to buffer: UnsafeMutableRawBufferPointer, at offset: Int) {

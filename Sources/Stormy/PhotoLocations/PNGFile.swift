@@ -1,6 +1,7 @@
 /// A PNG file: chunks with checksums. The checksum of a changed chunk is written again.
 ///
-/// Text that is deflated and holds a location becomes plain text of the same length: what is deflated cannot be changed in place.
+/// Deflated text that holds a location is deflated again without the location, with the same length. A chunk that would be longer becomes
+/// plain text of spaces.
 struct PNGFile {
     static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
     /// Chunks of pixels, of colours, and of the structure.
@@ -62,8 +63,8 @@ struct PNGFile {
         }
 
         private func writeChecksum() {
-            guard content.isTouched, content.count == size else { return }
-            PNGFile.writeChecksum(view, start, size, name)
+            guard content.count == size, let block = content.touchedBlock else { return }
+            PNGFile.writeChecksum(view, start, size, block)
         }
 
         private func cleanExif() {
@@ -83,13 +84,8 @@ struct PNGFile {
         private var keywordEnd: Int { keyword.count + 1 }
 
         private func cleanText(from textStart: Int) {
-            let keyword = keyword
-            let last = keyword.split(separator: UInt8(ascii: ":")).last ?? []
-            // Tools write tags as chunks, for example "exif:GPSLatitude".
-            if LocationNames.isLocation(last) || LocationNames.isLocation(keyword) {
-                return blankKeepingPlaces(String(decoding: keyword, as: UTF8.self), content.from(textStart).allBytes())
-            }
-            let text = content.from(textStart)
+            let (keyword, text) = (keyword, content.from(textStart))
+            if isLocation(keyword, text) { return blank("\(name) (\(String(decoding: keyword, as: UTF8.self)))") }
             if keyword.starts(with: "Raw profile type ".utf8) {
                 cleanProfile(text)
             } else if keyword.elementsEqual("XML:com.adobe.xmp".utf8) {
@@ -97,6 +93,16 @@ struct PNGFile {
             } else {
                 OpaqueBytes(text, name).clean()
             }
+        }
+
+        /// Tools write tags as chunks, for example "exif:GPSLatitude" or "lat". Notes the place.
+        private func isLocation(_ keyword: [UInt8], _ text: ByteView) -> Bool {
+            let last = Array(keyword.split(separator: UInt8(ascii: ":")).last ?? [])
+            let value = text.bytes(0, min(text.count, 200)) ?? []
+            let finds = CoordinateName(last) == nil ? [] : CoordinateText(last + Array("=".utf8) + value).all()
+            guard LocationNames.isLocation(last) || LocationNames.isLocation(keyword) || !finds.isEmpty else { return false }
+            for place in finds.flatMap(\.places) { view.search.note(place) }
+            return true
         }
 
         /// A name, the number of bytes, and hexadecimal digits in lines.
@@ -128,40 +134,35 @@ struct PNGFile {
             if isDeflated == 0 { cleanText(from: translated + 1) } else { cleanDeflated(from: translated + 1) }
         }
 
-        /// Inflates the text and looks for a location in it.
+        /// Inflates the text, cleans it as if it were plain, and deflates it again.
         private func cleanDeflated(from textStart: Int) {
-            let keyword = String(decoding: keyword, as: UTF8.self)
+            let keyword = type == "zxIf" ? [] : keyword
+            let label = keyword.isEmpty ? name : "\(name) (\(String(decoding: keyword, as: UTF8.self)))"
             let deflated = content.from(textStart).allBytes()
             guard !deflated.isEmpty else { return }
             guard let text = Deflate.inflate(deflated, limit: PNGFile.maximumText) else {
                 // Readers show what a damaged stream still gives.
-                return blank("\(name) (\(keyword)) that cannot be inflated")
+                return blank("\(label) that cannot be inflated")
             }
-            let inner = LocationSearch(MemoryBytes(text), depth: view.search.depth + 1)
-            let whole = ByteView(inner)
-            // The text as if it were a chunk of plain text.
-            let plain = MemoryBytes(Array(keyword.utf8) + [0] + text)
-            let search = LocationSearch(plain, depth: view.search.depth + 1)
-            let copy = Chunk(
-                view: ByteView(search), start: 0, content: ByteView(search), size: plain.count, type: "tEXt", block: block)
+            let front = keyword + (type == "zxIf" ? [] : [0])
+            let plain = LocationSearch(MemoryBytes(front + text), depth: view.search.depth + 1)
+            let whole = ByteView(plain)
+            let copy = Chunk(view: whole, start: 0, content: whole, size: whole.count, type: type, block: block)
+            let isKeyword = type != "zxIf" && copy.isLocation(keyword, whole.from(front.count))
             if type == "zxIf" {
-                if var tiff = TIFFFile(whole, name) { tiff.clean() }
-            } else {
-                copy.cleanText(from: keyword.utf8.count + 1)
+                copy.cleanExif()
+            } else if !isKeyword {
+                copy.cleanText(from: front.count)
             }
-            for found in [inner, search] {
-                for place in found.places { view.search.note(place) }
-                if let failure = found.failure { view.search.fail(failure) }
-                if !found.overwrites.all.isEmpty { blank("\(name) (\(keyword))") }
+            for place in plain.places { view.search.note(place) }
+            if let failure = plain.failure { view.search.fail(failure) }
+            if isKeyword { return blank(label) }
+            guard let block = plain.overwrites.all.first?.block else { return }
+            guard let cleaned = whole.bytes(front.count, text.count), let stream = Deflate.deflate(cleaned, into: deflated.count)
+            else {
+                return blank("all of \(label)")
             }
-        }
-
-        private func blankKeepingPlaces(_ keyword: String, _ text: [UInt8]) {
-            let degrees = PlaceText.degrees(text.prefix(200))
-            let lower = keyword.lowercased()
-            if LocationNames.contains(lower, "latitude") { view.search.note(FoundPlace(latitude: degrees)) }
-            if LocationNames.contains(lower, "longitude") { view.search.note(FoundPlace(longitude: degrees)) }
-            blank("\(name) (\(keyword))")
+            content.overwrite(textStart, with: stream, block)
         }
 
         private func blank(_ name: String) { PNGFile.blank(view, start, size, name) }
