@@ -119,6 +119,27 @@ import Testing
         #expect(cleaned.bytes.suffix(4).elementsEqual([0xFF, 0x0A, 1, 2]))
     }
 
+    @Test(arguments: [("Exif", true), ("xml ", true), ("jumb", false)])
+    func `a JPEG XL file without its compressed metadata does not claim to hold the old JPEG file`(
+        _ kind: String, _ isNeeded: Bool
+    ) throws {
+        // Not gray; one marker of JFIF; the end; its kind and size.
+        let bits = [0] + [0xE0, 0xD9].flatMap { marker in (0..<6).map { (marker - 0xC0) >> $0 & 1 } } + [0, 0]
+        var old = [UInt8](repeating: 0, count: 12)
+        for (index, bit) in bits.enumerated() { old[index / 8] |= UInt8(bit) << UInt8(index % 8) }
+        let cleaned = try Cleaned(
+            Samples.box("JXL ", [13, 10, 0x87, 10]) + Samples.box("jbrd", old)
+                + Samples.box("brob", Array(kind.utf8) + [1, 2, 3, 4])
+                + Samples.box("jxlc", [0xFF, 0x0A, 1, 2]))
+        #expect(cleaned.contains("jbrd") != isNeeded && !cleaned.contains("brob"))
+        let lost = ["the way back to the old JPEG file in box jbrd of the film or picture"]
+        #expect(
+            cleaned.blocks == (isNeeded ? lost : []) + [
+                "all compressed metadata (\(kind)) in box brob of the film or picture, which cannot be searched"
+            ])
+        #expect(cleaned.bytes.suffix(4).elementsEqual([0xFF, 0x0A, 1, 2]))
+    }
+
     /// Bits from the lowest on: gray or not, markers less 0xC0 in 6 bits, the end of the picture, kinds in 2 bits, each with a size.
     @Test(arguments: [
         ([0xE0, 0xE1], [0, 2, 0], true), ([0xE0, 0xED], [0, 0], false), ([0xE1, 0xE2], [2, 1, 1], true), ([0xFE], [], false),

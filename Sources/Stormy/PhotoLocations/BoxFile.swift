@@ -66,10 +66,12 @@ struct BoxFile {
         case "uuid": cleanUUID(box, depth, name)
         case "Exif": cleanExif(box.content, name)
         case "xml ", "XMP_": XMPText(box.content, "XMP in \(name)").clean()
-        case "brob": box.free("compressed metadata (\(box.content.name(0))) in \(name)")
+        case "brob": box.free("all compressed metadata (\(box.content.name(0))) in \(name), which cannot be searched")
         case "jbrd":
             if JPEGReconstruction(box.content).holdsUnknownMarkers {
-                box.free("compressed markers of the old JPEG file in \(name)")
+                box.free("the way back to the old JPEG file, with its compressed markers, in \(name)")
+            } else if isWithoutMetadata {
+                box.free("the way back to the old JPEG file in \(name)")
             } else {
                 box.content.notePixels(0, box.content.count)
             }
@@ -99,6 +101,11 @@ struct BoxFile {
                 OpaqueBytes(box.content, name).cleanAny()
             }
         }
+    }
+
+    /// True if compressed Exif or XMP is removed. The old JPEG file cannot be made again without its metadata.
+    private var isWithoutMetadata: Bool {
+        Box.all(in: view).contains { $0.type == "brob" && ["Exif", "xml "].contains($0.content.name(0)) }
     }
 
     private func cleanMovie(_ box: Box, _ depth: Int) {
