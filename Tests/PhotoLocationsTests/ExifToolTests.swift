@@ -63,7 +63,7 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("file").path
         for (content, failure) in [
-            (text, LocationFailure.unknownFormat), (text + "latitude: 48.137154", .unproven(block: "the file")),
+            (text, LocationFailure.unknownFormat), (text + "latitude: 48.137154", .unproven(block: "data in the file")),
         ] {
             try Data(content.utf8).write(to: URL(fileURLWithPath: path))
             #expect(throws: failure) { try clean(path) }

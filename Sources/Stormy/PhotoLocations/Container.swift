@@ -14,10 +14,10 @@ extension LocationSearch {
             for range in pixels { covered.add(range) }
             covered.prepare()
             for gap in covered.gaps(0..<source.count) where gap.count > 8 {
-                OpaqueBytes(view.part(gap.lowerBound, gap.count), block ?? "the file").clean()
+                OpaqueBytes(view.part(gap.lowerBound, gap.count), block ?? LocationSearch.unnamed).clean()
             }
         } else {
-            OpaqueBytes(view, block ?? "the file").clean()
+            OpaqueBytes(view, block ?? LocationSearch.unnamed).clean()
         }
         if !overwrites.all.isEmpty || !credentials.isEmpty { removeSignatures() }
         return isKnown

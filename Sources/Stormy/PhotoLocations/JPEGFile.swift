@@ -93,6 +93,7 @@ struct JPEGFile {
     private func cleanExif(_ segments: [Segment]) {
         for segment in segments where segment.marker >= 0xE0 && segment.content.count > 4 && !isJoined(segment) {
             let name = segment.marker == 0xFE ? "comment of \(block)" : "APP\(segment.marker & 15) of \(block)"
+            segment.content.noteBlock(name)
             if segment.marker == 0xE2, segment.content.has("ICC_PROFILE\0", at: 0) { continue }
             if segment.marker == 0xE1, segment.content.has("Exif\0", at: 0) {
                 segment.content.noteBlock("Exif of \(block)")

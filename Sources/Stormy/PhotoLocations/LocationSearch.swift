@@ -37,6 +37,8 @@ package enum LocationFailure: Error, Sendable, Equatable, CustomStringConvertibl
 final class LocationSearch {
     /// Limits for one photo: calls of the reader, bytes read, overwrites, nested containers.
     static let (maximumReads, maximumOverwrites, maximumDepth) = (30_000_000, 100_000, 24)
+    /// The name of bytes that belong to no block, for messages.
+    static let unnamed = "data in the file"
     /// The longest block that is looked at in one piece.
     static let maximumBlock = 64 << 20
 

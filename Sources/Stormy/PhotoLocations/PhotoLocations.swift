@@ -27,7 +27,14 @@ package struct PhotoLocations {
     /// The names of the blocks with a location, without repetition.
     package var blocks: [String] {
         var known: Set<String> = []
-        return overwrites.map(\.block).filter { known.insert($0).inserted && !search.credentials.contains($0) }.map(\.printable)
+        return overwrites.filter { !search.credentials.contains($0.block) }.map { name(of: $0).printable }
+            .filter { known.insert($0).inserted }
+    }
+
+    /// Bytes that no parser read have the name of the block around them.
+    private func name(of overwrite: Overwrite) -> String {
+        guard overwrite.block == LocationSearch.unnamed else { return overwrite.block }
+        return search.blocks.last { $0.range.contains(overwrite.range.lowerBound) }?.name ?? LocationSearch.unnamed
     }
 
     /// The bytes of the result.

@@ -217,10 +217,9 @@ struct UploadVerb: AsyncParsableCommand {
         }
     }
 
-    /// The last words of tags, a few of them.
-    private static func short(_ tags: [String]) -> String {
-        let names = tags.map { String($0.split(separator: ".").last ?? "") }
-        return names.prefix(4).joined(separator: ", ") + (names.count > 4 ? " and \(names.count - 4) more" : "")
+    /// The first few names of blocks.
+    private static func short(_ names: [String]) -> String {
+        names.prefix(4).joined(separator: ", ") + (names.count > 4 ? " and \(names.count - 4) more" : "")
     }
 
     /// Returns the transfers, and the photos that are held back.
