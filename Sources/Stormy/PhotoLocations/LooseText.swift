@@ -2,6 +2,8 @@
 struct LooseText {
     private let view: ByteView
     private let block: String
+    /// The letters of a find that are read at most.
+    private static let longest = 8 << 20
 
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
@@ -10,15 +12,17 @@ struct LooseText {
     /// - Parameter isPlace: The word is the sign of a place of ISO 6709.
     func clean(at position: Int, isPlace: Bool = false) {
         let width = view.number(position + 1, 1) == 0 ? 2 : 1
+        // Marks are frequent in bytes that are not text. Forms that begin with a mark are short.
+        let isMark = view.number(position, 1).map { $0 < 0x40 || $0 > 0x7F } ?? true
+        let before = min(position / width, isMark ? 40 : 120)
         // A list of places can be longer than any other find.
-        for length in [600, 200_000, 8 << 20] {
-            let before = min(position / width, 120)
+        for length in (isMark ? [100] : []) + [600, 6_000, 200_000, Self.longest] {
             let start = position - before * width
             guard let bytes = view.bytes(start, min((before + length) * width, view.count - start)) else { return }
             let letters = stride(from: 0, to: bytes.count, by: width).map { bytes[$0] }
             let text = CoordinateText(letters)
             guard let find = isPlace ? text.place(at: before) : text.find(at: before) else { return }
-            if find.end + 60 > letters.count, start + bytes.count < view.count, length < 8 << 20 { continue }
+            if find.end + 60 > letters.count, start + bytes.count < view.count, length < Self.longest { continue }
             for place in find.places { view.search.note(place) }
             for index in find.blanks.joined() { view.overwrite(start + index * width, with: [0x20], block) }
             for index in find.zeros { view.overwrite(start + index * width, with: [0x30], block) }
