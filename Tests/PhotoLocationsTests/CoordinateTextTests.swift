@@ -110,7 +110,7 @@ import Testing
             "<dc:description><rdf:Alt><rdf:li xml:lang=\"x-default\">\(escaped(text))</rdf:li></rdf:Alt></dc:description>")
         let attribute = Samples.packet("", "my:note=\"\(escaped(text))\"")
         let data = Samples.packet("<my:note><![CDATA[\(text)]]></my:note><!-- \(text) -->")
-        let wide: [UInt8] = bytes.contains { $0 >= 0x80 } ? [] : bytes.flatMap { [$0, 0] }
+        let wide: [UInt8] = bytes.contains { $0 >= 0x80 } ? [] : bytes.flatMap { [$0, 0] as [UInt8] }
         let tiff = { (tag: Int, content: [UInt8]) in
             Samples.tiff([Samples.Entry(tag: tag, type: 7, count: content.count, value: content)], hasGPS: false)
         }
@@ -130,7 +130,7 @@ import Testing
             ("element of XMP", Samples.jpeg(Samples.xmp(Array(element.utf8)))),
             ("attribute of XMP", Samples.riff([("VP8 ", [1, 2, 3]), ("XMP ", Array(attribute.utf8))])),
             ("data of XMP", Samples.png(Samples.chunk("iTXt", Array("XML:com.adobe.xmp\0\0\0\0\0\(data)".utf8)))),
-            ("UTF-16 of XMP", Samples.jpeg(Samples.xmp(wide.isEmpty ? [] : element.utf8.flatMap { [0, $0] }))),
+            ("UTF-16 of XMP", Samples.jpeg(Samples.xmp(wide.isEmpty ? [] : element.utf8.flatMap { [0, $0] as [UInt8] }))),
             ("XMP of JPEG XL", Samples.box("JXL ", [13, 10, 0x87, 10]) + Samples.box("xml ", Array(element.utf8))),
             ("text of PNG", Samples.png(Samples.chunk("tEXt", Array("Comment\0\(text)".utf8)))),
             ("deflated text of PNG", Samples.png(Samples.chunk("zTXt", Array("Comment\0\0".utf8) + deflated(bytes)))),

@@ -20,7 +20,7 @@ struct OpaqueBytes {
             case .thermal: [Array("FFF\0".utf8)]
             case .dashcam: [Array("freeGPS ".utf8)]
             // A sign and a digit, as in "+48.1373+011.5755/".
-            case .place: "+-".utf8.flatMap { sign in (48...57).map { [sign, $0] } }
+            case .place: "+-".utf8.flatMap { sign in (UInt8(48)...57).flatMap { digit in [[sign, digit], [sign, 0, digit]] } }
             case .text: CoordinateText.words.flatMap { [$0, Self.wide($0)] } + [[0xB0, 0]]
             }
         }

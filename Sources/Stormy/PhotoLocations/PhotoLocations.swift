@@ -34,7 +34,7 @@ package struct PhotoLocations {
     /// Bytes that no parser read have the name of the block around them.
     private func name(of overwrite: Overwrite) -> String {
         guard overwrite.block == LocationSearch.unnamed else { return overwrite.block }
-        return search.blocks.last { $0.range.contains(overwrite.range.lowerBound) }?.name ?? LocationSearch.unnamed
+        return name(at: overwrite.range.lowerBound) ?? LocationSearch.unnamed
     }
 
     /// The bytes of the result.
@@ -42,7 +42,12 @@ package struct PhotoLocations {
 
     /// The name of the block that holds an offset, for messages.
     package func block(at offset: Int) -> String {
-        search.blocks.last { $0.range.contains(offset) }?.name ?? "the file at byte \(offset)"
+        name(at: offset) ?? "the file at byte \(offset)"
+    }
+
+    /// Names that end with the one of no block are from the second search, which reads all bytes.
+    private func name(at offset: Int) -> String? {
+        search.blocks.last { $0.range.contains(offset) && !$0.name.hasSuffix(LocationSearch.unnamed) }?.name
     }
 
     /// Looks for the places in the result, with code that shares nothing with the parsers.
