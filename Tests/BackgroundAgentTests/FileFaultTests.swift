@@ -134,6 +134,7 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .waiting)
         try bench.startAgent()
         try bench.pass(61)
+        try answerThatTheNameIsFree(id)
         #expect(try bench.transfer(id).state == .waiting)
         try Data("photo".utf8).write(to: copy)
         try bench.pass(61)

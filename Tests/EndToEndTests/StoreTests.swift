@@ -28,7 +28,8 @@ extension EndToEnd {
         /// A umask that keeps the user out of new files and folders.
         @Test func `the first command makes files that the next can write`() throws {
             for folder in ["data/stormy", "state/stormy"] { try FileManager.default.removeItem(at: url(folder)) }
-            let script = "umask 0377; exec '\(Home.product("stormy"))' place add There 1,1 --no-sync"
+            let stormy = Home.product("stormy")
+            let script = "umask 0377; '\(stormy)' place add There 1,1 --no-sync && exec '\(stormy)' schedule"
             let result = try Child.run("/bin/sh", ["-c", script], environment: home.environment)
             #expect(result.status == 0, "\(result)")
             for file in Self.files {

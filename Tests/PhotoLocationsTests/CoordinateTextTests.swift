@@ -55,6 +55,18 @@ import Testing
 
     private func holdsNumbers(_ text: String) -> Bool { ["370094", "549106", "4722", "47°"].contains { text.contains($0) } }
 
+    /// The signs of coordinates also occur in bytes that are not text.
+    @Test func `random bytes hold no location`() throws {
+        var state: UInt64 = 7
+        let noise = (0..<12 << 20).map { _ in
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return UInt8(truncatingIfNeeded: state >> 56)
+        }
+        let found = try PhotoLocations(searching: MemoryBytes(noise))
+        let finds = Set(found.overwrites.map { "\($0.block) at \($0.range.lowerBound / 64)" })
+        #expect(finds.isEmpty)
+    }
+
     @Test(arguments: places) func `named coordinates become spaces`(_ text: String) {
         #expect(!holdsNumbers(cleaned(text)), "\(cleaned(text))")
     }

@@ -94,7 +94,7 @@ import Testing
     /// A parser that overlooks a copy is found out, and the message names the block.
     @Test func `a copy that no parser reads is held`() throws {
         let jpeg = Samples.jpeg(
-            Samples.exif(Samples.tiff()), Samples.segment(0xE9, Array("NOTES\0at 47 deg 22' 12.34\" N".utf8)))
+            Samples.exif(Samples.tiff()), Samples.segment(0xE9, Array("NOTES\0at 47.3700944 or near".utf8)))
         let found = try PhotoLocations(searching: MemoryBytes(jpeg))
         #expect(throws: LocationFailure.self) { try found.prove() }
     }

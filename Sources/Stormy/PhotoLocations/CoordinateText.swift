@@ -265,19 +265,27 @@ struct CoordinateText {
 
     // MARK: Other forms
 
+    /// The bytes of typographic marks of minutes and seconds, in UTF-8 and Windows-1252.
+    private static let minuteMarks: Set<UInt8> = [0x80, 0x92, 0x94, 0x99, 0x9D, 0xB2, 0xB3, 0xB4, 0xBA, 0xC2, 0xCA, 0xE2]
+
     /// "48°08'14.3"N" and "48 deg 8' 14.28" N": an angle with a hemisphere, and with minutes or a fraction.
     private func degrees(at mark: Int) -> Find? {
         var start = mark
         while start > 0, letters[start - 1] == 0x20, mark - start < 2 { start -= 1 }
         let digits = start
         while start > 0, mark - start < 20, Self.isDigit(letters[start - 1]) || letters[start - 1] == 46 { start -= 1 }
-        guard start < digits else { return nil }
-        var (end, isPrecise) = (
-            mark + (letters[mark] == 0xB0 ? 1 : has("deg", at: mark) ? 3 : 2), letters[start..<digits].contains(46)
-        )
+        while start < digits, letters[start] == 46 { start += 1 }
+        guard let number = number(at: start), number.range.upperBound == digits else { return nil }
+        // The byte of a degree sign in Latin-1 is frequent in bytes that are not text. There minutes need their own mark.
+        let isOneByte = letters[mark] == 0xB0
+        var end = mark + (isOneByte ? 1 : has("deg", at: mark) ? 3 : 2)
+        var isPrecise = number.fraction > 0
         while end < letters.count, end - mark < 32, !isHemisphere(end) {
-            guard Self.isDigit(letters[end]) || " .,'\"`".utf8.contains(letters[end]) || letters[end] >= 0x80 else { break }
-            if Self.isDigit(letters[end]) { isPrecise = true }
+            let letter = letters[end]
+            let isDigit = Self.isDigit(letter)
+            guard isDigit || " .,'\"`".utf8.contains(letter) || Self.minuteMarks.contains(letter) else { break }
+            let isMinuteMark = !isDigit && letter != 0x20 && letter != 44 && Self.isDigit(letters[end - 1])
+            if isOneByte ? isMinuteMark : isDigit { isPrecise = true }
             end += 1
         }
         // "N48", "N 48", or "48 N". In "48 N 11 E" the N belongs to the first angle.
@@ -295,11 +303,19 @@ struct CoordinateText {
         } else {
             return nil
         }
-        guard isPrecise else { return nil }
+        guard isPrecise, !isOneByte || isInText(start..<end) else { return nil }
         let isLatitude = side == UInt8(ascii: "N") || side == UInt8(ascii: "S")
         var find = Find(blanks: [start..<end], end: end)
         if let degrees = PlaceText.degrees(letters[start..<end].prefix(60)) { find.places = [Self.place(degrees, isLatitude)] }
         return find
+    }
+
+    /// Whether eight letters of text are beside a find, or little else is there.
+    private func isInText(_ find: Range<Int>) -> Bool {
+        if letters.count - find.count < 8 { return true }
+        let isText = { (letter: UInt8) in (0x20...0x7E).contains(letter) || [9, 10, 13, 0x92, 0x94, 0xB0, 0xB4].contains(letter) }
+        let before = letters[..<find.lowerBound].suffix(8).reversed().prefix(while: isText).count
+        return before + letters[find.upperBound...].prefix(8).prefix(while: isText).count >= 8
     }
 
     /// "48.1373 N, 11.5755 E"
@@ -316,24 +332,6 @@ struct CoordinateText {
         let (north, east) = (letters[side] == UInt8(ascii: "N"), letters[last] == UInt8(ascii: "E"))
         let place = FoundPlace(latitude: north ? first.value : -first.value, longitude: east ? second.value : -second.value)
         return Find(blanks: [start..<last + 1], places: [place], end: last + 1)
-    }
-
-    /// "GPS(11.5,48.1,20)" of a drone's subtitles.
-    private func list(at index: Int) -> Find? {
-        let part = letters[index...].prefix(100)
-        guard let start = part.firstIndex(of: UInt8(ascii: "(")), let end = part.firstIndex(of: UInt8(ascii: ")")), start < end
-        else { return nil }
-        let inside = letters[start + 1..<end]
-        guard inside.contains(where: Self.isDigit), inside.allSatisfy({ Self.isDigit($0) || " .,+-/'°NSEW".utf8.contains($0) })
-        else { return nil }
-        var find = Find(blanks: [start + 1..<end], end: end)
-        let numbers = inside.split(separator: UInt8(ascii: ",")).map { PlaceText.degrees($0) }
-        if numbers.count > 1 {
-            find.places = [
-                FoundPlace(latitude: numbers[1], longitude: numbers[0]), FoundPlace(latitude: numbers[0], longitude: numbers[1]),
-            ]
-        }
-        return find
     }
 
     /// A place of ISO 6709 with digits behind the points, for example "+48.1373+011.5755/".
@@ -381,7 +379,7 @@ struct CoordinateText {
         return [43, 45].contains(letters[index]) && index + 1 < letters.count && isDigit(letters[index + 1])
     }
 
-    private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
+    static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
 
     private static func isLetter(_ byte: UInt8) -> Bool { (65...90).contains(byte) || (97...122).contains(byte) || byte == 95 }
 }

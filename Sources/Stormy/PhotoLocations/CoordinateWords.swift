@@ -26,3 +26,23 @@ extension CoordinateText {
         return result
     }()
 }
+
+extension CoordinateText {
+    /// "GPS(11.5,48.1,20)" of a drone's subtitles.
+    func list(at index: Int) -> Find? {
+        let part = letters[index...].prefix(100)
+        guard let start = part.firstIndex(of: UInt8(ascii: "(")), let end = part.firstIndex(of: UInt8(ascii: ")")), start < end
+        else { return nil }
+        let inside = letters[start + 1..<end]
+        guard inside.contains(where: Self.isDigit), inside.allSatisfy({ Self.isDigit($0) || " .,+-/'°NSEW".utf8.contains($0) })
+        else { return nil }
+        var find = Find(blanks: [start + 1..<end], end: end)
+        let numbers = inside.split(separator: UInt8(ascii: ",")).map { PlaceText.degrees($0) }
+        if numbers.count > 1 {
+            find.places = [
+                FoundPlace(latitude: numbers[1], longitude: numbers[0]), FoundPlace(latitude: numbers[0], longitude: numbers[1]),
+            ]
+        }
+        return find
+    }
+}

@@ -10,7 +10,8 @@ final class CertificateAuthority: Sendable {
         var contexts: [ServerCertificate: TLSContext] = [:]
     }
 
-    private static let name = "FaultyServer's authority"
+    /// Two authorities of one name would be told apart by their signatures alone.
+    private let name = "FaultyServer's authority \(UInt32.random(in: 0...UInt32.max))"
 
     private let state = Mutex(State())
 
@@ -19,7 +20,7 @@ final class CertificateAuthority: Sendable {
         get throws(OpenSSLError) {
             let root = try root()
             let certificate = try Certificate(
-                of: root, named: Self.name, signedBy: root, named: Self.name, days: -1...30,
+                of: root, named: name, signedBy: root, named: name, days: -1...30,
                 extensions: [(NID_basic_constraints, "critical,CA:TRUE,pathlen:0"), (NID_key_usage, "critical,keyCertSign")])
             return try certificate.pem
         }
@@ -49,7 +50,7 @@ final class CertificateAuthority: Sendable {
             switch kind {
             case .anotherAuthority: ("Another authority", try SigningKey())
             case .selfSigned: (host, leaf)
-            case .valid, .expired, .notYetValid, .anotherHost: (Self.name, try root())
+            case .valid, .expired, .notYetValid, .anotherHost: (name, try root())
             }
         let days: ClosedRange<Int> =
             switch kind {

@@ -254,7 +254,7 @@ extension Rehearsal {
         let isHere = try [photo, copy].allSatisfy { place in
             try place.map { try Data(contentsOf: $0) == Self.photoBytes } ?? false
         }
-        return "\(seenOfError("credentials", of: transfer)); photo and copy are \(isHere ? "" : "NOT ")here"
+        return "\(seenOfError("password", of: transfer)); photo and copy are \(isHere ? "" : "NOT ")here"
     }
 
     /// The person deletes the original.

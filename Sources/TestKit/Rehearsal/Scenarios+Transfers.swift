@@ -165,7 +165,7 @@ extension Scenario {
         Scenario(
             .upload, "server refuses the credentials",
             promise: "It fails with the reason; the photo stays, and a copy for another try.",
-            expects: "failed; nothing there; not sent; names the credentials; photo and copy are here",
+            expects: "failed; nothing there; not sent; names the password; photo and copy are here",
             begin: {
                 $0.photos.refuse(status: 401, next: 100)
                 try $0.beginUpload(stalls: false)
