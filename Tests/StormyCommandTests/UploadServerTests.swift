@@ -86,8 +86,9 @@ import Testing
                     status: 400))
             let failed = try await home.stormy("upload", "--wait", home.picture("one.jpg").path)
             #expect(failed.status == 69)
+            let listed = try await home.stormy("transfers")
             #expect(
-                failed.errors.contains("Validation failed; fileCreatedAt: expected a time; Unrecognized keys: x"), "\(failed)")
+                listed.output.contains("Validation failed; fileCreatedAt: expected a time; Unrecognized keys: x"), "\(listed)")
         }
     }
 

@@ -25,6 +25,15 @@ package struct UploadMachine: Sendable {
     /// leads it in a circle.
     private static let maximumIdleAnswers = 24
 
+    private let plan: UploadPlan
+
+    /// Whether the plan is the one of this machine, apart from what was learned of the server.
+    package func follows(_ other: UploadPlan) -> Bool {
+        var other = other
+        other.knowledge = plan.knowledge
+        return other == plan
+    }
+
     private enum End: Sendable {
         case finished(String)
         case failed(TransferTrouble)
@@ -33,6 +42,7 @@ package struct UploadMachine: Sendable {
     /// - Parameter memory: the last committed state of an earlier process; `nil`: a new upload.
     package init(plan: UploadPlan, resuming memory: UploadMemory? = nil, policy: RetryPolicy = .standard) {
         self.policy = policy
+        self.plan = plan
         (opener, advice) = (UploadOpener(plan), UploadAdvice(plan))
         switch plan.kind {
         case .plain: rules = DoubtedUpload(AddressUpload(plan: plan), plan: plan, resuming: memory)

@@ -61,7 +61,9 @@ enum AttemptPreparation {
     private static func prepareUpload(
         _ transfer: inout TransferRecord, _ known: inout UploadMachine?, _ pass: inout Pass
     ) throws -> Result {
-        guard let id = transfer.id, var machine = try known ?? uploadMachine(transfer, pass.transaction) else { return .ended }
+        guard let id = transfer.id, let plan = try uploadPlan(transfer, pass.transaction) else { return .ended }
+        // The destination may have been corrected since the last attempt.
+        var machine = known.flatMap { $0.follows(plan) ? $0 : nil } ?? machine(plan, of: transfer)
         if transfer.upload?.method.choosesNames == true {
             machine.note(taken: try namesOfOthers(transfer, pass.transaction, alsoStored: machine.needsNames))
         }
@@ -139,6 +141,14 @@ enum AttemptPreparation {
 
     /// Its protocol's machine, where it stood; `nil`: not an upload of a protocol.
     static func uploadMachine(_ transfer: TransferRecord, _ transaction: LedgerTransaction) throws -> UploadMachine? {
+        try uploadPlan(transfer, transaction).map { machine($0, of: transfer) }
+    }
+
+    private static func machine(_ plan: UploadPlan, of transfer: TransferRecord) -> UploadMachine {
+        UploadMachine(plan: plan, resuming: transfer.uploadMemory, policy: .ofAgent)
+    }
+
+    private static func uploadPlan(_ transfer: TransferRecord, _ transaction: LedgerTransaction) throws -> UploadPlan? {
         guard let spec = transfer.upload, spec.method != .plain else { return nil }
         var plan = UploadPlan(
             kind: spec.method, collectionURL: transfer.url, fileName: spec.fileName, byteCount: spec.byteCount,
@@ -147,7 +157,7 @@ enum AttemptPreparation {
             sha256: transfer.sourceSHA256)
         (plan.sha1, plan.modifiedAt, plan.s3, plan.server) = (spec.sha1, spec.modifiedAt, spec.s3, spec.server)
         plan.knowledge = try transaction.fact(.server(of: transfer)) ?? ServerKnowledge()
-        return UploadMachine(plan: plan, resuming: transfer.uploadMemory, policy: .ofAgent)
+        return plan
     }
 }
 
