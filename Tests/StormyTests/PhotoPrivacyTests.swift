@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func `a large film has more time to be cleaned than a photo`() {
-        #expect(PhotoCleaner.patience(forBytes: 200_000) == 20_010)
+        #expect(PhotoCleaner.patience(forBytes: 200_000) == 60_200)
         #expect(PhotoCleaner.patience(forBytes: 4 << 30) > 200_000)
         for count in [50 << 30, .max] as [Int64] { #expect(PhotoCleaner.patience(forBytes: count) == 600_000) }
     }

@@ -17,8 +17,8 @@ final class PhotoCleaner: Sendable {
         case interrupted
     }
 
-    /// Milliseconds for one file: 20 seconds, and a second for each 20 MB of a film. At most ten minutes.
-    static func patience(forBytes count: Int64) -> Int32 { Int32(clamping: min(600_000, 20_000 + max(0, count) / 20_000)) }
+    /// Milliseconds for one file: 60 seconds, and a second for each MB. At most ten minutes. A busy machine takes many times the usual time.
+    static func patience(forBytes count: Int64) -> Int32 { Int32(clamping: min(600_000, 60_000 + max(0, count) / 1_000)) }
 
     /// Those that have nothing to do.
     private let idle = Mutex<[Helper]>([])
