@@ -47,7 +47,7 @@ extension TransferRecord {
     fileprivate static func isMissing(_ name: String, in spool: URL) -> Bool {
         var information = stat()
         return lstat(spool.appendingPathComponent(name).path, &information) != 0
-            && [.missing, .noFolder].contains(FileFault(errno))
+            && FileFault(errno).isAbsence
     }
 }
 

@@ -47,7 +47,10 @@ package enum FileFault: Equatable, Sendable {
     }
 
     /// The same call may succeed later for a file that is created or gets its name: a folder above it may return, for example with a drive.
-    package var isPassingForNewFile: Bool { isPassing || self == .missing || self == .noFolder }
+    package var isPassingForNewFile: Bool { isPassing || isAbsence }
+
+    /// Nothing has this path.
+    package var isAbsence: Bool { self == .missing || self == .noFolder }
 
     /// The same call may succeed later on an open file, whose name and kind are known to be right.
     package var isPassingOnOpenFile: Bool { self != .impossible }

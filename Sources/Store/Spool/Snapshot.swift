@@ -101,7 +101,7 @@ package struct Snapshot: Sendable {
         let input = clinux_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
         guard input >= 0 else {
             let number = errno
-            throw [.missing, .noFolder].contains(FileFault(number))
+            throw FileFault(number).isAbsence
                 ? .missing(path) : .unreadable(path, reason: String(cString: strerror(number)))
         }
         return input

@@ -82,7 +82,7 @@ final class DownloadFile: BodySink, DiskWork {
         let descriptor = disk.calls.open(
             path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (offset == 0 ? O_CREAT : 0), permissions)
         guard descriptor >= 0 else {
-            return offset > 0 && [.missing, .noFolder].contains(FileFault(errno))
+            return offset > 0 && FileFault(errno).isAbsence
                 ? noteLostPart() : fail(ofOpenFile: false)
         }
         room = DiskRoom(from: offset, hasEnd: state.withLock { $0.machine.partial?.totalBytes } != nil, on: descriptor)

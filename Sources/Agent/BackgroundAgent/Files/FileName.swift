@@ -71,7 +71,7 @@ package enum FileName {
     static func objection(to part: URL, _ whole: URL, _ sight: FileSight, _ calls: FileCalls) -> Giving? {
         if let found = FileSight.named(part.path, calls) { return found.isStill(sight) ? nil : .changed }
         let number = errno
-        guard [.missing, .noFolder].contains(FileFault(number)) else {
+        guard FileFault(number).isAbsence else {
             return .failed(FileTrouble(number, ofNewFile: whole.path))
         }
         // The folder may be away, for example with its drive.
@@ -138,7 +138,7 @@ package enum FileName {
 
     private static func isTaken(_ url: URL) -> Bool {
         var information = stat()
-        return lstat(url.path, &information) == 0 || ![.missing, .noFolder].contains(FileFault(errno))
+        return lstat(url.path, &information) == 0 || !FileFault(errno).isAbsence
     }
 
     private static func areSame(_ first: URL, _ second: URL) -> Bool {
