@@ -84,7 +84,7 @@ package struct TransferReport: Encodable {
         if let error = error.value { parts.append(error.message) }
         if let note = note.value { parts.append(note) }
         // A name that a server chose must not look like rows of its own.
-        return parts.joined(separator: "  ").replacingOccurrences(of: "\n", with: " ")
+        return Output.oneLine(parts.joined(separator: "  "))
     }
 
     /// Of an address without a file what tells a person which it is; `--verbose` and `--json` have all of it but its secrets.
@@ -106,7 +106,7 @@ package struct TransferReport: Encodable {
             ("stored at", receipt.value?.url),
         ]
         return places.compactMap { label, place in
-            place.map { "    \(label) " + $0.replacingOccurrences(of: "\n", with: " ") }
+            place.map { "    \(label) " + Output.oneLine($0) }
         }
     }
 }

@@ -51,7 +51,7 @@ package struct UnseenNotifications: Sendable {
         // What left the screen by itself is told once.
         let listed = all.filter { $0.trouble != nil } + new.filter { $0.trouble == nil }
         var lines = listed.suffix(Self.longestList).map { one in
-            let words = one.title.replacingOccurrences(of: "\n", with: " ")
+            let words = Output.oneLine(one.title)
             guard let trouble = one.trouble else { return "Unseen      \(words), left the screen \(Output.relative(one.at))" }
             return "Not shown   \(words): \(trouble)"
         }
