@@ -161,8 +161,10 @@ struct NoonCheck {
         let notRequested = await withTaskGroup(of: Int.self) { group in
             group.addTask {
                 do {
-                    try feeds.endUncounted(at: places)
-                    guard feeds.areNeeded(for: places) else { return 0 }
+                    guard feeds.areNeeded(for: places) else {
+                        try feeds.endUncounted(at: places)
+                        return 0
+                    }
                     let left = try await feeds.refresh(within: Self.feedTime)
                     for place in places { try StormTeller(store: store).tell(place, .warnedOf) }
                     return left
