@@ -1,16 +1,16 @@
 import BackgroundLedger
 import Synchronization
 
-/// What was delivered to the app in a launch, and whether it counts without a result.
+/// The deliveries to the app in one launch. Decides when the ledger records them as delivered.
 final class LaunchAcknowledgements: Sendable {
     typealias Acknowledgement = @Sendable (LedgerTransaction) throws -> Void
 
     private enum State {
-        /// It counts with the result.
+        /// Deliveries are recorded together with the result.
         case open([Acknowledgement])
-        /// It counts at once.
+        /// Deliveries are recorded at once.
         case atOnce
-        /// There is a result. Later deliveries count at once if the result was a success, and do not count otherwise.
+        /// The launch has a result. Later deliveries are recorded at once, or not at all.
         case closed(counting: Bool)
     }
 
@@ -29,7 +29,7 @@ final class LaunchAcknowledgements: Sendable {
         }
     }
 
-    /// From now on deliveries count at once.
+    /// Records deliveries at once from now on.
     ///
     /// - Returns: the earlier acknowledgements. The caller has to write them now.
     func beginAtOnce() -> [Acknowledgement] {
@@ -40,9 +40,9 @@ final class LaunchAcknowledgements: Sendable {
         }
     }
 
-    /// There is a result.
+    /// Ends the launch with a result.
     ///
-    /// - Returns: the acknowledgements that count with it.
+    /// - Returns: the acknowledgements to write together with the result.
     func close(counting: Bool) -> [Acknowledgement] {
         state.withLock { state in
             guard case .open(let all) = state else { return [] }

@@ -182,7 +182,7 @@ package final class LaunchContext: Sendable {
     }
 
     /// The app began a background transfer in this launch. If the launch died and everything was delivered again, the app would begin the
-    /// transfer again. So deliveries do not wait for the result any more.
+    /// transfer again. For this reason the ledger records deliveries without waiting for the result.
     package func acknowledgeAtOnce() {
         let earlier = acknowledgements.beginAtOnce()
         if earlier.isEmpty { return }
