@@ -32,6 +32,16 @@ import TransferMachines
         return id
     }
 
+    /// A download that may replace the file "earlier".
+    private func beginReplacing() throws -> Int64 {
+        try Data("earlier".utf8).write(to: place)
+        let identity = FileIdentity(place.path)?.text
+        return try begin {
+            $0.mayReplace = true
+            $0.replacedFile = identity
+        }
+    }
+
     private func head(_ attempt: FakeTransport.Attempt) -> ResponseHead {
         let headers = [HeaderField("ETag", "\"v1\""), HeaderField("Content-Length", "5")]
         return ResponseHead(status: 200, headers: headers, url: attempt.request.url)
@@ -113,12 +123,7 @@ import TransferMachines
     }
 
     @Test func `a file that was there before does not count as the download`() throws {
-        try Data("earlier".utf8).write(to: place)
-        let identity = FileIdentity(place.path)?.text
-        let id = try begin {
-            $0.mayReplace = true
-            $0.replacedFile = identity
-        }
+        let id = try beginReplacing()
         #expect(try write(id, "sunny"))
         try files.removeItem(at: part(id))
         try end(id)
@@ -129,12 +134,7 @@ import TransferMachines
 
     /// The agent died after the file was proven and before the file got its name.
     @Test func `another agent does not take the file that was there before for the download`() throws {
-        try Data("earlier".utf8).write(to: place)
-        let identity = FileIdentity(place.path)?.text
-        let id = try begin {
-            $0.mayReplace = true
-            $0.replacedFile = identity
-        }
+        let id = try beginReplacing()
         #expect(try write(id, "sun"))
         try files.removeItem(at: part(id))
         try bench.change(id) {
