@@ -9,6 +9,8 @@ package struct TestHost: Sendable {
     /// In memory, as the app sees it.
     package var ledger: Ledger
     package var now: @Sendable () -> Date
+    /// Seconds that have passed since an arbitrary moment. A clock that is set does not change them.
+    package var elapsed: @Sendable () -> Double
     /// What `Date()` shows to the app, if that is another clock than ``now``.
     package var appNow: (@Sendable () -> Date)?
     package var zone: @Sendable () -> TimeZone
@@ -24,13 +26,15 @@ package struct TestHost: Sendable {
     package var executor: any TaskExecutor
 
     package init(
-        manifest: AppManifest, ledger: Ledger, now: @escaping @Sendable () -> Date, appNow: (@Sendable () -> Date)? = nil,
+        manifest: AppManifest, ledger: Ledger, now: @escaping @Sendable () -> Date, elapsed: @escaping @Sendable () -> Double,
+        appNow: (@Sendable () -> Date)? = nil,
         zone: @escaping @Sendable () -> TimeZone, agentIsNeeded: @escaping @Sendable () -> Void,
         hasAgent: @escaping @Sendable () -> Bool,
         isAlive: @escaping @Sendable (ProcessIdentity) -> Bool, waitsChanged: @escaping @Sendable () -> Void,
         alarm: @escaping @Sendable (Double, @escaping @Sendable () -> Void) -> @Sendable () -> Void, executor: any TaskExecutor
     ) {
-        (self.manifest, self.ledger, self.now, self.appNow, self.zone) = (manifest, ledger, now, appNow, zone)
+        (self.manifest, self.ledger, self.now, self.elapsed) = (manifest, ledger, now, elapsed)
+        (self.appNow, self.zone) = (appNow, zone)
         (self.agentIsNeeded, self.hasAgent, self.isAlive) = (agentIsNeeded, hasAgent, isAlive)
         (self.waitsChanged, self.alarm, self.executor) = (waitsChanged, alarm, executor)
     }
@@ -69,6 +73,18 @@ extension AppRuntime {
         }
         return { sleeper.cancel() }
     }
+
+    /// Returns after so many seconds of the app's time, or when the task is cancelled.
+    package func pause(for seconds: Double) async {
+        let (end, alarm) = AsyncStream.makeStream(of: Void.self)
+        let cancelAlarm = self.alarm(after: seconds) { alarm.finish() }
+        for await _ in end {}
+        cancelAlarm()
+    }
+
+    /// The time that has passed since an arbitrary moment, on the clock of ``alarm(after:_:)``.
+    package var elapsed: Duration { testHost.map { .seconds($0.elapsed()) } ?? Self.start.duration(to: .now) }
+    private static let start = ContinuousClock.now
 }
 
 extension Date {

@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import BackgroundTasks
 import BackgroundTransfer
 import Foundation
@@ -147,7 +148,7 @@ struct FeedWarnings: Sendable {
     }
 
     private func messages(of feed: String, within limit: Duration) async throws -> Found {
-        let start = ContinuousClock.now
+        let start = AppRuntime.ofWork.elapsed
         let listed = try await list(WeatherRequest(url: feed), service: feed, for: [nil]) { data in
             let content = try AlertFeed.parse(data, base: feed)
             let unusable = content.unusable == 0 ? nil : content.unusable
@@ -189,10 +190,10 @@ struct FeedWarnings: Sendable {
 
     /// Reads what the entries of a feed for one place lead to.
     ///
-    /// - Parameter deadline: when the last document is requested. By default, ``longestRefresh`` from now.
+    /// - Parameter deadline: The elapsed time until which documents are requested. By default, ``longestRefresh`` from now.
     func messages(
         of feed: WarningFeed, at place: Coordinates?,
-        until deadline: ContinuousClock.Instant = ContinuousClock.now + Self.longestRefresh
+        until deadline: Duration = AppRuntime.ofWork.elapsed + Self.longestRefresh
     ) async throws -> Found {
         let part = feed.part(of: place)
         var (messages, links): ([AlertMessage], [FeedLink]) = ([], [])
@@ -241,17 +242,18 @@ struct FeedWarnings: Sendable {
     ///
     /// - Parameter known: addresses of documents that are requested on condition that they have changed.
     private func documents(
-        _ links: [FeedLink], _ known: Set<String>, until deadline: ContinuousClock.Instant, now: Date
+        _ links: [FeedLink], _ known: Set<String>, until deadline: Duration, now: Date
     ) async throws -> (found: [String: WarningDocument], requested: Set<String>) {
         var (found, bytes): ([String: WarningDocument], Int) = ([:], 0)
         var left = links.makeIterator()
         var requested: Set<String> = []
-        let recheckDeadline = min(deadline, ContinuousClock.now + Self.longestRecheck)
+        let runtime = AppRuntime.ofWork
+        let recheckDeadline = min(deadline, runtime.elapsed + Self.longestRecheck)
         try await withThrowingTaskGroup(of: (WarningDocument?, byteCount: Int).self) { group in
             func addNext() {
                 guard bytes < Self.mostBytes, let link = left.next() else { return }
                 let isKnown = known.contains(link.address)
-                guard ContinuousClock.now < (isKnown ? recheckDeadline : deadline) else { return }
+                guard runtime.elapsed < (isKnown ? recheckDeadline : deadline) else { return }
                 requested.insert(link.address)
                 group.addTask {
                     let stored = try isKnown ? store.document(link.address) : nil

@@ -1,3 +1,5 @@
+import BackgroundRuntime
+
 /// Does the same for each of many, a few at a time. One that takes long gives its lane to the next, and goes on: whoever stalls holds back
 /// nobody. When whoever waits is cancelled all that are left begin at once, to see that they are.
 struct Lanes: Sendable {
@@ -7,6 +9,7 @@ struct Lanes: Sendable {
     var patience: Duration = .seconds(1)
 
     func forEach<Element: Sendable>(of elements: [Element], _ body: @escaping @Sendable (Element) async -> Void) async {
+        let runtime = AppRuntime.ofWork
         await withTaskGroup(of: Event.self) { group in
             var (next, ended, holding) = (0, 0, Set<Int>())
             func begin() {
@@ -19,7 +22,7 @@ struct Lanes: Sendable {
                     return .ended(number)
                 }
                 group.addTask {
-                    try? await Task.sleep(for: patience)
+                    await runtime.pause(for: patience / .seconds(1))
                     return .isSlow(number)
                 }
             }

@@ -121,7 +121,7 @@ public actor TestDriver {
         runtime = AppRuntime.enter(
             TestHost(
                 manifest: manifest, ledger: machine.ledger, now: { clock.date },
-                appNow: appNow, zone: { clock.timeZone },
+                elapsed: { clock.awake }, appNow: appNow, zone: { clock.timeZone },
                 agentIsNeeded: { changes.add() }, hasAgent: { living.hasAgent }, isAlive: { living.isAlive($0) },
                 waitsChanged: { changes.add() },
                 alarm: { seconds, action in

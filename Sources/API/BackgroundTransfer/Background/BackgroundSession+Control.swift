@@ -81,7 +81,7 @@ extension BackgroundSession {
                     return true
                 }
             }
-            group.addTask { try? await Task.sleep(for: .seconds(Self.patience)) }
+            group.addTask { await AppRuntime.shared.pause(for: Self.patience) }
             await group.next()
             group.cancelAll()
         }

@@ -66,15 +66,16 @@ struct WeatherOpening: Sendable {
             }
         if asked.isEmpty { return OpenedWeather(outcomes: try places.map { try check.stored($0, trouble: nil) }) }
         tell(.progress(done: 0, total: asked.count))
-        let began = ContinuousClock.now
+        let runtime = AppRuntime.ofWork
+        let began = runtime.elapsed
         let feeds = FeedWarnings(store: store, settings: check.settings)
         async let own: Void = lookAtWarnings(at: asked, within: min(Self.ownTime, timeout ?? Self.ownTime))
         try await feeds.refresh(within: min(Self.feedTime, timeout ?? Self.feedTime))
         try await own
         try Task.checkCancellation()
-        let left = timeout.map { max(.zero, $0 - (ContinuousClock.now - began)) } ?? Self.standInTime
+        let left = timeout.map { max(.zero, $0 - (runtime.elapsed - began)) } ?? Self.standInTime
         try await feeds.refreshStandIns(for: asked, within: min(Self.standInTime, left))
-        let answers = try await ask(asked, within: timeout.map { max(.zero, $0 - (ContinuousClock.now - began)) }, tell)
+        let answers = try await ask(asked, within: timeout.map { max(.zero, $0 - (runtime.elapsed - began)) }, tell)
         // Whoever listened has left, or a newer opening has begun.
         try Task.checkCancellation()
         var failure: WeatherUnavailable?
