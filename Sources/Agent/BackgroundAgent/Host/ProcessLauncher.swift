@@ -15,6 +15,8 @@ final class ProcessLauncher: Launcher {
     private let ledger: Ledger
     private let loop: EventLoop
     private var held: [Int64: Held] = [:]
+    /// Launches whose process was seen to end.
+    private var over: Set<Int64> = []
     /// Called on the loop when a launch's process is gone.
     var onEnd: (Int64, ProcessEnd) -> Void = { _, _ in }
 
@@ -103,11 +105,13 @@ final class ProcessLauncher: Launcher {
 
     private func hold(_ launch: Int64, _ pid: Int32, _ descriptor: Int32) {
         held[launch] = Held(pid: pid, descriptor: descriptor)
+        over.remove(launch)
         loop.watch(descriptor) { [unowned self] in ended(launch) }
     }
 
     private func ended(_ launch: Int64) {
         guard let process = held.removeValue(forKey: launch) else { return }
+        over.insert(launch)
         loop.unwatch(process.descriptor)
         close(process.descriptor)
         var status: Int32 = 0
@@ -116,7 +120,11 @@ final class ProcessLauncher: Launcher {
         onEnd(launch, signal == 0 ? .exited((status >> 8) & 0xff) : .signalled(signal))
     }
 
-    func isAlive(_ launch: Int64) -> Bool { FileLock.isHeld(ledger.directories.launchLock(launch)) }
+    /// The lock answers only for a process whose end was not seen here. Another child of this process holds a copy of the lock's descriptor
+    /// from its fork to its exec, and can outlive the launch.
+    func isAlive(_ launch: Int64) -> Bool {
+        !over.contains(launch) && FileLock.isHeld(ledger.directories.launchLock(launch))
+    }
 
     func warn(_ launch: Int64) { send(SIGTERM, launch) }
 
@@ -128,7 +136,10 @@ final class ProcessLauncher: Launcher {
         _ = clinux_pidfd_send_signal(process.descriptor, signal)
     }
 
-    func forget(_ launch: Int64) { unlink(ledger.directories.launchLock(launch).path) }
+    func forget(_ launch: Int64) {
+        over.remove(launch)
+        unlink(ledger.directories.launchLock(launch).path)
+    }
 }
 
 /// Hears of the end of processes that are not launches: those that await a transfer or hold a session's delegate.
