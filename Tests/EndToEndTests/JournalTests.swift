@@ -43,6 +43,8 @@ extension EndToEnd {
                 mount -t tmpfs none /run || exit 9
                 /lib/systemd/systemd-journald & journal=$!
                 for i in $(seq 1200); do [ -S /run/systemd/journal/socket ] && break; sleep 0.1; done
+                # The daily check keeps the agent between two commands, however long these take to start.
+                STORMY_NO_AGENT=1 '\(tool)' schedule >&2
                 systemd-cat sh -c 'export JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2); exec "\(agent)" --app stormy' &
                 for i in $(seq 1200); do journalctl -q BACKGROUND_EVENT=agent-started | grep -q started && break; sleep 0.1; done
                 '\(tool)' download --wait '\(server.url)/gone?signature=secret' -o '\(home.folder.path)/x' >&2

@@ -3,8 +3,10 @@
 /// A queue that moves is waited for. One process that holds the lock and does not move is not: the user has to continue or end it, and a
 /// longer wait changes nothing.
 package struct WriterPatience: Sendable {
-    /// The time after which a wait ends in any case. 300 commands at once on two cores need less.
-    private static let longest = Duration.seconds(60)
+    /// The time after which a wait ends in any case. 300 commands at once on two cores need less, also beside other work.
+    private static let longest = Duration.seconds(300)
+    /// The time without movement after which a wait ends, also if the holder is at work.
+    private static let longestWithoutMovement = Duration.seconds(60)
     /// The time without movement after which the holder of the lock is looked up, and the time between two such looks.
     private static let untilFirstLook = Duration.seconds(2)
     private static let betweenLooks = Duration.seconds(1)
@@ -33,7 +35,7 @@ package struct WriterPatience: Sendable {
     package mutating func goesOn(
         at now: Instant, writes: () -> [FileIdentity?], holder: () -> RunningProcess?
     ) -> Bool {
-        if began.duration(to: now) >= Self.longest { return false }
+        if began.duration(to: now) >= Self.longest || movedAt.duration(to: now) >= Self.longestWithoutMovement { return false }
         guard glancedAt.duration(to: now) >= Self.betweenGlances else { return true }
         glancedAt = now
         let seen = writes()
