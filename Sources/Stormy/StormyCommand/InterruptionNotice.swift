@@ -1,4 +1,5 @@
 import BackgroundCommands
+import BackgroundRuntime
 import BackgroundTransfer
 import Dispatch
 import Foundation
