@@ -229,7 +229,19 @@ private func feed(_ entries: [Entry], updated: String = "<updated>2026-07-01T12:
         #expect(try addresses(base).allSatisfy { $0.hasPrefix(base + "/") })
         let official = try addresses(nil)
         #expect(official == [links[0], links[1], "https://feeds.meteoalarm.org/api/d"])
-        #expect(try read(links.map { Entry(link: $0) }).unusable == 4)
+        #expect(try read(links.map { Entry(link: $0) }).content(at: place).leftOut == 4)
+    }
+
+    @Test func `an unusable link counts only at the places that its entry may concern`() throws {
+        let (annecy, lyon) = (try at(45.8992, 6.1294), try at(45.7640, 4.8357))
+        func leftOut(_ area: String) throws -> [Int] {
+            let found = try read([Entry(area: area, link: "https://example.com/f")])
+            return [annecy, lyon].map { found.content(at: $0).leftOut }
+        }
+        #expect(try leftOut(Entry.code("EMMA_ID", "FR035")) == [1, 0])
+        #expect(try leftOut("<cap:polygon>45,4 46,4 46,5.5 45,5.5 45,4</cap:polygon>") == [0, 1])
+        #expect(try leftOut(Entry.code("EMMA_ID", "FR777")) == [1, 1], "an unknown area")
+        #expect(try leftOut("") == [1, 1], "no area")
     }
 
     // MARK: Answers that are not a feed

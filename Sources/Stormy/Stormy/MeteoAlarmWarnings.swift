@@ -101,8 +101,7 @@ extension FeedWarnings {
         for place in places {
             let content = feed.content(at: place)
             unknown.formUnion(content.unknownCodes)
-            parts.append(
-                WarningFeed.Part(place: place, entries: content.entries, leftOut: content.leftOut + feed.unusable))
+            parts.append(WarningFeed.Part(place: place, entries: content.entries, leftOut: content.leftOut))
         }
         try store.noteUnknownCodes(unknown)
         return (parts, feed.updated)

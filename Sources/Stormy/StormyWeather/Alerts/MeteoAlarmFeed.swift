@@ -33,19 +33,25 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
 
     /// A warning of the feed.
     private struct Document: Sendable, Equatable {
-        var address: String
+        /// `nil` if no address of its entry can be used.
+        var address: String?
         /// When it was written, in the feed's words and as an instant. The newest of its entries counts.
         var updated: String?
         var date: Date
         var areas: [AlertArea] = []
         /// `true` if an entry names neither an area nor a code. Only the document can be compared with a place.
         var isVague = false
+
+        /// Adds the area of an entry.
+        mutating func add(_ entry: AnswerXML, corners: inout Int) {
+            let area = CAPDocument.area(entry, corners: &corners)
+            if entry["geocode"] == nil, !area.isDrawn || area.hasUnreadableShape { isVague = true }
+            if area.isDrawn || entry["geocode"] != nil, !areas.contains(area) { areas.append(area) }
+        }
     }
 
     /// When the feed was written; `nil` if the feed does not state it.
     package let updated: Date?
-    /// Entries whose link cannot be used.
-    package let unusable: Int
     private let documents: [Document]
 
     /// - Parameters:
@@ -63,10 +69,11 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
         guard data.count <= Self.maximumBytes else { throw .tooLarge(bytes: data.count, most: Self.maximumBytes) }
         guard let root = AnswerXML.read(data), root.name == "feed" else { throw .notCAP }
         updated = root["updated"].flatMap { Self.date($0.text) }
-        var (documents, unusable, left): ([String: Document], Int, Int) = ([:], 0, Self.mostCorners)
+        var (documents, unusable, left): ([String: Document], [Document], Int) = ([:], [], Self.mostCorners)
         for entry in root.all("entry") where Self.isWarning(entry) {
             guard let address = Self.address(entry, baseURL) else {
-                unusable += 1
+                unusable.append(Document(date: .distantPast))
+                unusable[unusable.count - 1].add(entry, corners: &left)
                 continue
             }
             var document = documents[address] ?? Document(address: address, date: .distantPast)
@@ -74,15 +81,11 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
             // A document without a readable date counts as newest.
             let date = updated.flatMap(Self.date) ?? .distantFuture
             if date > document.date { (document.updated, document.date) = (updated, date) }
-            let area = CAPDocument.area(entry, corners: &left)
-            if entry["geocode"] == nil, !area.isDrawn || area.hasUnreadableShape { document.isVague = true }
-            if area.isDrawn || entry["geocode"] != nil, !document.areas.contains(area) {
-                document.areas.append(area)
-            }
+            document.add(entry, corners: &left)
             documents[address] = document
         }
-        self.unusable = unusable
-        self.documents = documents.values.sorted { ($1.date, $0.address) < ($0.date, $1.address) }
+        self.documents =
+            documents.sorted { ($1.value.date, $0.key) < ($0.value.date, $1.key) }.map(\.value) + unusable
     }
 
     /// The part of a feed that concerns one place.
@@ -90,7 +93,7 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
         /// The documents that may warn of the place, the newest first, each once. Documents whose entries name only areas that are not known
         /// come last: such a document may name other areas than its entries.
         package var entries: [AlertFeed.Entry] = []
-        /// Documents of the place beyond ``AlertFeed/mostLinks``, the oldest.
+        /// Documents of the place without a usable link, and those beyond ``AlertFeed/mostLinks``, the oldest.
         package var leftOut = 0
         /// Codes of areas that are not drawn, if the region table lacks them. Each once, in order.
         package var unknownCodes: [RegionCode] = []
@@ -118,7 +121,9 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
             }
         }
         let all = meant + unplaced
-        content.entries = all.prefix(AlertFeed.mostLinks).map { .link($0.address, updated: $0.updated) }
+        content.entries = all.lazy.compactMap { document in
+            document.address.map { .link($0, updated: document.updated) }
+        }.prefix(AlertFeed.mostLinks).map { $0 }
         content.leftOut = all.count - content.entries.count
         content.unknownCodes = unknown.sorted { ($0.type, $0.value) < ($1.type, $1.value) }
         return content
