@@ -65,6 +65,42 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false]) func `a severe warning of another hazard alerts once after an answered one`(_ isSnoozed: Bool)
+        async throws
+    {
+        try await play { home in
+            func serve(_ events: [String]) {
+                let alerts = events.map { event in
+                    let answer = BrightSkyAnswer.warning("severe", id: event, now: home.now).replacing(
+                        "severe thunderstorm", with: event
+                    )
+                    .replacing("SCHWERES GEWITTER", with: event)
+                    return answer.drop { $0 != "[" }.dropFirst().prefix { $0 != "]" }
+                }
+                home.server.route("GET", BrightSkyAnswer.warningsPath, .json("{\"alerts\":[\(alerts.joined(separator: ","))]}"))
+            }
+            serve(["flood"])
+            try await Self.check(home)
+            #expect(Self.alerts(home) == 1)
+            if isSnoozed {
+                #expect(home.driver.notifications.press("snooze", on: "storm-1"))
+            } else {
+                home.driver.notifications.dismiss("storm-1")
+            }
+            try await home.driver.settle()
+            for _ in 0..<2 {
+                serve(["flood", "tornado"])
+                try await Self.check(home)
+                #expect(home.onScreen == ["Severe storm expected in Here"])
+                #expect(Self.alerts(home) == 2)
+            }
+            home.driver.notifications.dismiss("storm-1")
+            serve(["flood", "tornado"])
+            try await Self.check(home)
+            #expect(home.onScreen == [] && Self.alerts(home) == 2)
+        }
+    }
+
     @Test func `a warning that the user dismissed is not called off in words`() async throws {
         try await play { home in
             Self.warn(home)

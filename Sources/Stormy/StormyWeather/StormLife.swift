@@ -118,12 +118,7 @@ package struct StormLife: Sendable, Equatable {
     package var isClosed: Bool { if case .over = memory.phase { true } else { false } }
 
     package var level: StormSeverity { StormSeverity(reasons) }
-    private var facts: Facts {
-        let extremes = Set(reasons.compactMap(\.extremeKind)).sorted()
-        return Facts(
-            level: level, isWarned: reasons.contains { $0.kind == .alert }, begins: reasons.map(\.from).min() ?? window.from,
-            extremes: extremes.isEmpty ? nil : extremes)
-    }
+    private var facts: Facts { Facts(of: reasons, begins: window.from) }
 
     /// Changes the life by what happened.
     ///
@@ -266,8 +261,11 @@ package struct StormLife: Sendable, Equatable {
     }
 
     private mutating func show(_ shown: Shown, _ answer: StormAnswer, _ mayAlert: Bool, _ now: Date) -> [Command] {
-        let isUnseen = answer.state == .unseen && facts.isHigher(than: shown.seen)
-        if mayAlert, outlook == .expected, isUnseen || facts.isHigher(than: shown.alerted) { return alert(answer, after: shown) }
+        let isUnseen = answer.state == .unseen && (facts.isHigher(than: shown.seen) || facts.isAnotherHazard(than: shown.seen))
+        // The text on the screen names another hazard silently. A notification that has left the screen cannot.
+        let isOnScreen = answer.state == .visible || answer.state == .ended
+        let isMore = facts.isHigher(than: shown.alerted) || !isOnScreen && facts.isAnotherHazard(than: shown.alerted)
+        if mayAlert, outlook == .expected, isUnseen || isMore { return alert(answer, after: shown) }
         if outlook == .weaker, answer.state == .waiting {
             // The value fell below its limit before the user saw the alert.
             memory = Memory(step: memory.step + 1, phase: shown.isSeen ? .calledOff(shown) : .unshown)
@@ -278,7 +276,8 @@ package struct StormLife: Sendable, Equatable {
             // The new text names the warnings of now.
             var changed = shown
             changed.alerted.add(extremes: facts.extremes)
-            memory.phase = .shown(changed)
+            if answer.state == .visible { changed.alerted.add(hazards: facts.hazards) }
+            memory = Memory(step: memory.step + (changed == shown ? 0 : 1), phase: .shown(changed))
             return [.update]
         case .waiting:
             // An alert that waits will show the newest text.
@@ -310,9 +309,9 @@ package struct StormLife: Sendable, Equatable {
         var facts = facts
         let isNew =
             facts.level > shown.highest ?? .moderate || facts.isWarned && !shown.alerted.isWarned
-            || facts.isAnotherExtreme(than: shown.alerted)
-        // A kind of warning that alerted before its storm was called off is not another one.
-        facts.add(extremes: shown.alerted.extremes)
+            || facts.isAnotherExtreme(than: shown.alerted) || facts.isAnotherHazard(than: shown.alerted)
+        // A warning that alerted before its storm was called off is not another one.
+        facts.add(warningsOf: shown.alerted)
         let isSilent = recent.count >= Self.alertingReturns && !isNew
         // After silent returns only a higher level than ever alerts.
         if isSilent {
@@ -358,10 +357,7 @@ extension StormLife.Memory {
         earlierVersionOf reasons: [StormReason], begins: Date, ends: Date, isShown: Bool, isClosed: Bool, isCancelled: Bool
     ) {
         self.init()
-        let level = StormSeverity(reasons)
-        let shown = StormLife.Shown(
-            alerted: StormLife.Facts(
-                level: level, isWarned: reasons.contains { $0.kind == .alert }, begins: reasons.map(\.from).min() ?? begins))
+        let shown = StormLife.Shown(alerted: StormLife.Facts(of: reasons, begins: begins))
         if isShown { phase = .shown(shown) }
         // Cancelled ones were closed before their end.
         if isClosed, !isCancelled { phase = .over(phase, at: ends) }

@@ -11,6 +11,8 @@ extension StormLife {
         package var begins: Date
         /// The kinds of the extreme official warnings that were part of it, in order. `nil` if there were none.
         var extremes: [String]?
+        /// The highest level of the official warnings that were part of it, for each hazard. `nil` if there were none.
+        var hazards: [String: StormSeverity]?
 
         /// `true` if these facts alert after the other facts, or if there are no others.
         func isHigher(than other: Facts?) -> Bool {
@@ -25,9 +27,19 @@ extension StormLife {
             return Set(extremes).isDisjoint(with: known)
         }
 
-        /// `true` if these facts alert after the other facts, or have an extreme warning of another kind.
+        /// `true` if an official warning of these facts has a hazard that the other facts do not have, or have at a lower level only.
+        ///
+        /// Facts of an earlier version do not name the hazards of their warnings.
+        func isAnotherHazard(than other: Facts?) -> Bool {
+            guard let hazards, let other else { return hazards != nil }
+            guard let known = other.hazards else { return !other.isWarned }
+            return hazards.contains { hazard, level in known[hazard].map { level > $0 } ?? true }
+        }
+
+        /// `true` if these facts alert after the other facts, or have an extreme warning of another kind, or a warning of another hazard.
         func hasMore(than other: Facts?) -> Bool {
-            isHigher(than: other) || !Set(extremes ?? []).isSubset(of: other?.extremes ?? [])
+            isHigher(than: other) || isAnotherHazard(than: other)
+                || !Set(extremes ?? []).isSubset(of: other?.extremes ?? [])
         }
 
         mutating func add(extremes others: [String]?) {
@@ -35,14 +47,38 @@ extension StormLife {
             extremes = Set(others + (extremes ?? [])).sorted()
         }
 
+        mutating func add(hazards others: [String: StormSeverity]?) {
+            guard let others else { return }
+            hazards = others.merging(hazards ?? [:], uniquingKeysWith: max)
+        }
+
+        /// Adds the official warnings of other facts.
+        mutating func add(warningsOf other: Facts) {
+            add(extremes: other.extremes)
+            add(hazards: other.hazards)
+        }
+
         func joined(with other: Facts?) -> Facts {
             guard let other else { return self }
             var joined = Facts(
                 level: max(level, other.level), isWarned: isWarned || other.isWarned, begins: min(begins, other.begins),
-                extremes: extremes)
-            joined.add(extremes: other.extremes)
+                extremes: extremes, hazards: hazards)
+            joined.add(warningsOf: other)
             return joined
         }
+    }
+}
+
+extension StormLife.Facts {
+    /// The facts of the reasons of a storm.
+    init(of reasons: [StormReason], begins: Date) {
+        let warnings = reasons.filter { $0.kind == .alert }
+        self.init(
+            level: StormSeverity(reasons), isWarned: !warnings.isEmpty, begins: reasons.map(\.from).min() ?? begins)
+        if warnings.isEmpty { return }
+        hazards = Dictionary(warnings.map { ($0.hazard?.rawValue ?? "", StormSeverity([$0])) }, uniquingKeysWith: max)
+        let kinds = warnings.compactMap(\.extremeKind)
+        if !kinds.isEmpty { extremes = Set(kinds).sorted() }
     }
 }
 

@@ -13,6 +13,8 @@ enum StormBug: String, CaseIterable, Sendable {
     case higherIsDroppedAfterDismissal, higherIsDroppedAfterSnooze, higherIsUpdated
     // The first official warning counts as a higher level.
     case warningIsNotHigher, warningIsTakenForShown, warningIsDropped
+    // A warning of another hazard alerts once after the notification has left the screen.
+    case hazardIsDroppedAfterDismissal, hazardIsDroppedAfterSnooze, hazardAlertsOnScreen, hazardAlertsAgain
     // A start that moves earlier by three hours alerts once.
     case earlierIsDropped, oneHourEarlierAlerts, earlierAlertsAgain
     // Called off by a fresh forecast that covers the hours, below 80 % of the limit.
@@ -89,7 +91,15 @@ enum StormBug: String, CaseIterable, Sendable {
             && after.shown?.alerted.begins ?? .distantPast < before.shown?.alerted.begins ?? .distantPast
         let isFirstWarning =
             isAlert && wasShown && after.shown?.alerted.isWarned == true && before.shown?.alerted.isWarned == false
+        let hasOtherHazard =
+            wasShown && before.shown.flatMap { shown in after.shown?.alerted.isAnotherHazard(than: shown.alerted) } == true
+        let isOnlyHazard = isAlert && hasOtherHazard && !rises && !isEarlier && !isFirstWarning && answer.state != .unseen
         switch self {
+        case .hazardIsDroppedAfterDismissal: return (isOnlyHazard && answer.state == .dismissed ? [] : commands, after)
+        case .hazardIsDroppedAfterSnooze: return (isOnlyHazard && answer.state == .snoozed ? [] : commands, after)
+        case .hazardAlertsOnScreen: return (hasOtherHazard ? replacing(.update, by: .alert) : commands, after)
+        case .hazardAlertsAgain:
+            return (commands, changing { $0.alerted.hazards = before.shown?.alerted.hazards ?? $0.alerted.hazards })
         case .newIsNotShown: return (isAlert && isNew ? [] : commands, after)
         case .newAlertsOnlyIfSevere: return (isAlert && isNew && after.level == .moderate ? [] : commands, after)
         case .newIsSilent: return (isNew ? replacing(.alert, by: .showSilently) : commands, after)

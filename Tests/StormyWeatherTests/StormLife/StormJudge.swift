@@ -7,13 +7,19 @@ struct StormJudge {
     private struct Showing {
         var level: Int?
         var isWarned = false
+        var hazards: [AlertHazard: Int] = [:]
         var begins: Date?
 
         mutating func add(_ text: StormScreen.Text, begins: Date?) {
             level = max(level ?? 0, text.level)
             isWarned = isWarned || text.isWarned
+            add(text.hazards)
             if let begins { self.begins = min(self.begins ?? begins, begins) }
         }
+
+        mutating func add(_ others: [AlertHazard: Int]) { hazards.merge(others, uniquingKeysWith: max) }
+
+        func has(_ others: [AlertHazard: Int]) -> Bool { others.allSatisfy { hazards[$0.key] ?? -1 >= $0.value } }
     }
 
     /// A forecast that showed the storm.
@@ -28,6 +34,8 @@ struct StormJudge {
     private var strict = Showing()
     /// Since the last denial that the rules allow.
     private var loose = Showing()
+    /// Since the beginning. A storm that returns has the warnings of earlier showings.
+    private var ever = Showing()
     fileprivate var known: Known?
     /// The same, as far as no data deny it, whatever else they lack.
     fileprivate var undenied: Known?
@@ -43,6 +51,8 @@ struct StormJudge {
     private var support: Support?
     /// The same for a notification that waits for a server: a process that died may have left it.
     private var waiting: Support?
+    /// The earliest beginning that a check has judged which died before it alerted. The next check may alert for it.
+    private var owed: Date?
     private var possibleReturns: [Date] = []
     private var length = 0
     private var before = StormScreen()
@@ -60,6 +70,7 @@ struct StormJudge {
         if !isAhead { read(input) }
         judge(news, input, screen, isAhead, now)
         if input.isComplete { judgeEnd(input, screen, isAhead) }
+        owed = input.isComplete ? nil : [owed, support?.begins].compactMap { $0 }.min()
     }
 
     // MARK: Inputs
@@ -135,7 +146,12 @@ struct StormJudge {
         }
         let wasThere = before.row?.state == .visible || before.row?.state == .ended
         if isAhead, wasThere, before.row?.text.kind == .storm, screen.row?.state == .withdrawn { isLostToClock = true }
-        if screen.visible?.kind == .storm { wasSeen = true }
+        // A text that the user can read names its warnings, also if it changed silently.
+        if let text = screen.visible, text.kind == .storm {
+            wasSeen = true
+            loose.add(text.hazards)
+            ever.add(text.hazards)
+        }
     }
 
     private mutating func judgeAlert(_ text: StormScreen.Text, _ support: Support?, _ now: Date) {
@@ -144,18 +160,23 @@ struct StormJudge {
         if text.isWarned, !support.isWarned { violations.append("phantom: alert for a warning that does not stand") }
         let isFirst = loose.level == nil
         let isHigher = text.level > (loose.level ?? -1) || text.isWarned && !loose.isWarned
-        let isEarlier = loose.begins.map { $0.timeIntervalSince(support.begins) >= 3 * 3600 } ?? false
+        let begins = min(support.begins, owed ?? support.begins)
+        let isEarlier = loose.begins.map { $0.timeIntervalSince(begins) >= 3 * 3600 } ?? false
+        // On the screen, another hazard changes the text silently, unless it is extreme and all earlier extreme warnings are over.
+        let extremes = [text.hazards, loose.hazards].map { Set($0.filter { $0.value == 2 }.keys) }
+        let isOtherExtreme = extremes.allSatisfy { !$0.isEmpty } && extremes[0].isDisjoint(with: extremes[1])
+        let isOther = before.visible == nil && !loose.has(text.hazards) || isOtherExtreme
         if mayBeOver, loose.level != nil {
-            let isNew = text.level > highest || text.isWarned && !wasWarnedBefore
+            let isNew = text.level > highest || text.isWarned && !wasWarnedBefore || !ever.has(text.hazards)
             returns = recent(returns, now)
             possibleReturns.append(now)
             // Only a return that no reading doubts counts.
-            if strict.level == nil || !(isHigher || isEarlier) {
+            if strict.level == nil || !(isHigher || isEarlier || isOther) {
                 if returns.count >= 3, !isNew { violations.append("return: the fourth alert within a day") }
                 returns.append(now)
             }
             loose = Showing()
-        } else if !isFirst, !isHigher, !isEarlier {
+        } else if !isFirst, !isHigher, !isEarlier, !isOther {
             violations.append("doubled: alert at level \(text.level) without a cause")
         }
         appeared(text, support)
@@ -168,7 +189,9 @@ struct StormJudge {
     /// - Parameter isLeft: `true` if a process left the notification for a server that has returned.
     private mutating func judgeSilent(_ text: StormScreen.Text, _ now: Date, isLeft: Bool) {
         let isCapped = mayBeOver && recent(possibleReturns, now).count >= 3
-        let isKnown = (isLeft || !mayBeOver) && text.level <= loose.level ?? -1 && (loose.isWarned || !text.isWarned)
+        let isKnown =
+            (isLeft || !mayBeOver) && text.level <= loose.level ?? -1 && (loose.isWarned || !text.isWarned)
+            && ever.has(text.hazards)
         if !isCapped, !isLostToClock, !isKnown { violations.append("unseen: shown silently") }
         if isCapped, strict.level == nil, !isLostToClock { loose = Showing() }
         appeared(text, support)
@@ -177,6 +200,7 @@ struct StormJudge {
     private mutating func appeared(_ text: StormScreen.Text, _ support: Support?) {
         strict.add(text, begins: support?.begins)
         loose.add(text, begins: support?.latest)
+        ever.add(text.hazards)
         highest = max(highest, text.level)
         wasWarnedBefore = wasWarnedBefore || text.isWarned
         mayBeOver = false
@@ -216,6 +240,9 @@ struct StormJudge {
         guard shows, let support, screen.hasServer else { return }
         if strict.level ?? -1 < support.level { violations.append("unseen: level \(support.level)") }
         if !warnings(input).isEmpty, !strict.isWarned { violations.append("unseen: a warning") }
+        for warning in warnings(input) where !ever.has([warning.hazard: warning.severity == .extreme ? 2 : 1]) {
+            violations.append("unseen: a warning of \(warning.hazard)")
+        }
         let begins = (ahead(input).filter { ($0.kmh ?? 0) >= 75 }.map(\.start) + warnings(input).map(\.from)).min() ?? input.now
         if let earliest = strict.begins, earliest.timeIntervalSince(begins) >= 3 * 3600 {
             violations.append("unseen: an earlier start")

@@ -154,13 +154,15 @@ private struct Story {
     }
 
     /// A check with a calm forecast and these official warnings, while others are cancelled.
-    mutating func warn(_ state: StormAnswer.State, _ standing: [AlertEvent], cancelled: [String] = []) {
+    mutating func warn(
+        _ state: StormAnswer.State, _ standing: [AlertEvent], cancelled: [String] = [], memory: StormLife.Memory? = nil
+    ) {
         let calm = Forecast(
             hours: (-1..<40).map {
                 ForecastHour(start: noon + Double($0) * 3600, weatherCode: 3, precipitationMM: 0, gustsKMH: 20)
             })
         look(calm, standing + cancelled.map { AlertEvent(messages: [$0], state: .cancelled, infos: []) })
-        answer(state)
+        answer(state, memory: memory)
     }
 
     private mutating func look(_ forecast: Forecast, _ alerts: [AlertEvent], age: Double = 0) {
@@ -228,14 +230,26 @@ private struct Story {
             .openPhotoRequest),
         row("dismissed", "a warning below `alert_severity`", .shown(), { $0.check(90, .dismissed, warning: .moderate) }),
         row(
-            "dismissed at level extreme, and its warning is cancelled", "an extreme warning of another hazard", dismissedTornado,
+            "dismissed at level extreme, and its warning is cancelled", "an extreme warning of another kind", dismissedTornado,
             { $0.warn(.dismissed, [flood, hurricane], cancelled: ["tornado"]) }, .alert, .openPhotoRequest),
         row(
             "dismissed at level extreme, and its warning is cancelled", "the same extreme warning again", dismissedTornado,
             { $0.warn(.dismissed, [flood, Story.warning("tornado 2", "Tornado", .extreme)], cancelled: ["tornado"]) }),
         row(
-            "dismissed at level extreme, and its warning stands", "an extreme warning of another hazard", dismissedTornado,
+            "dismissed at level extreme, and its warning stands", "an extreme warning of another kind", dismissedTornado,
             { $0.warn(.dismissed, [flood, hurricane, tornado]) }),
+        row(
+            "on the screen, for a warning", "a warning of another hazard", shownWind, { $0.warn(.visible, [wind, flood]) },
+            .update),
+        row(
+            "dismissed, shown for a warning", "a warning of another hazard", shownWind, { $0.warn(.dismissed, [wind, flood]) },
+            .alert, .openPhotoRequest),
+        row(
+            "snoozed, shown for a warning", "a warning of another hazard", shownWind, { $0.warn(.snoozed, [wind, flood]) },
+            .alert, .openPhotoRequest),
+        row(
+            "dismissed, shown for a warning", "another warning of the same hazard and level", shownWind,
+            { $0.warn(.dismissed, [wind, Story.warning("gale", "Gale", .severe)]) }),
         row("dismissed", "it starts 3 h earlier", .shown(), { $0.check(90, .dismissed, from: 1) }, .alert, .openPhotoRequest),
         row("dismissed", "it starts 2 h earlier", .shown(), { $0.check(90, .dismissed, from: 2) }),
         row("on the screen", "a fresh forecast: 80 to 100 % of the limit", .shown(), { $0.check(62) }, .update),
@@ -286,6 +300,15 @@ private struct Story {
     private static let hurricane = Story.warning("hurricane", "Hurricane", .extreme)
     private static let flood = Story.warning("flood", "Flood", .severe, hazard: .flood)
 
+    private static let wind = Story.warning("wind", "Wind", .severe)
+
+    private static var shownWind: Story {
+        var story = Story()
+        story.warn(.none, [wind])
+        story.warn(.visible, [wind])
+        return story
+    }
+
     private static var dismissedTornado: Story {
         var story = Story()
         story.warn(.none, [tornado])
@@ -332,6 +355,7 @@ private struct Story {
 
             A fresh forecast arrived at most \(Int(StormLook.longestAge / 3600)) h ago, and its service made it at most \(Int(StormLook.longestIssue / 3600)) h ago. It denies a storm only if it has a value of
             each kind (thunder, gusts, rain) that the storm was shown for, in each of its hours. Limits of this table: gusts of \(Int(StormRule().gustsKMH)) km/h.
+            The kind of an extreme warning is its hazard and its name.
             A return alerts at most \(StormLife.alertingReturns) times in \(Int(StormLife.returnSpan / 3600)) h. The earliest start that alerted counts for "earlier".
 
             Written by its test: `WRITE_TABLES=1 swift test --filter StormLifeTests`.
@@ -398,11 +422,67 @@ private struct Story {
         #expect(story.commands == [])
     }
 
-    @Test func `another hazard below the extreme level does not alert again`() {
-        var story = Story()
-        story.warn(.none, [Self.flood])
+    @Test(arguments: [StormAnswer.State.dismissed, .snoozed, .withdrawn])
+    func `another hazard below the extreme level alerts once after its storm has left the screen`(_ state: StormAnswer.State) {
+        var story = Self.shownWind
+        story.warn(state, [Self.flood], cancelled: ["wind"])
+        #expect(story.commands == [.alert, .openPhotoRequest])
         story.warn(.visible, [Self.flood])
-        story.warn(.dismissed, [Story.warning("wind", "Wind", .severe)], cancelled: ["flood"])
+        #expect(story.commands == [.update])
+        // Each hazard once, however often they take turns.
+        story.warn(.dismissed, [Story.warning("wind 2", "Storm", .severe)], cancelled: ["flood"])
+        #expect(story.commands == [])
+        story.warn(.dismissed, [Story.warning("flood 2", "River Flood", .severe, hazard: .flood)], cancelled: ["wind 2"])
+        #expect(story.commands == [])
+    }
+
+    @Test func `a hazard alerts again at a higher level although another hazard had that level`() {
+        var story = Story()
+        let tornado = Self.tornado
+        story.warn(.none, [tornado, Self.flood])
+        story.warn(.dismissed, [tornado, Self.flood])
+        #expect(story.commands == [])
+        story.warn(.dismissed, [tornado, Story.warning("flood", "Flood", .extreme, hazard: .flood)])
+        #expect(story.commands == [.alert, .openPhotoRequest])
+        story.warn(.dismissed, [tornado, Self.flood])
+        #expect(story.commands == [])
+    }
+
+    @Test func `a hazard that the text on the screen has named does not alert after a dismissal`() {
+        var story = Self.shownWind
+        story.warn(.visible, [Self.wind, Self.flood])
+        #expect(story.commands == [.update])
+        story.warn(.dismissed, [Self.flood], cancelled: ["wind"])
+        #expect(story.commands == [])
+    }
+
+    @Test func `a hazard that the text on the screen has named is known if the process died before it stored that`() {
+        var story = Self.shownWind
+        let stored = story.life
+        story.warn(.visible, [Self.wind, Self.flood])
+        let memory = story.memory
+        story.life = stored
+        story.warn(.dismissed, [Self.wind, Self.flood], memory: memory)
+        #expect(story.commands == [.openPhotoRequest])
+    }
+
+    @Test func `an alert for another hazard that ends before it is seen becomes silent`() {
+        var story = Self.shownWind
+        story.warn(.dismissed, [Self.wind, Self.flood])
+        #expect(story.commands == [.alert, .openPhotoRequest])
+        story.warn(.waiting, [Self.wind], cancelled: ["flood"])
+        #expect(story.commands == [.showSilently])
+    }
+
+    @Test func `a storm that an earlier version had shown for warnings does not alert for its hazards`() throws {
+        var story = Self.shownWind
+        var facts = try #require(story.life?.shown?.alerted)
+        facts.hazards = nil
+        let memory = StormLife.Memory(step: 1, phase: .shown(StormLife.Shown(alerted: facts, seen: facts, highest: .severe)))
+        story.life = story.life.map {
+            StormLife(window: $0.window, reasons: $0.reasons, outlook: $0.outlook, memory: memory)
+        }
+        story.warn(.dismissed, [Self.wind])
         #expect(story.commands == [])
     }
 

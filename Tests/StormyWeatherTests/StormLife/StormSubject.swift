@@ -28,14 +28,17 @@ struct StormSubject {
         now += seconds
         screen.pass(to: now)
         switch step {
-        case .warn(let severity, let hours):
+        case .warn(let severity, let hours, let hazard):
             if isAhead { return nil }
             nextWarning += 1
             let from = Self.base + Double(Self.middle) * 3600
             warnings = warnings.filter { $0.until > now }
-            cancelled += warnings.map(\.identifier)
-            warnings = [
-                StandingWarning(identifier: "w\(nextWarning)", severity: severity, from: from, until: from + Double(hours) * 3600)
+            cancelled += warnings.filter { $0.hazard == hazard }.map(\.identifier)
+            warnings.removeAll { $0.hazard == hazard }
+            warnings += [
+                StandingWarning(
+                    identifier: "w\(nextWarning)", severity: severity, hazard: hazard, from: from,
+                    until: from + Double(hours) * 3600)
             ].filter { $0.until > now }
         case .cancelWarning:
             if isAhead { return nil }
@@ -86,7 +89,8 @@ struct StormSubject {
                 messages: [warning.identifier], state: .standing,
                 infos: [
                     AlertInfo(
-                        event: "Gale", hazard: .wind, severity: warning.severity, from: warning.from, until: warning.until,
+                        event: "\(warning.hazard)", hazard: warning.hazard, severity: warning.severity, from: warning.from,
+                        until: warning.until,
                         issuer: "X",
                         areas: [])
                 ])
@@ -140,9 +144,10 @@ struct StormSubject {
     }
 
     private mutating func perform(_ command: StormLife.Command, _ life: StormLife, _ answer: StormAnswer) {
+        let warnings = life.reasons.filter { $0.kind == .alert }.map { ($0.hazard ?? .wind, StormSeverity([$0]).rawValue) }
         let text = StormScreen.Text(
             kind: command == .callOff ? .calledOff : .storm, level: StormSeverity(life.reasons).rawValue,
-            isWarned: life.reasons.contains { $0.kind == .alert },
+            isWarned: !warnings.isEmpty, hazards: Dictionary(warnings, uniquingKeysWith: max),
             peak: life.reasons.filter { $0.kind == .gusts }.map(\.peak).max() ?? 0, until: life.window.until)
         switch command {
         case .alert: screen.add(text, isLoud: true, life.memory)

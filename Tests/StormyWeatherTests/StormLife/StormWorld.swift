@@ -20,7 +20,8 @@ enum StormStep: Sendable {
 
     /// A check. `crash`: the process dies after so many commands, before it stores the life.
     case check(Data, gusts: Double, from: Int, hours: Int, crash: Int?)
-    case warn(CAPSeverity, hours: Int)
+    /// It replaces the standing warning of the same hazard.
+    case warn(CAPSeverity, hours: Int, AlertHazard)
     case cancelWarning
     case dismiss, snooze, givePhoto
     case serverLeaves, serverReturns
@@ -47,8 +48,8 @@ enum StormStep: Sendable {
         case 24..<27:
             return .warn(
                 [.moderate, .severe, .severe, .extreme].randomElement(using: &random)!,
-                hours: Int.random(in: 2...5, using: &random)
-            )
+                hours: Int.random(in: 2...5, using: &random),
+                [.wind, .wind, .flood].randomElement(using: &random)!)
         case 27..<29: return .cancelWarning
         case 29..<32: return .dismiss
         case 32..<34: return .snooze
@@ -79,6 +80,7 @@ struct SplitMix: RandomNumberGenerator {
 struct StandingWarning: Sendable {
     let identifier: String
     let severity: CAPSeverity
+    let hazard: AlertHazard
     let from: Date
     let until: Date
 }
@@ -102,6 +104,8 @@ struct StormScreen {
         var kind: Kind
         var level: Int
         var isWarned: Bool
+        /// The levels of the official warnings that it names, by hazard.
+        var hazards: [AlertHazard: Int] = [:]
         var peak: Double
         var until: Date
     }
