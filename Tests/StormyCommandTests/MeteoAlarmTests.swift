@@ -239,6 +239,64 @@ import Testing
         }
     }
 
+    // MARK: Places in two countries
+
+    /// Valga is in a region of Estonia and in a region of Latvia.
+    private static let valga = (name: "Valga", at: "57.775,26.032")
+    private static let estonian = Warning(area: code("EE013"))
+
+    @Test func `old data of one country end no warning although the other country's data is newer`() async throws {
+        try await play([Self.valga]) { (home) async throws in
+            serve([Self.estonian], ofCountry: "estonia", writtenAt: -0.5, home)
+            serve([], ofCountry: "latvia", writtenAt: -2, home)
+            let first = try await home.stormy("check", "--exit-code")
+            #expect(first.status == 10, "\(first)")
+            serve([], ofCountry: "estonia", writtenAt: -1.5, home)
+            serve([], ofCountry: "latvia", writtenAt: -0.1, home)
+            let kept = try await home.stormy("check", "--exit-code")
+            #expect(kept.status == 10 && kept.output.contains("it no longer lists 1 warning, which is kept"), "\(kept)")
+            #expect(kept.output.contains("(EE013), 1 warning, ") && kept.output.contains("(LV048), no warning, "), "\(kept)")
+        }
+    }
+
+    @Test(arguments: [304, 503])
+    func `a warning ends when its own country no longer lists it`(_ status: Int) async throws {
+        try await play([Self.valga]) { (home) async throws in
+            serve([Self.estonian], ofCountry: "estonia", writtenAt: -0.5, home)
+            serve([], ofCountry: "latvia", writtenAt: -5, etag: "\"1\"", home)
+            if status != 304 { home.server.route("GET", "/feeds/meteoalarm-legacy-atom-latvia", .status(status)) }
+            #expect(try await home.stormy("check", "--exit-code").status == 10)
+            serve([], ofCountry: "estonia", writtenAt: -0.1, home)
+            let ended = try await home.stormy("check", "--exit-code")
+            #expect(ended.status == 0 && !ended.errors.contains("which is kept"), "\(ended)")
+            #expect(ended.errors.contains("warnings of MeteoAlarm, Latvia: ") == (status == 503), "\(ended)")
+            let latvian = home.server.requests(matching: "/feeds/meteoalarm-legacy-atom-latvia").last
+            #expect((latvian?.headers["If-None-Match"] != nil) == (status == 304))
+        }
+    }
+
+    @Test func `an unusable link elsewhere in the country does not keep a warning`() async throws {
+        try await play([Self.annecy]) { (home) async throws in
+            func unusable(_ area: String, writtenAt hours: Double) {
+                let feed = """
+                    <feed xmlns="http://www.w3.org/2005/Atom" xmlns:cap="urn:oasis:names:tc:emergency:cap:1.2">
+                    <updated>\(time(home, hours))</updated><entry><cap:geocode><valueName>EMMA_ID</valueName>
+                    <value>\(area)</value></cap:geocode><cap:status>Actual</cap:status>
+                    <link href="https://example.com/x" type="application/cap+xml"/></entry></feed>
+                    """
+                home.server.route("GET", Self.feed, .status(200, body: .bytes(Data(feed.utf8))))
+            }
+            serve([Warning()], writtenAt: -1, home)
+            #expect(try await home.stormy("check", "--exit-code").status == 10)
+            unusable("FR035", writtenAt: -0.5)
+            let kept = try await home.stormy("check", "--exit-code")
+            #expect(kept.status == 10 && kept.errors.contains("1 of its documents were not used"), "\(kept)")
+            unusable("FR039", writtenAt: -0.4)
+            let ended = try await home.stormy("check", "--exit-code")
+            #expect(ended.status == 0 && !ended.errors.contains("MeteoAlarm"), "\(ended)")
+        }
+    }
+
     @Test func `an unknown code is reported and a missing feed does not end a warning`() async throws {
         try await play([Self.annecy]) { (home) async throws in
             serve([Warning(), Warning(id: "2", area: Self.code("FR977"))], writtenAt: 0, home)

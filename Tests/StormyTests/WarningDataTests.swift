@@ -127,7 +127,7 @@ import Testing
         var other = warning("n")
         other.infos[0].severity = .extreme
         try store.takeWarnings(
-            [same, other], by: "meteoalarm", of: place, rule: StormRule(), now: noon + 2 * 3600)
+            [same, other], by: "meteoalarm/germany", of: place, rule: StormRule(), now: noon + 2 * 3600)
         let events = try store.warnings(of: place)
         #expect(Set(events.map(\.messages)) == [["a", "m"], ["n"]] && events.allSatisfy { $0.infos.count == 1 }, "\(events)")
         #expect(events.first { $0.messages.contains("a") }?.infos.first?.until == noon + 12 * 3600)
@@ -158,9 +158,9 @@ import Testing
         // A service that lists all its warnings has taken back what it does not list.
         for (count, listed) in [documents, [documents[0]]].enumerated() {
             try store.takeWarnings(
-                listed, by: "meteoalarm", of: place, rule: StormRule(), now: noon + Double(4 + count) * 3600)
+                listed, by: "meteoalarm/germany", of: place, rule: StormRule(), now: noon + Double(4 + count) * 3600)
         }
-        let stored = try store.queue.read { try WarningRecord.filter(Column("service") == "meteoalarm").fetchAll($0) }
+        let stored = try store.queue.read { try WarningRecord.filter(Column("service") == "meteoalarm/germany").fetchAll($0) }
         #expect(stored.first?.messages.compactMap(\.link) == ["/1"])
     }
 
@@ -174,6 +174,49 @@ import Testing
                 "250 of its documents were not requested yet, because there are too many for one check",
                 "3 of its documents were not used, because there are too many or their links are not valid",
             ])
+    }
+
+    @Test func `warnings of a version that stored one answer of all countries belong to their country`() throws {
+        let valga = try store.addPlace("Valga", Coordinates(latitude: 57.775, longitude: 26.032))
+        let annecy = try store.addPlace("Annecy", Coordinates(latitude: 45.8992, longitude: 6.1294))
+        func message(_ country: String) -> AlertMessage {
+            var message = warning(country)
+            message.link = "https://feeds.meteoalarm.org/api/v1/warnings/feeds-\(country)/1"
+            return message
+        }
+        func take(_ messages: [AlertMessage], _ place: Place, _ service: String, at hours: Double) throws {
+            try store.takeWarnings(
+                messages, dataTime: noon + hours * 3600, by: service, of: place, rule: StormRule(), now: noon + hours * 3600)
+        }
+        let unlinked = warning("unlinked")
+        var ended = message("latvia")
+        (ended.identifier, ended.link) = ("ended", ended.link.map { $0 + "2" })
+        for (hours, listed) in [(1.0, [ended]), (2.0, [])] {
+            try take([message("estonia"), message("latvia"), unlinked] + listed, valga, "meteoalarm", at: hours)
+        }
+        try take([message("france")], annecy, "meteoalarm", at: 2)
+        try store.queue.write { try $0.execute(sql: "DELETE FROM grdb_migrations WHERE identifier LIKE '15:%'") }
+        let migrated = try StormyStore(folder: folder)
+        func stored(_ place: Place) throws -> [String: [String]] {
+            let records = try migrated.queue.read { try WarningRecord.filter(Column("place") == place.id).fetchAll($0) }
+            return Dictionary(uniqueKeysWithValues: records.map { ($0.service, $0.messages.map(\.identifier).sorted()) })
+        }
+        let rows = try stored(valga)
+        #expect(
+            rows == [
+                "meteoalarm/estonia": ["estonia", "unlinked"], "meteoalarm/latvia": ["ended", "ended gone", "latvia"],
+            ], "\(rows)")
+        #expect(try stored(annecy) == ["meteoalarm/france": ["france"]])
+        let times = try migrated.queue.read { try WarningRecord.order(Column("service")).fetchAll($0) }.map(\.dataTime)
+        #expect(times == [nil, noon + 2 * 3600, nil], "the oldest time of two feeds is not the time of one")
+        func standing() throws -> Int { try migrated.warnings(of: valga).count { $0.state == .standing } }
+        #expect(try standing() == 2, "the warnings of one country are joined")
+        try migrated.takeWarnings(
+            [], dataTime: noon + 1.5 * 3600, by: "meteoalarm/estonia", of: valga, rule: StormRule(), now: noon + 3 * 3600)
+        #expect(try standing() == 2)
+        try migrated.takeWarnings(
+            [], dataTime: noon + 3.5 * 3600, by: "meteoalarm/estonia", of: valga, rule: StormRule(), now: noon + 4 * 3600)
+        #expect(try standing() == 1)
     }
 
     @Test func `a store of the version before is migrated and keeps its warnings`() throws {

@@ -19,7 +19,7 @@ import Testing
     @Test func `a place outside of all land regions belongs to the nearest within 5 km`() throws {
         let helsinki = try coverage(60.1699, 24.9384)
         #expect(helsinki.regions.map(\.code) == ["FI034"] && helsinki.countries == [.finland] && helsinki.gap == nil)
-        #expect(helsinki.text == "Uusimaa (FI034)")
+        #expect(helsinki.text(of: .finland) == "Uusimaa (FI034)")
         // Höfn is 5.6 km outside.
         #expect(try coverage(64.2539, -15.2082).regions.isEmpty)
     }
@@ -101,7 +101,7 @@ import Testing
     @Test(arguments: [(40.7128, -74.0060), (-33.87, 151.21), (55.7558, 37.6173), (89.9, 10), (-90, 0), (0, 180), (0, -180)])
     func `a place elsewhere has no feed and a reason`(_ latitude: Double, _ longitude: Double) throws {
         let found = try coverage(latitude, longitude)
-        #expect(found.regions.isEmpty && found.countries.isEmpty && found.gap == .nothingNear && found.text == nil)
+        #expect(found.regions.isEmpty && found.countries.isEmpty && found.gap == .nothingNear)
         #expect(found.gap?.message.contains("5 km") == true)
     }
 
@@ -111,7 +111,7 @@ import Testing
 
     @Test func `Bulgaria is known by its NUTS3 codes alone`() throws {
         let sofia = try coverage(42.6977, 23.3219)
-        #expect(sofia.text == "Sofia (city) (BG411)" && sofia.countries == [.bulgaria])
+        #expect(sofia.text(of: .bulgaria) == "Sofia (city) (BG411)" && sofia.countries == [.bulgaria])
         let table = RegionTable.europe
         #expect(table.region(RegionCode(type: "NUTS3", value: "BG411")) == sofia.regions.first)
         #expect(table.region(RegionCode(type: "EMMA_ID", value: "BG017")) == nil)

@@ -56,6 +56,16 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
         #expect(try coverage(latitude, longitude).sources.map(\.service) == [.meteoAlarm])
     }
 
+    @Test func `each country of MeteoAlarm is a source with its own regions`() throws {
+        let valga = try coverage(57.775, 26.032).sources
+        #expect(
+            valga.map(\.key) == ["meteoalarm/estonia", "meteoalarm/latvia"] && valga.map(\.service) == [.meteoAlarm, .meteoAlarm])
+        #expect(valga[0].region?.contains("(EE013)") == true && valga[1].region?.contains("(LV048)") == true, "\(valga)")
+        #expect(WarningCoverage.name(ofFeed: valga[1].key) == "MeteoAlarm, Latvia")
+        #expect(try coverage(47.3769, 8.5417).sources.map(\.region) == ["Switzerland"])
+        for key in ["meteoalarm", "meteoalarm/atlantis", "https://a.example/f"] { #expect(MeteoAlarmCountry(key: key) == nil) }
+    }
+
     @Test func `a place without a service has a reason`() throws {
         #expect(try coverage(-33.87, 151.21).gap == .noService)
         #expect(try coverage(25.76, -80.19, least: .off) == coverage(59.91, 10.75, least: .off))

@@ -55,7 +55,11 @@ extension FeedWarnings {
             return try await group.reduce(into: [MeteoAlarmCountry: CountryAnswer]()) { $0[$1.0] = $1.1 }
         }
         var notRequested = 0
-        for (place, countries) in needed { notRequested += try await take(countries.compactMap { feeds[$0] }, at: place) }
+        for (place, countries) in needed {
+            for country in countries {
+                if let answer = feeds[country] { notRequested += try await take(answer, of: country, at: place) }
+            }
+        }
         return notRequested
     }
 
@@ -64,8 +68,6 @@ extension FeedWarnings {
         let codes = try store.takeUnknownCodes()
         return codes.isEmpty ? nil : "MeteoAlarm: areas that are not known: " + codes.joined(separator: ", ")
     }
-
-    private static let meteoAlarm = AlertService.meteoAlarm.rawValue
 
     private enum CountryAnswer: Sendable {
         case feed(WarningFeed)
@@ -82,13 +84,14 @@ extension FeedWarnings {
             return try await within(limit) {
                 .feed(
                     try await list(
-                        request, service: Self.meteoAlarm, for: places.map { $0 }, mostBytes: MeteoAlarmFeed.maximumBytes
+                        request, service: AlertService.meteoAlarm.rawValue, for: places.map { $0 },
+                        mostBytes: MeteoAlarmFeed.maximumBytes
                     ) { try read($0, at: places) })
             }
         } catch WeatherError.service(status: 404, _) where settings.weatherBaseURL != nil {
             return .none
         } catch {
-            return .failed("\(country.name): \(try Self.reason(error))")
+            return .failed(try Self.reason(error))
         }
     }
 
@@ -107,53 +110,41 @@ extension FeedWarnings {
         return (parts, feed.updated)
     }
 
+    /// Takes what one country's feed says about its own warnings. The feeds of other countries are not compared with it.
+    ///
     /// - Returns: The number of new documents that were not requested.
-    private func take(_ answers: [CountryAnswer], at place: Place) async throws -> Int {
+    private func take(_ answer: CountryAnswer, of country: MeteoAlarmCountry, at place: Place) async throws -> Int {
         guard let coordinates = place.coordinates else { return 0 }
-        var (messages, reasons, dataTimes): ([AlertMessage], [String], [Date?]) = ([], [], [])
-        var (isComplete, notRequested) = (true, 0)
-        for answer in answers {
-            switch answer {
-            case .none: continue
-            case .failed(let why):
-                reasons.append(why)
-                isComplete = false
-            case .feed(let feed):
-                let found = try await self.messages(of: feed, at: coordinates)
-                messages += found.messages
-                dataTimes.append(feed.dataTime)
-                notRequested += found.notRequested
-                isComplete = isComplete && found.lacking.isEmpty
-                let standing = found.messages.filter { message in
-                    message.infos.contains { $0.until > BGTaskScheduler.now || $0.hasOpenEnd == true }
-                }
-                reasons += found.lacking + Self.limits(of: standing)
-            }
-        }
-        guard !dataTimes.isEmpty else {
-            if reasons.isEmpty {
-                try store.noteOutside(by: Self.meteoAlarm, of: place, now: BGTaskScheduler.now)
-            } else {
-                try note(reasons, isPartial: false, at: place)
-            }
+        let feed: WarningFeed
+        switch answer {
+        case .none:
+            try store.noteOutside(by: country.key, of: place, now: BGTaskScheduler.now)
             return 0
+        case .failed(let why):
+            try store.noteWarningTrouble(why, by: country.key, of: place)
+            return 0
+        case .feed(let received): feed = received
         }
-        let meant = messages.filter { $0.kind == .cancel || $0.infos.contains { $0.contains(coordinates) == true } }
+        let found = try await messages(of: feed, at: coordinates)
+        let standing = found.messages.filter { message in
+            message.infos.contains { $0.until > BGTaskScheduler.now || $0.hasOpenEnd == true }
+        }
+        var reasons = found.lacking + Self.limits(of: standing)
+        let isComplete = found.lacking.isEmpty
+        let meant = found.messages.filter { $0.kind == .cancel || $0.infos.contains { $0.contains(coordinates) == true } }
             .map(Self.attributed)
-        let dataTime = dataTimes.contains(nil) ? nil : dataTimes.compactMap { $0 }.min()
         let taken = try store.takeWarnings(
-            meant, isComplete: isComplete, dataTime: dataTime, by: Self.meteoAlarm, of: place, rule: settings.rule,
+            meant, isComplete: isComplete, dataTime: feed.dataTime, by: country.key, of: place, rule: settings.rule,
             now: BGTaskScheduler.now)
-        if taken.keptCount > 0, let dataTime {
+        if taken.keptCount > 0, let dataTime = feed.dataTime {
             reasons.append(WeatherError.oldWarnings(kept: taken.keptCount, dataTime: dataTime).message)
         }
         reasons += taken.unused
-        if !reasons.isEmpty { try note(reasons, isPartial: !meant.isEmpty || isComplete, at: place) }
-        return notRequested
-    }
-
-    private func note(_ reasons: [String], isPartial: Bool, at place: Place) throws {
-        try store.noteWarningTrouble(reasons.joined(separator: "; "), isPartial: isPartial, by: Self.meteoAlarm, of: place)
+        if !reasons.isEmpty {
+            try store.noteWarningTrouble(
+                reasons.joined(separator: "; "), isPartial: !meant.isEmpty || isComplete, by: country.key, of: place)
+        }
+        return found.notRequested
     }
 
     /// MeteoAlarm's terms require its name beside the name of the service.

@@ -318,6 +318,7 @@ package final class StormyStore: Sendable {
         migrator.registerMigration("14: the location option of photos") { database in
             try database.alter(table: "photo") { $0.add(column: "keepsLocation", .boolean) }
         }
+        migrator.registerMigration("15: each country of MeteoAlarm is a source", migrate: WarningRecord.divide)
         return migrator
     }
 

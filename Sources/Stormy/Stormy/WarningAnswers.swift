@@ -68,10 +68,7 @@ extension StormyStore {
     /// the place.
     package func failingServices(at place: Place) throws -> Set<AlertService> {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
-        return Set(
-            records.filter(\.needsStandIn).compactMap { AlertService(rawValue: $0.service) }.filter {
-                $0 != .meteoAlarm
-            })
+        return Set(records.filter(\.needsStandIn).compactMap { AlertService(rawValue: $0.service) })
     }
 
     /// Returns what is stored of each source at a place, and whether the source counts. A source that was taken away does not count: a

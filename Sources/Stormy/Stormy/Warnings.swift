@@ -8,7 +8,7 @@ import StormyWeather
 struct WarningRecord: StoreRecord {
     static let databaseTableName = "warning"
     var place: Int64
-    /// Of an ``AlertService``, or a feed's address.
+    /// The name of a source, ``WarningCoverage/Source/key``. Each country of MeteoAlarm is a source.
     var service: String
     var messages: [AlertMessage]
     /// When it answered last.
@@ -31,8 +31,46 @@ struct WarningRecord: StoreRecord {
     func events(at place: Place, now: Date) -> [AlertEvent] {
         let language = PersonLocale.current.language.languageCode?.identifier
         let events = AlertBook(messages).events(at: place.coordinates, language: language, now: now, listedAt: askedAt)
-        guard service == AlertService.meteoAlarm.rawValue, let coordinates = place.coordinates else { return events }
+        guard AlertService(key: service) == .meteoAlarm, let coordinates = place.coordinates else { return events }
         return AlertEvent.joined(events, at: coordinates, language: language)
+    }
+}
+
+extension WarningRecord {
+    /// Migration: one row of MeteoAlarm for each place becomes one for each country of the place.
+    static func divide(_ database: Database) throws {
+        let (decoder, encoder) = (databaseJSONDecoder(for: "messages"), databaseJSONEncoder(for: "messages"))
+        for place in try Place.all().fetchReadable(database) {
+            let text: String? = try String.fetchOne(
+                database, sql: "SELECT messages FROM warning WHERE place = ? AND service = 'meteoalarm'", arguments: [place.id])
+            guard let text, let countries = place.coordinates.map({ RegionCoverage(of: $0).countries }) else { continue }
+            let messages = (try? decoder.decode([AlertMessage].self, from: Data(text.utf8))) ?? []
+            for country in countries {
+                let own = messages.filter { Self.country(of: $0, in: messages, countries) == country }
+                // The stored time is the oldest of several feeds. Without it, the next answer has to be newer than the last request.
+                try database.execute(
+                    sql: """
+                        INSERT INTO warning
+                            (place, service, messages, askedAt, trouble, dataTime, isPartial, isOutside, isLacking)
+                        SELECT place, ?, ?, askedAt, trouble, CASE WHEN ? THEN dataTime END, isPartial, isOutside, isLacking
+                        FROM warning WHERE place = ? AND service = 'meteoalarm'
+                        """,
+                    arguments: [
+                        country.key, String(decoding: try encoder.encode(own), as: UTF8.self), countries.count == 1, place.id,
+                    ])
+            }
+        }
+        try database.execute(sql: "DELETE FROM warning WHERE service = 'meteoalarm'")
+    }
+
+    /// The country whose feed links to a message, or to a message that this message replaces or ends. The first country if no address
+    /// names one.
+    private static func country(
+        of message: AlertMessage, in all: [AlertMessage], _ countries: [MeteoAlarmCountry]
+    ) -> MeteoAlarmCountry? {
+        let links = [message.link] + all.filter { message.references.contains($0.identifier) }.map(\.link)
+        let named = links.compactMap(\.self).compactMap { link in countries.first { link.contains("/feeds-\($0.slug)/") } }
+        return named.first ?? countries.first
     }
 }
 
@@ -59,7 +97,7 @@ extension StormyStore {
         var (own, standIn, others): ([AlertEvent], [AlertEvent], [AlertEvent]) = ([], [], [])
         for (record, counts) in try Self.records(of: place, database) {
             let events = record.events(at: place, now: now)
-            switch AlertService(rawValue: record.service) {
+            switch AlertService(key: record.service) {
             // A storm of a source that was taken away is called off.
             case _ where !counts: others += events.map { AlertEvent(messages: $0.messages, state: .cancelled, infos: []) }
             case .meteoAlarm?: standIn += events

@@ -37,7 +37,8 @@ struct WarningLines {
     var rows: [Row] {
         answers.map { answer in
             Row(
-                service: WarningCoverage.name(ofFeed: answer.source.key), name: answer.source.name,
+                service: answer.source.service?.rawValue ?? WarningCoverage.name(ofFeed: answer.source.key),
+                name: answer.source.name,
                 region: OrNull(answer.source.region), answer: answer.code, warnings: answer.standingCount,
                 answeredAt: OrNull(answer.answeredAt), dataTime: OrNull(answer.dataTime), trouble: OrNull(answer.trouble))
         }

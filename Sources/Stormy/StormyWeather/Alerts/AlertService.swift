@@ -11,6 +11,12 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     /// EUMETNET's MeteoAlarm: 39 European countries. ``MeteoAlarmFeed`` reads its feeds, and ``read(_:status:now:)`` a warning's document.
     case meteoAlarm = "meteoalarm"
 
+    /// The service of a source's name in the store; `nil` if the source is a feed that the user configured.
+    package init?(key: String) {
+        guard let service = MeteoAlarmCountry(key: key) == nil ? AlertService(rawValue: key) : .meteoAlarm else { return nil }
+        self = service
+    }
+
     /// Source of the rule: the terms of MET Norway. The US service accepts a User-Agent that names the program.
     package var needsContact: Bool { self == .metNorway }
 

@@ -10,7 +10,7 @@ package struct WarningCoverage: Sendable, Equatable {
 
     /// A service of the place's country, or a feed that the user configured.
     package struct Source: Sendable, Equatable {
-        /// The name in the store: the raw value of an ``AlertService``, or the address of a feed.
+        /// The name in the store: the raw value of an ``AlertService``, the ``MeteoAlarmCountry/key`` of a country, or the address of a feed.
         package var key: String
         /// The name for users, "US National Weather Service". A feed's address may hold a key, which the name leaves out.
         package var name: String
@@ -19,14 +19,19 @@ package struct WarningCoverage: Sendable, Equatable {
         /// `nil` if the source is requested.
         package var refusal: Refusal?
 
-        package init(_ service: AlertService, region: String? = nil, refusal: Refusal? = nil) {
-            (key, name, self.region, self.refusal) = (service.rawValue, service.name, region, refusal)
+        package init(_ service: AlertService, refusal: Refusal? = nil) {
+            (key, name, self.refusal) = (service.rawValue, service.name, refusal)
+        }
+
+        /// The feed of one country of MeteoAlarm.
+        package init(_ country: MeteoAlarmCountry, region: String) {
+            (key, name, self.region) = (country.key, AlertService.meteoAlarm.name, region)
         }
 
         package init(feed: String) { (key, name) = (feed, WarningCoverage.name(ofFeed: feed)) }
 
         /// `nil` if the source is a feed.
-        package var service: AlertService? { AlertService(rawValue: key) }
+        package var service: AlertService? { AlertService(key: key) }
     }
 
     /// Why no source is requested, apart from refusals.
@@ -59,17 +64,19 @@ package struct WarningCoverage: Sendable, Equatable {
         }
         // The country's own service is faster than MeteoAlarm, which has the same warnings.
         let hasService = sources.contains { $0.refusal == nil && !failing.contains($0.service ?? .meteoAlarm) }
-        let regions = hasService ? nil : RegionCoverage(of: place)
-        if let regions, !regions.countries.isEmpty {
-            let names = regions.text ?? regions.countries.map(\.name).joined(separator: ", ")
-            sources.append(Source(.meteoAlarm, region: names))
+        if !hasService {
+            let regions = RegionCoverage(of: place)
+            sources += regions.countries.map { Source($0, region: regions.text(of: $0)) }
         }
         sources += feeds.map(Source.init(feed:))
         if sources.isEmpty { gap = .noService }
     }
 
-    /// Host and path of a feed's address.
+    /// The name of a source in messages: host and path of a feed's address.
+    ///
+    /// - Parameter address: ``Source/key``.
     package static func name(ofFeed address: String) -> String {
+        if let country = MeteoAlarmCountry(key: address) { return "\(AlertService.meteoAlarm.name), \(country.name)" }
         guard let url = URLComponents(string: address), let host = url.host else { return address }
         return host + url.path
     }

@@ -12,6 +12,15 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
 
     package var slug: String { rawValue }
 
+    /// The name of the feed in the store, "meteoalarm/france". The feed of each country has its own time and its own gaps.
+    package var key: String { AlertService.meteoAlarm.rawValue + "/" + slug }
+
+    /// The country whose ``key`` this is; `nil` if there is none.
+    package init?(key: String) {
+        guard let country = Self.allCases.first(where: { $0.key == key }) else { return nil }
+        self = country
+    }
+
     /// The name in messages.
     package var name: String {
         switch self {
@@ -157,6 +166,9 @@ package struct RegionCoverage: Sendable, Equatable {
         }
     }
 
-    /// "Haute Savoie (FR035)", with commas between regions; `nil` if there is none.
-    package var text: String? { regions.isEmpty ? nil : regions.map(\.text).joined(separator: ", ") }
+    /// The regions in one country: "Haute Savoie (FR035)", with commas between regions. The name of the country if there is no region.
+    package func text(of country: MeteoAlarmCountry) -> String {
+        let own = regions.filter { MeteoAlarmCountry(of: $0) == country }
+        return own.isEmpty ? country.name : own.map(\.text).joined(separator: ", ")
+    }
 }
