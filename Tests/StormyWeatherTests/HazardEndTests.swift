@@ -111,6 +111,24 @@ private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso86
         #expect(over.hasOpenEnd == nil && over.until == instant("2026-11-27T21:00:00Z"), "it was over when it was sent")
     }
 
+    @Test(arguments: ["", "<onset>2026-11-27T20:00:00Z</onset>", "<effective>2026-11-26T20:00:00Z</effective>"])
+    func `a document without an end counts while its feed lists it`(_ times: String) throws {
+        let message = try cap(times)
+        let start = instant(sent)
+        func reasons(_ book: AlertBook, _ now: Date) -> [String?] {
+            let events = book.events(at: nil, language: nil, now: now, listedAt: now)
+            return StormRule().assess(calm(now), alerts: events, now: now).reasons.map(\.event)
+        }
+        var book = AlertBook()
+        for hours: Double in [0, 11, 13, 24, 48, 99 * 24] {
+            book.note([message])
+            #expect(reasons(book, start + hours * 3600) == ["Hurricane"], "\(hours)")
+        }
+        #expect(reasons(book, start + 101 * 86_400).isEmpty, "an archive of old warnings")
+        book.noteUnlisted(by: [])
+        #expect(reasons(book, start + 11 * 3600) == ["Hurricane"] && reasons(book, start + 13 * 3600).isEmpty)
+    }
+
     @Test func `the open end of a document is assumed once its feed does not list it`() throws {
         let message = try cap("<onset>\(onset)</onset><expires>2026-11-28T02:55:45Z</expires>")
         var book = AlertBook([message])

@@ -188,7 +188,8 @@ package struct AlertBook: Sendable, Equatable {
     ///     place.
     ///   - language: of the reader, "en": a message in it counts before the others of its kind.
     ///   - now: a cancellation counts from the time at which it was sent.
-    ///   - listedAt: when the service answered last. An open end is later than the next daily check, which asks again.
+    ///   - listedAt: when the service answered last. An open end is later than the next daily check, which asks again. An archive of old
+    ///     warnings is also a list, so a warning without an end is not extended by more than the longest hazard.
     package func events(
         at place: Coordinates?, language: String?, now: Date = .distantFuture, listedAt: Date? = nil
     ) -> [AlertEvent] {
@@ -196,7 +197,8 @@ package struct AlertBook: Sendable, Equatable {
             let lineage = AlertLineage(messages.filter { group.contains($0.identifier) }, at: place, now: now)
             var infos = Self.byIdentifier(lineage.standing).flatMap { $0.infos(at: place, language: language) }
             for index in infos.indices where infos[index].hasOpenEnd == true {
-                infos[index].until = max(infos[index].until, (listedAt ?? .distantPast) + Self.openDuration)
+                let (assumed, listed) = (infos[index].until, (listedAt ?? .distantPast) + Self.openDuration)
+                infos[index].until = max(assumed, min(listed, assumed + AlertInfo.longestDuration))
             }
             return AlertEvent(messages: group.sorted(), state: lineage.isCancelled ? .cancelled : .standing, infos: infos)
         }

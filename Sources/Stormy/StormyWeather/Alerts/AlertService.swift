@@ -185,8 +185,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             let interval = feature["when"]?["interval"]?.elements, interval.count == 2, let from = AnswerTime.date(interval[0])
         else { return nil }
         let end = HazardEnd(
-            from: from, ends: AnswerTime.date(properties["eventEndingTime"]), expires: AnswerTime.date(interval[1]),
-            isListed: true)
+            from: from, ends: AnswerTime.date(properties["eventEndingTime"]), expires: AnswerTime.date(interval[1]))
         let evidence = HazardEvidence(
             words: texts(properties, "event", "eventAwarenessName", "title"),
             awarenessTypes: texts(properties, "awareness_type"),
@@ -215,7 +214,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         let from = AnswerTime.date(properties["onset"]) ?? AnswerTime.date(properties["effective"]) ?? sent
         let end = HazardEnd(
             from: from, ends: AnswerTime.date(properties["ends"]), expires: AnswerTime.date(properties["expires"]), sent: sent,
-            eventCodes: (properties["parameters"]?["VTEC"]?.elements ?? []).compactMap(\.text), isListed: true)
+            eventCodes: (properties["parameters"]?["VTEC"]?.elements ?? []).compactMap(\.text))
         let references = (properties["references"]?.elements ?? []).compactMap { $0["identifier"]?.text }
         let expired = (properties["parameters"]?["expiredReferences"]?.elements ?? []).compactMap(\.text)
         let evidence = usEvidence(properties)
@@ -255,8 +254,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             let from = AnswerTime.date(alert["onset"]) ?? AnswerTime.date(alert["effective"])
         else { return nil }
         let end = HazardEnd(
-            from: from, ends: nil, expires: AnswerTime.date(alert["expires"]), sent: AnswerTime.date(alert["effective"]),
-            isListed: true)
+            from: from, ends: nil, expires: AnswerTime.date(alert["expires"]), sent: AnswerTime.date(alert["effective"]))
         let code = alert["event_code"]?.finite.flatMap { Int(exactly: $0) }.map {
             HazardEvidence.Code(list: "II", value: "\($0)")
         }

@@ -107,9 +107,7 @@ package enum CAPDocument {
         let ends = endingTimes.compactMap { Self.span(of: $0, offset) }.first
         let end = HazardEnd(
             from: begins.upperBound, ends: ends?.upperBound, expires: spans[2]?.upperBound, sent: sent.upperBound,
-            eventCodes: parameters(info, "VTEC"),
-            // An end that cannot be read may be later than an assumed end.
-            isListed: !times[2].isEmpty || !endingTimes.isEmpty)
+            eventCodes: parameters(info, "VTEC"))
         let evidence = evidence(info, sender: sender)
         var result = AlertInfo(
             language: info["language"]?.text, event: evidence.eventName, hazard: evidence.hazard, severity: nil,

@@ -19,10 +19,7 @@ struct HazardEnd: Equatable {
     ///     gives no end of the hazard.
     ///   - sent: the hazard is over if the message had expired by then. An assumed end is counted from then if the hazard began before.
     ///   - eventCodes: VTEC, "/O.NEW.KMFL.HU.W.1011.261128T1800Z-000000T0000Z/".
-    ///   - isListed: the service lists all warnings that stand, so a warning without any time of its end is open.
-    init(
-        from: Date, ends: Date?, expires: Date?, sent: Date? = nil, eventCodes: [String] = [], isListed: Bool = false
-    ) {
+    init(from: Date, ends: Date?, expires: Date?, sent: Date? = nil, eventCodes: [String] = []) {
         if let ends {
             (until, isOpen) = (ends, false)
         } else if let expires {
@@ -30,7 +27,8 @@ struct HazardEnd: Equatable {
             isOpen = !isOver && (expires <= from || eventCodes.contains { $0.contains("-000000T0000Z") })
             until = isOpen ? max(from, expires).addingTimeInterval(Self.assumedDuration) : expires
         } else {
-            (until, isOpen) = (max(from, sent ?? from).addingTimeInterval(Self.assumedDuration), isListed)
+            // CAP 1.2 does not require `expires`.
+            (until, isOpen) = (max(from, sent ?? from).addingTimeInterval(Self.assumedDuration), true)
         }
     }
 }
