@@ -39,6 +39,23 @@ import Testing
         #expect(joined.map(\.messages) == [["a", "b", "c"]] && hours(joined[0]) == [[0, 30]])
     }
 
+    @Test func `an all-clear is not joined with a warning of an unknown severity`() throws {
+        var clear = event("clear", 0, 10, severity: nil)
+        clear.infos[0].noDanger = .allClear
+        let warning = event("a", 0, 10, severity: nil)
+        for order in [[clear, warning], [warning, clear]] {
+            let joined = AlertEvent.joined(order, at: try vienna(), language: "de")
+            #expect(joined.count == 2 && joined.flatMap(\.infos).count { $0.noDanger == nil } == 1)
+        }
+        #expect(AlertEvent.joined([clear], standIn: [warning]).flatMap(\.infos).count { $0.noDanger == nil } == 1)
+        // In two languages of one message.
+        var english = warning.infos[0]
+        english.language = "en"
+        let message = AlertMessage(identifier: "m", sent: Self.start, infos: clear.infos + [english])
+        let infos = AlertBook([message]).events(at: nil, language: "de").flatMap(\.infos)
+        #expect(infos.contains { $0.noDanger == nil } && infos.contains { $0.noDanger == .allClear })
+    }
+
     @Test func `another hazard, level, region or time is another warning`() throws {
         let first = event("a", 0, 10)
         let others = [

@@ -51,6 +51,18 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(rule.assess(day([-1: hour(-1, code: 95)]), now: noon).isStormy == false)
     }
 
+    @Test(arguments: [nil, NoDanger.past, .unlikely, .allClear])
+    func `a warning confirms thunder unless it reports no danger`(_ noDanger: NoDanger?) {
+        let dry = day([4: hour(4, code: 95, rain: 0)])
+        #expect(rule.assess(dry, now: noon).isStormy == false)
+        var info = AlertInfo(
+            event: "Thunderstorm", hazard: .thunderstorm, severity: noDanger == nil ? .minor : nil, from: noon,
+            until: noon + 9 * 3600, issuer: "Met X", areas: [])
+        info.noDanger = noDanger
+        let event = AlertEvent(messages: ["a"], state: .standing, infos: [info])
+        #expect(rule.assess(dry, alerts: [event], now: noon).isStormy == (noDanger == nil))
+    }
+
     @Test func limitsAreInclusive() {
         #expect(rule.assess(day([1: hour(1, gusts: 75)]), now: noon).isStormy == true)
         #expect(rule.assess(day([1: hour(1, gusts: 74.9)]), now: noon).isStormy == false)

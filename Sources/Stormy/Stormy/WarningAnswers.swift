@@ -21,7 +21,7 @@ package struct WarningAnswer: Sendable {
     package var outcome: Outcome
     /// Why a part of the answer is not used; `nil` if all of it is.
     package var remark: String?
-    /// Warnings at the place that are not over.
+    /// Warnings at the place that are not over. An all-clear does not count.
     package var standingCount: Int
     /// The time of the last answer; `nil` if there is none.
     package var answeredAt: Date?
@@ -47,7 +47,7 @@ extension StormyStore {
         return coverage.sources.map { source in
             let record = records.first { $0.service == source.key }
             let standing = (record?.events(at: place, now: now) ?? []).filter { event in
-                event.state == .standing && event.infos.contains { $0.until > now }
+                event.state == .standing && event.infos.contains { $0.until > now && $0.noDanger == nil }
             }
             let answeredAt = record.flatMap { $0.askedAt > .distantPast ? $0.askedAt : nil }
             return WarningAnswer(

@@ -171,10 +171,12 @@ package struct StormRule: Sendable, Equatable, Codable {
         return nil
     }
 
-    /// Somebody warns of thunder then, of whatever severity.
+    /// Returns a warning of thunder at that time, of any severity. An all-clear does not confirm thunder.
     private func confirmation(of hour: ForecastHour, by alerts: [AlertEvent]) -> (issuer: String, messages: [String])? {
         for alert in alerts {
-            let info = alert.infos.first { $0.hazard == .thunderstorm && $0.from < hour.end && hour.start < $0.until }
+            let info = alert.infos.first {
+                $0.hazard == .thunderstorm && $0.noDanger == nil && $0.from < hour.end && hour.start < $0.until
+            }
             if let info { return (info.issuer, alert.messages) }
         }
         return nil

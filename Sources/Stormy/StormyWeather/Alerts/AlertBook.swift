@@ -268,6 +268,7 @@ extension AlertMessage {
         var found: Set<RegionCode> = []
         let codes = infos.flatMap { $0.areas.flatMap(\.codes) }
         return codes.filter { RegionTable.europe.region($0) == nil && found.insert($0).inserted }
+        let noDanger: NoDanger?
     }
 
     /// Whether it is about a place: one without any drawn area is, as its service was asked for that place.
@@ -284,7 +285,8 @@ extension AlertMessage {
         var hazard: AlertHazard?
 
         init(_ info: AlertInfo, hazard: AlertHazard? = nil) {
-            (severity, from, until, self.hazard) = (info.severity, info.from, info.until, hazard)
+            (severity, from, until, noDanger) = (info.severity, info.from, info.until, info.noDanger)
+            self.hazard = hazard
         }
     }
 
