@@ -62,8 +62,41 @@ import Testing
             ("Aurora warning", .space), ("Aurora borealis and geomagnetic storm", .space),
         ] as [(String, AlertHazard)]) func `the name of a place is not a kind`(_ headline: String, _ hazard: AlertHazard) throws
     {
-        #expect(try kind("Vigilance orange", headline: headline) == hazard && kind(headline) == hazard)
+        #expect(try kind("Vigilance orange", headline: headline) == (hazard.isStorm ? hazard : .weather))
+        #expect(try kind(headline) == hazard)
     }
+
+    @Test(
+        arguments: [
+            ("Weather Warning", "Orange weather warning for the Gold Coast"),
+            ("Orange Warning", "Orange warning for Hot Springs"),
+            ("Orange Warning", "Orange warning: Cold Lake"), ("Severe conditions", "Warning for Cape Coast"),
+            ("Weather Warning", "Weather warning for Surf City"), ("Avis", "Avis: Fire Island, Fog Bay, Avalanche Creek"),
+            ("Weather Warning", "Small Craft Harbour, Waters of Leith"),
+        ]) func `the name of a place in a headline does not make a warning one that does not count`(
+            _ event: String, _ headline: String
+        ) throws
+    {
+        #expect(try kind(event, headline: headline) == .weather && kind(headline) != .weather)
+        #expect(try kind(event, headline: headline + ", thunderstorm") == .thunderstorm, "a headline can add a kind that counts")
+        #expect(try kind("Heat", headline: headline) == .heat)
+    }
+
+    @Test(
+        arguments: [
+            ("Easterly Wave", .rain), ("African Easterly Waves", .rain), ("Ondas del Este", .rain), ("Onda de Leste", .rain),
+            ("Ondes d’Est", .rain), ("Восточная волна", .rain), ("Gelombang tropis", .rain), ("Kelvin wave", .rain),
+            ("Wave of Low Pressure", .weather), ("Low-pressure wave", .weather), ("Frontal wave", .weather),
+            ("East Coast Low", .weather), ("East Coast Low with flooding", .flood), ("Coastal trough", .weather),
+            ("Onda frontal", .weather), ("Ondas de baja presión", .weather), ("Cold core low", .weather), ("Cold drop", .weather),
+            ("Short wave trough", .weather), ("Heat burst", .wind), ("Dust devil", .wind), ("Current Weather Warning", .weather),
+        ] as [(String, AlertHazard)]) func `a wave or a low that brings storms counts`(
+            _ event: String, _ hazard: AlertHazard
+        ) throws
+    { #expect(try kind(event) == hazard && hazard.isStorm) }
+
+    @Test(arguments: ["High waves", "Coastal event", "Strong currents", "Tidal current", "Dangerous currents at the coast"])
+    func `waves and currents at the coast do not count`(_ event: String) throws { #expect(try kind(event) == .coastal) }
 
     @Test(
         arguments: [

@@ -55,7 +55,8 @@ import Testing
             2. Codes, which are equal in every language: OASIS event terms ("OET-159"), SAME ("TOR") and P-VTEC ("SVW"), `awareness_type` of MeteoAlarm,
                `II` and `GROUP` of the DWD, event types of the CMA, and the terms of Canada and Taiwan ("winterStorm").
             3. The CAP category. In another category than "Met" the word "storm" alone does not count. An unknown category is ignored.
-            4. Words of the event, then of the headline, in about forty languages. A hazard of the land beside a word for the sea counts.
+            4. Words of the event, in about forty languages. A hazard of the land beside a word for the sea counts. Then words of the headline, which
+               only give kinds that count: the name of a place may contain a word such as "coast" or "hot".
             5. A warning of the category "Met" that is left counts as "\(AlertHazard.weather.name)".
 
             Written by its test: `WRITE_TABLES=1 swift test --filter WarningKindTests`.

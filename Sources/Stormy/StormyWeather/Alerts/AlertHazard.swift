@@ -47,8 +47,10 @@ struct HazardEvidence {
         var value: String
     }
 
-    /// Names of hazards in words: the event first, then the headline.
-    var words: [String] = []
+    /// Names of the event in words.
+    var events: [String] = []
+    /// Sentences, in which names of places may contain words such as "coast" or "hot".
+    var headlines: [String] = []
     var codes: [Code] = []
     /// MeteoAlarm's `awareness_type`, for example "3; Thunderstorm".
     var awarenessTypes: [String] = []
@@ -65,7 +67,7 @@ struct HazardEvidence {
     /// The kind of the hazard.
     ///
     /// The order is: areas at sea, codes, category, words, terms of unknown lists. A weather warning that is left is
-    /// ``AlertHazard/weather``.
+    /// ``AlertHazard/weather``. The words of a headline only give kinds that count, because names of places contain words of other kinds.
     var hazard: AlertHazard {
         if isForSea || hasOnlySeaAreas { return .marine }
         if let coded = codedHazard { return coded }
@@ -73,13 +75,19 @@ struct HazardEvidence {
         let categories = Set(categories.map { $0.lowercased() }).intersection(Self.knownCategories)
         let isWeather = categories.contains("met")
         if isWeather || categories.isEmpty {
-            let named = words.lazy.compactMap { HazardWords.weather(in: $0, isUS: isUS) }.first
-            return named ?? termHazard ?? (isWeather ? .weather : .other)
+            return named(by: { HazardWords.weather(in: $0, isUS: isUS) }) ?? (isWeather ? .weather : .other)
         }
         // Floods and storms are also sent as hazards to safety or to the environment.
-        let named = words.lazy.compactMap { HazardWords.other(in: $0) }.first ?? termHazard
-        if let named, !named.isStorm || !categories.isDisjoint(with: ["geo", "safety", "env", "other"]) { return named }
+        if let named = named(by: HazardWords.other(in:)),
+            !named.isStorm || !categories.isDisjoint(with: ["geo", "safety", "env", "other"])
+        {
+            return named
+        }
         return categories.contains("fire") ? .fire : categories.contains("geo") ? .ground : .other
+    }
+
+    private func named(by kind: @escaping (String) -> AlertHazard?) -> AlertHazard? {
+        events.lazy.compactMap(kind).first ?? headlines.lazy.compactMap(kind).first(where: \.isStorm) ?? termHazard
     }
 
     /// Source of the list: CAP 1.2.
@@ -94,7 +102,7 @@ struct HazardEvidence {
     var eventName: String {
         let type = awarenessTypes.lazy.flatMap { $0.split(separator: ";").dropFirst() }.map { String($0) }
         let code = codedHazard.flatMap { [.marine, .coastal, .weather, .other].contains($0) ? nil : $0.name }
-        let names = (words + type + [code].compactMap { $0 }).lazy.map { $0.singleLine(limit: Self.longestName) }
+        let names = (events + headlines + type + [code].compactMap { $0 }).lazy.map { $0.singleLine(limit: Self.longestName) }
         return names.first { !$0.isEmpty } ?? "Warning"
     }
 

@@ -187,7 +187,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         let end = HazardEnd(
             from: from, ends: AnswerTime.date(properties["eventEndingTime"]), expires: AnswerTime.date(interval[1]))
         let evidence = HazardEvidence(
-            words: texts(properties, "event", "eventAwarenessName", "title"),
+            events: texts(properties, "event", "eventAwarenessName"), headlines: texts(properties, "title"),
             awarenessTypes: texts(properties, "awareness_type"),
             categories: ["Met"], isForSea: properties["geographicDomain"]?.text == "marine")
         let name = (properties["eventAwarenessName"]?.text ?? "").singleLine(limit: HazardEvidence.longestName)
@@ -239,7 +239,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             }
         }
         return HazardEvidence(
-            words: texts(properties, "event", "headline"), codes: codes, categories: [properties["category"]?.text ?? "Met"],
+            events: texts(properties, "event"), headlines: texts(properties, "headline"), codes: codes,
+            categories: [properties["category"]?.text ?? "Met"],
             zones: (properties["geocode"]?["UGC"]?.elements ?? []).compactMap(\.text),
             areaNames: [properties["areaDesc"]?.text].compactMap { $0?.singleLine(limit: 1000) }, isUS: true)
     }
@@ -261,7 +262,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         let languages = ["en", "de"].filter { language in texts(alert, "event_\(language)").contains { !$0.isEmpty } }
         let infos = (languages.isEmpty ? ["de"] : languages).map { language -> AlertInfo in
             let evidence = HazardEvidence(
-                words: texts(alert, "event_\(language)", "headline_\(language)"), codes: [code].compactMap { $0 },
+                events: texts(alert, "event_\(language)"), headlines: texts(alert, "headline_\(language)"),
+                codes: [code].compactMap { $0 },
                 categories: [alert["category"]?.text ?? "Met"])
             var info = AlertInfo(
                 language: language, event: evidence.eventName, hazard: evidence.hazard, severity: nil, from: from,

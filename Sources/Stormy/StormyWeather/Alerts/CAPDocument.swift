@@ -135,7 +135,8 @@ package enum CAPDocument {
         let areas = info.all("area")
         let zones = areas.flatMap { $0.all("geocode") }.filter { $0["valueName"]?.text == "UGC" }.compactMap { $0["value"]?.text }
         return HazardEvidence(
-            words: ["event", "headline"].map { (info[$0]?.text ?? "").singleLine(limit: AlertTexts.longestHeadline) },
+            events: [text("event")], headlines: [text("headline")],
+        func text(_ name: String) -> String { (info[name]?.text ?? "").singleLine(limit: AlertTexts.longestHeadline) }
             codes: info.all("eventCode").prefix(mostEvidence).compactMap { code in
                 guard let list = code["valueName"]?.text, let value = code["value"]?.text else { return nil }
                 return HazardEvidence.Code(list: list, value: value)

@@ -147,17 +147,22 @@ enum HazardWords {
         marine,
         Words(.cold, "chill windchill", parts: "wind chill, cold wave, coldwave"),
         Words(.heat, "", parts: "heat wave, heatwave"),
-        // A tropical wave brings showers, and a cold front brings showers and wind.
+        // A tropical wave brings showers. Fronts and lows bring showers and wind.
         Words(
             .rain, "",
             parts: """
-                tropical wave, onda tropical, ondas tropicales, ondas tropicais, ola tropical, onde tropicale, ondes tropicales,
-                vague tropicale, тропическая волна
+                tropical wave, easterly wave, easterlies wave, equatorial wave, kelvin wave, onda tropical, ondas tropicales, ondas tropicais, ola tropical, onde tropicale, ondes tropicales,
+                vague tropicale, onda del este, ondas del este, onda de leste, ondas de leste, onde d'est, ondes d'est,
+                onde d’est, ondes d’est, gelombang tropis, тропическая волна, восточная волна, восточные волны
                 """),
         Words(
             .weather, "",
             parts: """
-                cold front, coldfront, frente frí, frentes frí, frente fria, frentes frias, front froid, fronts froids, kaltfront, fronte fredd, koufront,
+                wave of low pressure, waves of low pressure, low pressure wave, low-pressure wave, frontal wave, wave depression,
+                short wave trough, short-wave trough, east coast low, west coast low, coastal low pressure, coastal trough, cold drop,
+                cold core, cold-core, cold pool, onda frontal, ondas frontales, ondas frontais,
+                onda de baja presión, ondas de baja presión, onda de baixa pressão, ondas de baixa pressão,
+                волна низкого давления, cold front, coldfront, frente frí, frentes frí, frente fria, frentes frias, front froid, fronts froids, kaltfront, fronte fredd, koufront,
                 kallfront, kaldfront, koldfront, zimny front, front chłodny, studená fronta, hidegfront, холодный фронт,
                 холодного фронта, холодний фронт, 冷锋, 冷鋒, 寒冷前線
                 """),
@@ -171,8 +176,9 @@ enum HazardWords {
                 暴雪
                 """),
         Words(
-            .wind, "haboob",
+            .wind, "haboob heatburst",
             parts: """
+                heat burst, dust devil, dust whirl,
                 tropical depression, depresión tropical, dépression tropicale, depressão tropical, tropical disturbance,
                 blowing dust, dust storm, duststorm, dust-storm, sandstorm, sand storm, sandsturm, staubsturm, tempête de sable,
                 tempête de poussière, tormenta de arena, tormenta de polvo, tempestade de areia, tempesta di sabbia,
@@ -361,11 +367,11 @@ enum HazardWords {
         Words(
             .coastal,
             """
-            surf wave waves swell swells tide tides coast current currents seas wellen brandung golven vågor aallokko lained
+            surf wave waves swell swells tide tides coast currents seas wellen brandung golven vågor aallokko lained
             lainetus fale falowanie valovi dalgalar волны волн волнение волнения прибой хвилі вълни вълнение
             """,
             parts: """
-                coastal, coster, costeir, costier, côtier, côtièr, yüksek dalga, houle, oleaje, marejada, ressaca, agitação marítima, ondas, mareas, gelombang, dünung, seegang,
+                strong current, tidal current, ocean current, sea current, dangerous current, coastal, coster, costeir, costier, côtier, côtièr, yüksek dalga, houle, oleaje, marejada, ressaca, agitação marítima, ondas, mareas, gelombang, dünung, seegang,
                 bølger, høye bølger, κυματ, κύμα, أمواج, موج, גלים, คลื่น, sóng lớn, 海浪, 巨浪, 波浪, 大浪, 너울, 풍랑
                 """),
         Words(
