@@ -1,6 +1,7 @@
 import Foundation
 import StormyWeather
 import Testing
+import TransferMachines
 
 private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso8601)) ?? .distantPast }
 
@@ -83,6 +84,62 @@ private func document(
         #expect(try times(onset + expires + end).1 == instant("2026-07-01T18:00:00Z"))
         // The document was sent with the offset +02:00.
         #expect(try times("<onset>2026-07-01T16:00:00</onset>").0 == instant("2026-07-01T14:00:00Z"))
+    }
+
+    private func entries(_ feed: String) throws -> [String] {
+        try AlertFeed.parse(Data(feed.utf8), base: "https://a.example/feeds/all.xml").entries.map { entry in
+            switch entry {
+            case .link(let address, _): address
+            case .message(let message): message.identifier
+            }
+        }
+    }
+
+    @Test func `an enclosure that is a document comes before the page for readers`() throws {
+        func item(_ more: String) throws -> [String] {
+            try entries("<rss><channel><item><link>https://a.example/page.html</link>\(more)</item></channel></rss>")
+        }
+        for type in ["application/cap+xml", "Application/CAP+xml; charset=utf-8", "application/xml", "text/xml"] {
+            let document = "<enclosure url=\"../cap/1.xml\" type=\"\(type)\" length=\"1\"/>"
+            #expect(try item("<enclosure url=\"/map.png\" type=\"image/png\"/>" + document) == ["https://a.example/cap/1.xml"])
+        }
+        #expect(try item("<enclosure url=\"/map.png\" type=\"image/png\"/>") == ["https://a.example/page.html"])
+        #expect(try item("<enclosure url=\"\" type=\"text/xml\"/>") == ["https://a.example/page.html"])
+        let both = "<enclosure url=\"/a.xml\" type=\"text/xml\"/><enclosure url=\"/b\" type=\"application/cap+xml\"/>"
+        #expect(try item(both) == ["https://a.example/b"])
+    }
+
+    @Test(arguments: ["content", "content:encoded", "description", "summary"])
+    func `a warning in the text of an entry is read`(_ name: String) throws {
+        func feed(_ text: String) -> String {
+            let entry = "<entry><\(name)>\(text)</\(name)><id>urn:x</id><link href=\"/1\"/></entry>"
+            return "<feed xmlns:content=\"http://purl.org/rss/1.0/modules/content/\">\(entry)</feed>"
+        }
+        let latin = document().replacing("UTF-8", with: "ISO-8859-1").replacing("Storm", with: "Sturm – Böen")
+        for text in [document(), latin] {
+            #expect(try entries(feed("<![CDATA[\n\(text)]]>")) == ["a@b,one"])
+            let escaped = text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+            #expect(try entries(feed(escaped)) == ["a@b,one"])
+        }
+        let content = try AlertFeed.parse(Data(feed("<![CDATA[\(latin)]]>").utf8), base: "https://a.example/")
+        guard case .message(let message)? = content.entries.first else { throw WeatherError.noData }
+        #expect(message.infos.map(\.event) == ["Sturm – Böen"])
+        // Other texts, and warnings that cannot be read: the link counts.
+        for text in ["<![CDATA[<p>An alert</p>]]>", "An alert", "<![CDATA[<alert/>]]>", "<![CDATA[<alert>]]>"] {
+            #expect(try entries(feed(text)) == ["https://a.example/1"], "\(text)")
+        }
+    }
+
+    @Test func `lists of documents are read`() throws {
+        let documents = ["a", "b"].map { document($0).replacing("<?xml version=\"1.0\" encoding=\"UTF-8\"?>", with: "") }
+        #expect(try entries("<alerts>\(documents.joined())</alerts>") == ["a@b,a", "a@b,b"])
+        let wrapped = documents.map {
+            "<contentObject><xmlContent><embeddedXMLContent>\($0)</embeddedXMLContent></xmlContent></contentObject>"
+        }
+        #expect(try entries("<EDXLDistribution>\(wrapped.joined())</EDXLDistribution>") == ["a@b,a", "a@b,b"])
+        #expect(try entries("<alerts/>").isEmpty)
+        let cut = try AlertFeed.parse(Data("<alerts>\(documents[0])<alert/></alerts>".utf8), base: "https://a.example/")
+        #expect(cut.entries.count == 1 && cut.unusable == 1)
     }
 
     @Test func feedsLeadToDocuments() throws {
@@ -242,8 +299,9 @@ private func document(
     }
 
     @Test func `an answer of too many elements is not read`() {
-        let answer = Data("<feed>\(String(repeating: "<a/>", count: 200_000))</feed>".utf8)
-        #expect(throws: WeatherError.notCAP) { try AlertFeed.parse(answer, base: "https://feed.example/") }
+        let answer = Data("<feed>\(String(repeating: "<a/>", count: AnswerXML.maximumNodes))</feed>".utf8)
+        #expect(throws: WeatherError.tooManyElements) { try MeteoAlarmFeed(reading: answer, status: 200) }
+        #expect(WeatherError.tooManyElements.message == "the answer has more than 1048576 elements")
     }
 
     // MARK: Lineages

@@ -124,6 +124,11 @@ import Testing
         func wide(_ count: Int) -> String { "<a>\(String(repeating: "<b/>", count: count))</a>" }
         #expect(read(wide(AnswerXML.maximumNodes - 1))?.children.count == AnswerXML.maximumNodes - 1)
         #expect(read(wide(AnswerXML.maximumNodes)) == nil)
+        let beyond = Data(wide(AnswerXML.maximumNodes).utf8)
+        #expect(throws: AnswerXML.Refusal.tooManyElements) { try AnswerXML.parse(beyond) }
+        for text in ["<a>", nested(33)] {
+            #expect(throws: AnswerXML.Refusal.notReadable) { try AnswerXML.parse(Data(text.utf8)) }
+        }
         let attributes = (0..<AnswerXML.maximumNodes).map { "a\($0)=\"\"" }.joined(separator: " ")
         #expect(read("<a \(attributes)/>") == nil)
         #expect(read("<a>\(String(repeating: "b", count: AnswerXML.maximumBytes))</a>") == nil)

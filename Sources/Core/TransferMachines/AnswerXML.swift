@@ -17,23 +17,34 @@ package final class AnswerXML {
     package static let maximumBytes = 16 << 20
     /// The maximum number of elements inside each other.
     package static let maximumDepth = 32
-    /// The maximum number of elements and attributes together.
-    package static let maximumNodes = 200_000
+    /// The maximum number of elements and attributes together: one for each 16 bytes of the longest document. Elements of real answers have
+    /// about 36 bytes.
+    package static let maximumNodes = maximumBytes / 16
 
     /// Reads a document in UTF-8, UTF-16, ISO-8859-1 or US-ASCII, with or without a byte order mark, or in an encoding of
     /// ``DeclaredEncoding``. Comments and processing instructions are skipped. No other file is read.
     ///
     /// - Returns: `nil` if the document is not well-formed, is beyond a limit, or declares entities or attributes: a declaration of one line
     ///   can stand for gigabytes.
-    package static func read(_ data: Data) -> AnswerXML? {
-        guard !data.isEmpty, data.count <= maximumBytes else { return nil }
+    package static func read(_ data: Data) -> AnswerXML? { try? parse(data) }
+
+    /// Why a document is not read.
+    package enum Refusal: Error {
+        /// More than ``maximumNodes``.
+        case tooManyElements
+        case notReadable
+    }
+
+    /// Reads a document as ``read(_:)`` does.
+    package static func parse(_ data: Data) throws(Refusal) -> AnswerXML {
+        guard !data.isEmpty, data.count <= maximumBytes else { throw .notReadable }
         let encoding = DeclaredEncoding(of: data)
         // The encoding of the parser has priority over the declaration.
         guard let document = encoding.map({ $0.utf8(data) }) ?? data,
             let parser = encoding == nil ? XML_ParserCreate(nil) : XML_ParserCreate("UTF-8")
-        else { return nil }
+        else { throw .notReadable }
         defer { XML_ParserFree(parser) }
-        return AnswerReader(parser).read(document)
+        return try AnswerReader(parser).read(document)
     }
 
     package subscript(name: String) -> AnswerXML? { children.first { $0.name == name } }
@@ -56,10 +67,11 @@ private final class AnswerReader {
     private var nodeCount = 0
     /// expat may call a handler once more after it was stopped.
     private var isRefused = false
+    private var hasTooManyElements = false
 
     init(_ parser: XML_Parser) { self.parser = parser }
 
-    func read(_ data: Data) -> AnswerXML? {
+    func read(_ data: Data) throws(AnswerXML.Refusal) -> AnswerXML {
         XML_SetUserData(parser, Unmanaged.passUnretained(self).toOpaque())
         XML_SetElementHandler(
             parser, { reader, name, attributes in AnswerReader.of(reader)?.begin(name, attributes) },
@@ -76,7 +88,9 @@ private final class AnswerReader {
                 return XML_Parse(parser, document.baseAddress?.assumingMemoryBound(to: CChar.self), CInt(document.count), 1)
             }
         }
-        return status == XML_STATUS_OK && !isRefused ? root : nil
+        if hasTooManyElements { throw .tooManyElements }
+        guard status == XML_STATUS_OK, !isRefused, let root else { throw .notReadable }
+        return root
     }
 
     private static func of(_ pointer: UnsafeMutableRawPointer?) -> AnswerReader? {
@@ -91,7 +105,8 @@ private final class AnswerReader {
     private func begin(_ name: UnsafePointer<CChar>?, _ list: UnsafeMutablePointer<UnsafePointer<CChar>?>?) {
         let attributeCount = Int(XML_GetSpecifiedAttributeCount(parser)) / 2
         nodeCount += 1 + attributeCount
-        guard !isRefused, let name, let list, open.count < AnswerXML.maximumDepth, nodeCount <= AnswerXML.maximumNodes else {
+        hasTooManyElements = nodeCount > AnswerXML.maximumNodes
+        guard !isRefused, let name, let list, open.count < AnswerXML.maximumDepth, !hasTooManyElements else {
             return refuse()
         }
         var attributes: [String: String] = [:]

@@ -1,4 +1,5 @@
 import Foundation
+import TransferMachines
 
 /// Why no request can be written.
 package enum WeatherRequestError: Error, Equatable, Sendable {
@@ -47,6 +48,8 @@ package enum WeatherError: Error, Equatable, Sendable {
     case old(hours: Int)
     /// More bytes than an answer may have.
     case tooLarge(bytes: Int, most: Int = ServiceAnswer.maximumBytes)
+    /// More elements and attributes of XML than an answer may have.
+    case tooManyElements
     /// Well-formed, but without a single usable hour.
     case noData
 
@@ -75,6 +78,7 @@ package enum WeatherError: Error, Equatable, Sendable {
         case .old(let hours): "the weather service's newest forecast is \(hours) h old"
         case .tooLarge(let bytes, let most):
             "the answer of the weather service is too large (\(bytes) bytes, at most \(most))"
+        case .tooManyElements: "the answer has more than \(AnswerXML.maximumNodes) elements"
         case .noData: "the answer of the weather service has no usable hour"
         }
     }
@@ -94,7 +98,19 @@ package enum WeatherError: Error, Equatable, Sendable {
             .notModified, .old:
             true
         case .service(let status, _): status >= 500 || status == 408
-        case .tooLarge, .notCovered: false
+        case .tooLarge, .tooManyElements, .notCovered: false
+        }
+    }
+
+    /// Reads an answer that has warnings in XML.
+    static func xml(_ data: Data) throws(WeatherError) -> AnswerXML {
+        do {
+            return try AnswerXML.parse(data)
+        } catch {
+            switch error {
+            case .tooManyElements: throw .tooManyElements
+            case .notReadable: throw .notCAP
+            }
         }
     }
 }

@@ -27,10 +27,14 @@ package enum AlertFeed {
     /// - Throws: ``WeatherError/notCAP``.
     package static func parse(_ data: Data, base: String) throws(WeatherError) -> Content {
         guard data.count <= ServiceAnswer.maximumBytes else { throw .tooLarge(bytes: data.count) }
-        guard let root = AnswerXML.read(data) else { throw .notCAP }
+        let root = try WeatherError.xml(data)
         switch root.name {
         // One document in the feed's place.
         case "alert": return Content(entries: try CAPDocument.message(root).map { [.message($0)] } ?? [])
+        // Lists of documents, and the envelope of EDXL-DE.
+        case "alerts", "EDXLDistribution":
+            let read = messages(in: alerts(below: root))
+            return Content(entries: read.entries, unusable: read.unread)
         case "feed":
             var content = foremost(root.all("entry"), base)
             content.dataTime = root["updated"].flatMap { date($0.text.trimmingCharacters(in: .whitespacesAndNewlines)) }
@@ -66,8 +70,40 @@ package enum AlertFeed {
     static func date(_ text: String) -> Date? { AnswerTime.date(text) ?? HTTPDate.parse(text) }
 
     private static func entries(of element: AnswerXML, _ base: String) -> (entries: [Entry], unusable: Int) {
-        let alerts = element.children.flatMap { $0.name == "content" ? $0.children : [$0] }.filter { $0.name == "alert" }
-        var (entries, unread): ([Entry], Int) = ([], alerts.isEmpty ? 1 : 0)
+        let alerts = element.children.flatMap(alerts(of:))
+        var (entries, unread) = messages(in: alerts)
+        if alerts.isEmpty { unread = 1 }
+        // A document may be readable if the warning in the entry is not.
+        guard unread > 0, let address = link(element).flatMap({ resolved($0, base) }) else { return (entries, unread) }
+        let updated = (element["updated"] ?? element["pubDate"])?.text.singleLine(limit: 60)
+        return (entries + [.link(address, updated: updated)], 0)
+    }
+
+    /// The elements whose text may be a document, in CDATA or with its signs escaped.
+    private static let texts: Set<String> = ["content", "encoded", "description", "summary"]
+
+    /// The warnings in a part of an entry.
+    private static func alerts(of part: AnswerXML) -> [AnswerXML] {
+        if part.name == "alert" { return [part] }
+        guard texts.contains(part.name) else { return [] }
+        let elements = part.children.filter { $0.name == "alert" }
+        return elements.isEmpty ? [document(in: part.text)].compactMap { $0 } : elements
+    }
+
+    private static func document(in text: String) -> AnswerXML? {
+        guard text.hasPrefix("<"), text.contains("alert") else { return nil }
+        // The encoding in the declaration is the encoding of another document.
+        let start = text.hasPrefix("<?xml ") ? text.range(of: "?>")?.upperBound : nil
+        let root = AnswerXML.read(Data(text[(start ?? text.startIndex)...].utf8))
+        return root?.name == "alert" ? root : nil
+    }
+
+    private static func alerts(below element: AnswerXML) -> [AnswerXML] {
+        element.name == "alert" ? [element] : element.children.flatMap(alerts(below:))
+    }
+
+    private static func messages(in alerts: [AnswerXML]) -> (entries: [Entry], unread: Int) {
+        var (entries, unread): ([Entry], Int) = ([], 0)
         for alert in alerts {
             do throws(WeatherError) {
                 if let message = try CAPDocument.message(alert) { entries.append(.message(message)) }
@@ -75,18 +111,20 @@ package enum AlertFeed {
                 unread += 1
             }
         }
-        // A document may be readable if the warning in the entry is not.
-        guard unread > 0, let address = link(element).flatMap({ resolved($0, base) }) else { return (entries, unread) }
-        let updated = (element["updated"] ?? element["pubDate"])?.text.singleLine(limit: 60)
-        return (entries + [.link(address, updated: updated)], 0)
+        return (entries, unread)
     }
 
-    /// Atom names what a link leads to; RSS has one.
+    /// Atom gives the type of what a link leads to. RSS has one link, often to a page for readers, and gives the type of an enclosure.
     static func link(_ element: AnswerXML) -> String? {
         let links = element.all("link")
-        let cap = links.first { $0.attributes["type"]?.contains("cap+xml") == true }
-        let own = cap ?? links.first { ["alternate", nil].contains($0.attributes["rel"]) } ?? links.first
-        if let address = own?.attributes["href"] ?? own?.text, !address.isEmpty { return address }
+        let enclosures = element.all("enclosure").filter { $0.attributes["url"]?.isEmpty == false }
+        func first(_ type: String, of elements: [AnswerXML]) -> AnswerXML? {
+            elements.first { $0.attributes["type"]?.lowercased().contains(type) == true }
+        }
+        let document = first("cap+xml", of: links) ?? first("cap+xml", of: enclosures) ?? first("/xml", of: enclosures)
+        let own = document ?? links.first { ["alternate", nil].contains($0.attributes["rel"]) } ?? links.first
+        let address = own?.attributes["href"] ?? own?.attributes["url"] ?? own?.text
+        if let address, !address.isEmpty { return address }
         return element["guid"]?.text ?? element["id"]?.text
     }
 

@@ -12,7 +12,8 @@ package enum CAPDocument {
     /// - Throws: ``WeatherError``: not CAP, or a document without a readable identifier, time, status, type or warning.
     package static func parse(_ data: Data) throws(WeatherError) -> AlertMessage? {
         guard data.count <= ServiceAnswer.maximumBytes else { throw .tooLarge(bytes: data.count) }
-        guard let alert = AnswerXML.read(data), alert.name == "alert" else { throw .notCAP }
+        let alert = try WeatherError.xml(data)
+        guard alert.name == "alert" else { throw .notCAP }
         return try message(alert)
     }
 

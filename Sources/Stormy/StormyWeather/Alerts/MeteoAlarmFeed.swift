@@ -67,7 +67,8 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
         default: throw .service(status: status, reason: "")
         }
         guard data.count <= Self.maximumBytes else { throw .tooLarge(bytes: data.count, most: Self.maximumBytes) }
-        guard let root = AnswerXML.read(data), root.name == "feed" else { throw .notCAP }
+        let root = try WeatherError.xml(data)
+        guard root.name == "feed" else { throw .notCAP }
         updated = root["updated"].flatMap { Self.date($0.text) }
         var (documents, unusable, left): ([String: Document], [Document], Int) = ([:], [], Self.mostCorners)
         for entry in root.all("entry") where Self.isWarning(entry) {
