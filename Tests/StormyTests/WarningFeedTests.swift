@@ -138,6 +138,16 @@ import TransferMachines
         #expect(try store.document("old")?.validator == Self.tag)
     }
 
+    /// The clocks go forward, and a check may be seconds earlier than the day before.
+    @Test func `each daily check requests a document again`() throws {
+        for age in [23 * 3600.0, 86_390, 86_400] {
+            try keep("\(age)", updated: "x", checkedAt: noon - age)
+            #expect(try due([FeedLink(address: "\(age)", updated: "x")]) == ["\(age)"])
+        }
+        try keep("new", updated: "x", checkedAt: noon - 19 * 3600)
+        #expect(try due([FeedLink(address: "new", updated: "x")]) == [])
+    }
+
     @Test func `a document without a time is due when its feed has changed since`() throws {
         try keep("timeless", checkedAt: noon)
         try keep("timed", updated: "x", checkedAt: noon)

@@ -110,8 +110,9 @@ extension StormyStore {
 
     /// Seconds that a document is kept after its feed has named it last.
     private static let documentRetention: Double = 7 * 86_400
-    /// Seconds after which a document is requested again.
-    private static let documentTrust: Double = 86_400
+    /// Seconds after which a document is requested again. Reason for less than a day: each daily check requests the document, also a check
+    /// that comes earlier than the day before, or an hour earlier because the clocks were changed.
+    private static let documentTrust: Double = 20 * 3600
 
     /// Other documents of long ago are removed.
     ///

@@ -135,7 +135,8 @@ extension AlertMessage {
     /// Concluded by ``AlertBook`` from what the service lists.
     private var isConcluded: Bool { identifier.hasSuffix(AlertBook.gone) }
 
-    fileprivate func isSent(by now: Date) -> Bool { sent <= now || isConcluded }
+    /// A time without an offset may be local, up to half a day ahead of UTC.
+    fileprivate func isSent(by now: Date) -> Bool { (earliestSent ?? sent) <= now || isConcluded }
 
     /// Identifiers of the messages that this one ends: those that it refers to, and other messages with its own identifier.
     fileprivate var named: Set<String> { Set(references + [identifier]) }

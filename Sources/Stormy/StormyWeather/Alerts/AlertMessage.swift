@@ -22,6 +22,8 @@ package struct AlertMessage: Sendable, Equatable, Codable {
     package var hasTooManyInfos: Bool?
     /// `true` if its times have no offset from UTC. Its infos begin and end when the hazard begins and ends in any time zone.
     package var hasNoOffset: Bool?
+    /// The first instant that ``sent`` may mean, if its time has no offset. `nil` if the time is exact.
+    package var earliestSent: Date?
     /// `true` if its areas were left out because they have more corners than ``CAPDocument/mostCorners``.
     private(set) package var hasTooManyCorners: Bool?
 

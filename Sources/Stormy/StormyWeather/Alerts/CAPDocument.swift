@@ -44,6 +44,7 @@ package enum CAPDocument {
             infos: infos)
         message.sender = sender.isEmpty ? nil : sender
         message.hasTooManyInfos = elements.count > mostInfos ? true : nil
+        message.earliestSent = span.lowerBound < span.upperBound ? span.lowerBound : nil
         message.hasNoOffset = hasLocalTimes(alert, offset) ? true : nil
         // A part of the areas would be a warning that holds elsewhere.
         if left < 0 { message.leaveOutAreas() }
