@@ -43,4 +43,64 @@ extension WarningDocumentTests {
             }
         }
     }
+
+    // MARK: Areas
+
+    @Test func `a warning with an area by code alone is reported where it is not shown`() async throws {
+        try await play { (home) async throws in
+            #expect(try await home.stormy("place", "add", "Sea", "10.5,10.5", "--no-sync").status == 0)
+            let code = "<geocode><valueName>EMMA_ID</valueName><value>FR977</value></geocode>"
+            let text = document(home, "a", polygon: "10,10 10,11 11,11 11,10").replacing(
+                "</area>", with: "</area><area><areaDesc>Lake</areaDesc>\(code)</area>")
+            serve(home, "/feed.xml", feed([("a.xml", "1")]))
+            serve(home, "/cap/a.xml", text)
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 10 && said.errors.contains("areas that are not known: EMMA_ID FR977"), "\(said)")
+            let remark = "1 of its 1 warnings name a part of their areas by code alone, and may also hold here"
+            let places = try await home.rows("check")
+            for place in places {
+                let answers = place["officialWarnings"] as? [[String: Any]] ?? []
+                let feed = answers.first { ($0["service"] as? String)?.contains("feed.xml") ?? false }
+                #expect(feed?["trouble"] as? String == (place["stormy"] as? Bool == true ? nil : remark), "\(place)")
+            }
+            #expect(places.count == 2)
+        }
+    }
+
+    @Test func `an area with a shape of no size is reported`() async throws {
+        try await play { (home) async throws in
+            serve(home, "/feed.xml", feed([("a.xml", "1")]))
+            serve(home, "/cap/a.xml", document(home, "a", polygon: "0,0 0,0 0,0 0,0"))
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.errors.contains("1 of its 1 warnings have polygons or circles that cannot be read"), "\(said)")
+        }
+    }
+
+    // MARK: Ends
+
+    @Test func `a warning without an end is shown while its feed lists it`() async throws {
+        try await play { (home) async throws in
+            try await home.stormy("schedule")
+            let text = document(home, "a", sent: -13).replacing(/<onset>.*<\/expires>/, with: "")
+            serve(home, "/feed.xml", feed([("a.xml", "1")]))
+            serve(home, "/cap/a.xml", text)
+            #expect(try await home.check().outcome == .completed)
+            #expect(home.onScreen == ["Severe storm expected in Lake"])
+            serve(home, "/feed.xml", feed([]))
+            #expect(try await home.stormy("check", "--exit-code").status == 0)
+        }
+    }
+
+    // MARK: Addresses
+
+    @Test func `relative links of a feed behind a redirect are links of its new address`() async throws {
+        try await play { (home) async throws in
+            home.server.route("GET", "/feed.xml", .redirect(301, to: "/new/alerts/feed.xml"))
+            let items = feed([("a.xml", "1")]).replacing("\(VirtualHome.origin)/cap/", with: "cap/")
+            serve(home, "/new/alerts/feed.xml", items)
+            serve(home, "/new/alerts/cap/a.xml", document(home, "a"))
+            let said = try await home.stormy("check", "--exit-code")
+            #expect(said.status == 10, "\(said)")
+        }
+    }
 }

@@ -175,6 +175,49 @@ import Testing
         #expect(try area.holds(at: at(47.5, 8.5)) == true && area.holds(at: at(50, 8.5)) == false && area.hasUnreadableShape)
     }
 
+    private static let withoutArea = [
+        "<circle>40,-90 0</circle>", "<circle>0,0 0.0 km</circle>", "<polygon>0,0 0,0 0,0 0,0</polygon>",
+        "<polygon>10,10 20,20 10,10</polygon>", "<polygon>0.1,0.1 0.2,0.2 0.3,0.3 0.7,0.7 0.1,0.1</polygon>",
+        "<polygon>-15,179 -16,-179 -17,-177 -15,179</polygon>", "<polygon>5,180 5,-180 5,180 5,180</polygon>",
+        "<circle>40,-90 0</circle><polygon>47,8 47,8 47,8</polygon>",
+    ]
+
+    @Test(arguments: withoutArea) func `a shape without an area hides no code`(_ shapes: String) throws {
+        let annecy = try at(45.8992, 6.1294)
+        let coded = try area(shapes, code: "FR035")
+        #expect(coded.polygons.isEmpty && !coded.isDrawn && !coded.hasUnreadableShape)
+        #expect(try coded.holds(at: annecy) == true && coded.holds(at: at(48.69, 6.18)) == false)
+        // Without a known code only the shape is left, and the user is informed.
+        for code in [nil, "XX001"] {
+            let area = try area(shapes, code: code)
+            #expect(area.holds(at: annecy) == nil && area.hasUnreadableShape)
+        }
+        let drawn = try area(shapes + "<circle>47,8 20</circle>", code: "FR035")
+        #expect(drawn.isDrawn && !drawn.hasUnreadableShape && drawn.holds(at: annecy) == false)
+    }
+
+    @Test func `a circle without a radius holds at its point`() throws {
+        let mark = "<circle>45.8992,6.1294 0</circle>"
+        for code in [nil, "FR088"] {
+            let area = try area(mark, code: code)
+            #expect(try area.holds(at: at(45.8992, 6.1294)) == true && area.holds(at: at(45.9, 6.1294)) != true)
+        }
+    }
+
+    @Test(
+        arguments: [
+            // Two metres, an eight, the Arctic by its circle of latitude, and a strip at the date line.
+            ("47,8 47.00002,8 47.00002,8.00002 47,8.00002", 47.00001, 8.00001),
+            ("47,8 47.000002,8 47.000001,8.000002", 47.000001, 8.000001),
+            ("0,0 2,2 2,0 0,2", 0.3, 1), ("60,-180 60,-90 60,0 60,90 60,180", 80, 10),
+            ("-15,180 -15,-179.99999 -16,-179.99999 -16,180", -15.5, -179.999995),
+            ("90,-180 90,180 -90,180 -90,-180", 10, 10),
+        ]) func `a small or unusual polygon is a shape`(_ corners: String, _ latitude: Double, _ longitude: Double) throws
+    {
+        let area = try polygon(corners)
+        #expect(try area.isDrawn && !area.hasUnreadableShape && area.contains(at(latitude, longitude)))
+    }
+
     /// The service was asked for the place, so a warning without an area counts.
     @Test func `a warning of the US service whose area cannot be read counts`() throws {
         func seen(_ corners: String, at place: Coordinates) throws -> Int {
@@ -189,6 +232,7 @@ import Testing
         #expect(
             try seen(beyond, at: at(52, 179)) == 1 && seen(beyond, at: at(52, -176)) == 1 && seen(beyond, at: at(52, -170)) == 0)
         #expect(try seen("[172,51],[999,51],[185,53],[172,53]", at: at(52, -170)) == 1)
+        #expect(try seen("[172,51],[172,51],[172,51],[172,51]", at: at(52, -170)) == 1)
     }
 
     // MARK: Times
@@ -210,6 +254,23 @@ import Testing
         // It was over when it was sent.
         let over = try read(info("Gale", times: "<expires>\(local(-3))</expires>"), sent: local(-2))
         #expect(over.infos[0].hasOpenEnd == nil)
+    }
+
+    @Test(arguments: [-11.0, -10, 0, 5.5, 9, 14], ["Cancel", "Update"])
+    func `a cancellation or an update whose time has no offset counts at once`(_ offset: Double, _ kind: String) throws {
+        func local(_ hours: Double) -> String {
+            String((noon + (hours + offset) * 3600).formatted(.iso8601).dropLast())
+        }
+        let warning = try read(info("Gale", times: "<expires>\(local(10))</expires>"), identifier: "R1", sent: local(-3))
+        let update = info("Flood", times: "<expires>\(local(10))</expires>")
+        let later = try read(
+            kind == "Cancel" ? "" : update, identifier: "R2", sent: local(-0.5), kind: kind,
+            references: "met@example,R1,\(local(-3))")
+        #expect(later.references == [warning.identifier])
+        let book = AlertBook([warning, later])
+        let events = book.events(at: nil, language: nil, now: noon)
+        #expect(events.flatMap(\.infos).map(\.event) == (kind == "Cancel" ? [] : ["Flood"]))
+        #expect(book.unusedReferences(of: [later], now: noon).isEmpty)
     }
 
     @Test func `a time without an offset has the offset of the other times`() throws {

@@ -45,7 +45,7 @@ private func document(
         #expect(info.issuer == "Deutscher Wetterdienst" && info.language == "de-DE")
         #expect(info.from == message.sent && info.until == instant("2022-08-26T21:00:00Z"))
         // The rest of its areas are municipalities, known by their codes alone.
-        #expect(info.areas[0].polygons[0].count == 3 && info.areas.dropFirst().allSatisfy { !$0.isDrawn })
+        #expect(info.areas[0].polygons[0].count == 4 && info.areas.dropFirst().allSatisfy { !$0.isDrawn })
         #expect(AlertBook([message]).events(at: at(48, 11), language: nil).first?.infos.isEmpty == true)
         let cuts = stride(from: 0, to: data.count - 20, by: 7).filter { length in
             (try? CAPDocument.parse(data.prefix(length))) != nil
@@ -282,18 +282,19 @@ private func document(
             "0", "-0", "-0.25", "+7.125", "51.4377", "-13.3222", "1e1", "0.1234567890123456789", "000000000000000000012",
             "0.30000000000000004", "89.999999999999", "1.1",
         ]
-        let read = try polygon(numbers.map { "\($0),1" }.joined(separator: "\n\t ")).infos[0].areas[0].polygons[0]
-        #expect(read.map(\.latitude) == numbers.map { (Double($0) ?? .nan) + 0 })
+        let read = try polygon(numbers.map { "\($0),1" }.joined(separator: "\n\t ") + " 0,2").infos[0].areas[0].polygons[0]
+        #expect(read.dropLast().map(\.latitude) == numbers.map { (Double($0) ?? .nan) + 0 })
     }
 
     /// A part of the areas would hold for other places.
     @Test func `a warning with too many corners is drawn nowhere and says so`() throws {
-        let most = try polygon(String(repeating: "1,1 ", count: CAPDocument.mostCorners))
+        func corners(_ count: Int) -> String { "2,1 1,2 " + String(repeating: "1,1 ", count: count - 2) }
+        let most = try polygon(corners(CAPDocument.mostCorners))
         #expect(most.cornerCount == CAPDocument.mostCorners && most.hasTooManyCorners == nil && !most.isCodedOnly)
-        let more = try polygon(String(repeating: "1,1 ", count: CAPDocument.mostCorners + 1))
+        let more = try polygon(corners(CAPDocument.mostCorners + 1))
         #expect(more.cornerCount == 0 && more.hasTooManyCorners == true && more.isCodedOnly)
         // The limit holds for all polygons of a document together.
-        let area = "<area><polygon>\(String(repeating: "1,1 ", count: CAPDocument.mostCorners / 2 + 1))</polygon></area>"
+        let area = "<area><polygon>\(corners(CAPDocument.mostCorners / 2 + 1))</polygon></area>"
         let text = document(info: String(repeating: "<info><event>Storm</event>\(area)</info>", count: 2))
         #expect(try CAPDocument.parse(Data(text.utf8))?.hasTooManyCorners == true)
     }

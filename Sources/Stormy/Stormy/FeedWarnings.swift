@@ -56,36 +56,36 @@ struct FeedWarnings: Sendable {
     }
 
     private func refresh(_ feed: String, _ places: [Place], within limit: Duration) async throws -> Int {
-        var (why, isPartial, notRequested) = ("", false, 0)
         do {
             // The second half is for requests that are running.
             let found = try await within(limit) { try await messages(of: feed, within: limit / 2) }
-            notRequested = found.notRequested
             // A warning that draws nothing says nothing here; what changes or ends another does.
             let placed = found.messages.filter { !$0.isCodedOnly || $0.kind != .alert || $0.link != nil }
-            var reasons: [String] = []
+            try store.noteUnknownCodes(Set(found.messages.flatMap(\.unknownCodes)))
+            let isPartial = !placed.isEmpty || found.messages.isEmpty && found.missing + found.notRequested + found.unusable == 0
             for place in places {
                 let taken = try store.takeWarnings(
                     placed, isFeed: true, isComplete: found.lacking.isEmpty, emptyLinks: found.emptyLinks,
                     dataTime: found.dataTime, by: feed, of: place, rule: settings.rule, now: BGTaskScheduler.now)
-                reasons += taken.unused.filter { !reasons.contains($0) }
+                let reasons = taken.unused + limits(of: found.messages, at: place) + found.lacking
+                if reasons.isEmpty { continue }
+                try store.noteWarningTrouble(reasons.joined(separator: "; "), isPartial: isPartial, by: feed, of: place)
             }
-            reasons += Self.limits(of: found.messages) + found.lacking
-            if reasons.isEmpty { return 0 }
-            why = reasons.joined(separator: "; ")
-            isPartial = !placed.isEmpty || found.messages.isEmpty && found.missing + found.notRequested + found.unusable == 0
+            return found.notRequested
         } catch {
-            why = try Self.reason(error)
+            let why = try Self.reason(error)
+            for place in places { try store.noteWarningTrouble(why, by: feed, of: place) }
+            return 0
         }
-        for place in places { try store.noteWarningTrouble(why, isPartial: isPartial, by: feed, of: place) }
-        return notRequested
     }
 
-    /// Returns what is not read of the warnings, or not as the service wrote it, one sentence each.
-    static func limits(of messages: [AlertMessage]) -> [String] {
-        let coded = messages.count { $0.isCodedOnly && $0.hasTooManyCorners != true && !$0.hasUnreadableShapes }
+    /// Returns what is not read of the warnings for a place, or not as the service wrote it, one sentence each.
+    func limits(of messages: [AlertMessage], at place: Place) -> [String] {
+        let now = BGTaskScheduler.now
+        let unplaced = messages.compactMap { $0.unplaced(at: place.coordinates, least: settings.rule.alertSeverity, now: now) }
         let found = [
-            (coded, "name their areas by code alone, and cannot be placed"),
+            (unplaced.count { $0 == .all }, "name their areas by code alone, and cannot be placed"),
+            (unplaced.count { $0 == .some }, "name a part of their areas by code alone, and may also hold here"),
             (messages.count(where: \.hasUnreadableShapes), "have polygons or circles that cannot be read"),
             (
                 messages.count(where: \.hasAmbiguousShapes),
@@ -149,8 +149,8 @@ struct FeedWarnings: Sendable {
 
     private func messages(of feed: String, within limit: Duration) async throws -> Found {
         let start = AppRuntime.ofWork.elapsed
-        let listed = try await list(WeatherRequest(url: feed), service: feed, for: [nil]) { data in
-            let content = try AlertFeed.parse(data, base: feed)
+        let listed = try await list(WeatherRequest(url: feed), service: feed, for: [nil]) { data, address in
+            let content = try AlertFeed.parse(data, base: address)
             let unusable = content.unusable == 0 ? nil : content.unusable
             let part = WarningFeed.Part(
                 place: nil, entries: content.entries, leftOut: content.leftOut, unusable: unusable)
@@ -165,11 +165,12 @@ struct FeedWarnings: Sendable {
     ///
     /// - Parameters:
     ///   - places: the places whose parts are needed.
-    ///   - read: reads the parts of the places, and the feed's own time.
+    ///   - read: reads the parts of the places, and the feed's own time. The second parameter is the address of the response. A redirect
+    ///     changes that address, and relative links are relative to the new address.
     /// - Returns: the stored list if the server has nothing newer.
     func list(
         _ request: WeatherRequest, service: String, for places: [Coordinates?], mostBytes: Int = ServiceAnswer.maximumBytes,
-        _ read: @Sendable (Data) throws -> (parts: [WarningFeed.Part], dataTime: Date?)
+        _ read: @Sendable (Data, _ address: String) throws -> (parts: [WarningFeed.Part], dataTime: Date?)
     ) async throws -> WarningFeed {
         let stored = try store.warningFeed(service, request.url)
         let condition = stored?.condition(for: places, now: BGTaskScheduler.now)
@@ -179,7 +180,7 @@ struct FeedWarnings: Sendable {
             return stored
         }
         let now = BGTaskScheduler.now
-        let (parts, dataTime) = try read(answer.data)
+        let (parts, dataTime) = try read(answer.data, answer.address)
         var feed = WarningFeed(
             service: service, address: request.url, validator: answer.validator, parts: parts, dataTime: dataTime,
             receivedAt: now, changedAt: now)
@@ -300,7 +301,7 @@ struct FeedWarnings: Sendable {
     /// - Returns: `nil` if the condition is not met.
     private func fetch(
         _ request: WeatherRequest, unless validator: Validator?, mostBytes: Int = ServiceAnswer.maximumBytes
-    ) async throws -> (data: Data, validator: Validator?)? {
+    ) async throws -> (data: Data, validator: Validator?, address: String)? {
         var request = request
         if let validator { request.headers[validator.condition.name] = validator.condition.value }
         let asked = try URLRequest(request, userAgent: settings.userAgent)
@@ -309,7 +310,9 @@ struct FeedWarnings: Sendable {
         let (data, response) = try await session.data(for: asked)
         let http = response as? HTTPURLResponse
         switch http?.statusCode ?? 200 {
-        case 200...299: return (data, http.flatMap { Validator.toRevalidate(ResponseHead($0), receivedAt: BGTaskScheduler.now) })
+        case 200...299:
+            let validator = http.flatMap { Validator.toRevalidate(ResponseHead($0), receivedAt: BGTaskScheduler.now) }
+            return (data, validator, response.url?.absoluteString ?? request.url)
         case 304 where validator != nil: return nil
         // The request had no condition, so the response confirms nothing.
         case 304: throw WeatherError.notModified

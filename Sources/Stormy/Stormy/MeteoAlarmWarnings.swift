@@ -66,7 +66,7 @@ extension FeedWarnings {
     /// Returns a sentence about region codes that the table lacks, for a user who reads it now. No code is reported again.
     func unknownRegions() throws -> String? {
         let codes = try store.takeUnknownCodes()
-        return codes.isEmpty ? nil : "MeteoAlarm: areas that are not known: " + codes.joined(separator: ", ")
+        return codes.isEmpty ? nil : "official warnings: areas that are not known: " + codes.joined(separator: ", ")
     }
 
     private enum CountryAnswer: Sendable {
@@ -86,7 +86,7 @@ extension FeedWarnings {
                     try await list(
                         request, service: AlertService.meteoAlarm.rawValue, for: places.map { $0 },
                         mostBytes: MeteoAlarmFeed.maximumBytes
-                    ) { try read($0, at: places) })
+                    ) { data, _ in try read(data, at: places) })
             }
         } catch WeatherError.service(status: 404, _) where settings.weatherBaseURL != nil {
             return .none
@@ -129,7 +129,7 @@ extension FeedWarnings {
         let standing = found.messages.filter { message in
             message.infos.contains { $0.until > BGTaskScheduler.now || $0.hasOpenEnd == true }
         }
-        var reasons = found.lacking + Self.limits(of: standing)
+        var reasons = found.lacking + limits(of: standing, at: place)
         let isComplete = found.lacking.isEmpty
         let meant = found.messages.filter { $0.kind == .cancel || $0.infos.contains { $0.contains(coordinates) == true } }
             .map(Self.attributed)

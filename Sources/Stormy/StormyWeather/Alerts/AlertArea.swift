@@ -23,17 +23,35 @@ package struct AlertArea: Sendable, Equatable {
         (self.name, self.polygons, self.circles, self.codes) = (name, polygons, circles, codes)
     }
 
-    package var isDrawn: Bool { !polygons.isEmpty || !circles.isEmpty }
+    /// `true` if a polygon or a circle shows where the area is. A circle without a radius is only a mark, for example of an earthquake, so
+    /// the codes beside the circle count.
+    package var isDrawn: Bool { !polygons.isEmpty || circles.contains { $0.kilometres > 0 } }
 
-    /// `true` if the area is drawn or the region table has one of its codes. Other areas cannot be compared with a place.
-    package var isPlaceable: Bool { isDrawn || !regions.isEmpty }
+    /// `true` if the area has a shape or the region table has one of its codes. Other areas cannot be compared with a place.
+    package var isPlaceable: Bool { isPlaced || !circles.isEmpty }
+
+    /// `true` if the area is drawn or the region table has one of its codes. A circle without a radius does not count.
+    var isPlaced: Bool { isDrawn || !regions.isEmpty }
+
+    /// `true` if the area may hold at more places than its shapes and codes show: the area is not drawn, and the region table lacks one of its
+    /// codes. Codes of several types are several names of the area, so one type is enough.
+    var isIncomplete: Bool {
+        let unknown = Set(unknownCodes.map(\.type))
+        return !isDrawn && codes.allSatisfy { unknown.contains($0.type) }
+    }
+
+    /// `true` if the area is incomplete and has codes of types that the region table has.
+    var hasUnknownPart: Bool { !codes.isEmpty && isIncomplete }
+
+    /// The codes that the region table lacks. Empty if the area is drawn, because shapes count before codes.
+    package var unknownCodes: [RegionCode] { isDrawn ? [] : codes.filter { RegionTable.europe.region($0) == nil } }
 
     /// The regions that the codes mean.
     package var regions: Set<WarningRegion> { codes.isEmpty ? [] : Set(codes.compactMap(RegionTable.europe.region)) }
 
     /// Returns whether the area holds at a place. A drawn area counts before codes. `nil` if the area cannot be compared with a place.
     package func holds(at place: Coordinates) -> Bool? {
-        if isDrawn, contains(place) { return true }
+        if contains(place) { return true }
         if isDrawn, !hasUnreadableShape || codes.isEmpty { return false }
         let regions = regions
         return regions.isEmpty ? nil : RegionTable.europe.isPlace(place, in: regions)
@@ -51,6 +69,32 @@ package struct AlertArea: Sendable, Equatable {
         let (high, wide) = (north - south, (one.longitude - other.longitude) * .pi / 180)
         let half = sin(high / 2) * sin(high / 2) + cos(north) * cos(south) * sin(wide / 2) * sin(wide / 2)
         return 2 * 6371 * asin(min(1, half.squareRoot()))
+    }
+
+    /// Degrees: 1 cm. Corners that are closer to a line than that are on the line.
+    private static let lineWidth = 1e-7
+
+    /// Returns `false` if all corners of a ring are on one line, or at one point. Such a ring contains no place. A ring that crosses itself
+    /// has an area, and so does a ring that turns around the Earth.
+    static func hasArea(_ ring: [Coordinates]) -> Bool {
+        guard let first = ring.first else { return false }
+        var (points, last, longitude): ([(Double, Double)], Coordinates, Double) = ([], first, first.longitude)
+        for corner in ring + [first] {
+            longitude += east(corner, of: last)
+            points.append((longitude, corner.latitude))
+            last = corner
+        }
+        if abs(longitude - first.longitude) > 180 || !isLine(points) { return true }
+        return isAmbiguous(ring) && !isLine(ring.map { ($0.longitude, $0.latitude) })
+    }
+
+    private static func isLine(_ points: [(east: Double, north: Double)]) -> Bool {
+        guard let first = points.first else { return true }
+        let steps = points.map { (east: $0.east - first.east, north: $0.north - first.north) }
+        let longest = steps.max { hypot($0.east, $0.north) < hypot($1.east, $1.north) } ?? (0, 0)
+        let length = hypot(longest.east, longest.north)
+        return length < lineWidth
+            || steps.allSatisfy { abs($0.east * longest.north - $0.north * longest.east) < lineWidth * length }
     }
 
     /// Whether a ring turns around a place (non-zero winding rule). A ring that crosses itself contains its middle, and a ring whose last

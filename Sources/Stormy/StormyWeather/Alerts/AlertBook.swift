@@ -257,20 +257,6 @@ extension AlertMessage {
         return isOlder && (identifier == known.identifier || known.references.contains(identifier))
     }
 
-    /// `true` if none of its areas is drawn, and the region table has none of its codes.
-    package var isCodedOnly: Bool { !infos.isEmpty && infos.allSatisfy { !$0.areas.contains(where: \.isPlaceable) } }
-
-    /// `true` if a polygon or a circle of an area could not be read.
-    package var hasUnreadableShapes: Bool { infos.contains { $0.areas.contains(where: \.hasUnreadableShape) } }
-
-    /// Codes of its areas that the region table lacks, each once, in their order.
-    package var unknownCodes: [RegionCode] {
-        var found: Set<RegionCode> = []
-        let codes = infos.flatMap { $0.areas.flatMap(\.codes) }
-        return codes.filter { RegionTable.europe.region($0) == nil && found.insert($0).inserted }
-        let noDanger: NoDanger?
-    }
-
     /// Whether it is about a place: one without any drawn area is, as its service was asked for that place.
     func isMeant(at place: Coordinates?) -> Bool {
         guard let place else { return true }
@@ -282,6 +268,7 @@ extension AlertMessage {
     private struct Moment: Hashable {
         let severity: CAPSeverity?
         let from, until: Date
+        let noDanger: NoDanger?
         var hazard: AlertHazard?
 
         init(_ info: AlertInfo, hazard: AlertHazard? = nil) {

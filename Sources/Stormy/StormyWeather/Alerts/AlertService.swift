@@ -300,6 +300,9 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         }
         // A warning without a drawn area is meant for the place of the request.
         let isComplete = rings.count == polygons.count
-        return [AlertArea(name: (name ?? "").singleLine(limit: 120), polygons: isComplete ? rings : [])]
+        return [
+            AlertArea(
+                name: (name ?? "").singleLine(limit: 120), polygons: isComplete ? rings.filter(AlertArea.hasArea) : [])
+        ]
     }
 }

@@ -136,9 +136,9 @@ package enum CAPDocument {
     private static func evidence(_ info: AnswerXML, sender: String) -> HazardEvidence {
         let areas = info.all("area")
         let zones = areas.flatMap { $0.all("geocode") }.filter { $0["valueName"]?.text == "UGC" }.compactMap { $0["value"]?.text }
+        func text(_ name: String) -> String { (info[name]?.text ?? "").singleLine(limit: AlertTexts.longestHeadline) }
         return HazardEvidence(
             events: [text("event")], headlines: [text("headline")],
-        func text(_ name: String) -> String { (info[name]?.text ?? "").singleLine(limit: AlertTexts.longestHeadline) }
             codes: info.all("eventCode").prefix(mostEvidence).compactMap { code in
                 guard let list = code["valueName"]?.text, let value = code["value"]?.text else { return nil }
                 return HazardEvidence.Code(list: list, value: value)
@@ -168,18 +168,26 @@ package enum CAPDocument {
 
     /// Reads one area, also of an entry of a feed.
     static func area(_ area: AnswerXML, corners left: inout Int) -> AlertArea {
-        var (polygons, circles, isUnreadable): ([[Coordinates]], [AlertArea.Circle], Bool) = ([], [], false)
+        var (polygons, circles): ([[Coordinates]], [AlertArea.Circle]) = ([], [])
+        var (isUnreadable, isWithoutArea) = (false, false)
         for polygon in area.all("polygon") where left >= 0 && !polygon.text.isEmpty {
             let ring = corners(polygon.text, most: left + 1) ?? []
             left -= ring.count
-            if ring.count >= 3 { polygons.append(ring) } else { isUnreadable = true }
+            if ring.count < 3 {
+                isUnreadable = true
+            } else if AlertArea.hasArea(ring) {
+                polygons.append(ring)
+            } else {
+                isWithoutArea = true
+            }
         }
         for element in area.all("circle") where !element.text.isEmpty {
             if let circle = circle(element.text) { circles.append(circle) } else { isUnreadable = true }
         }
         var result = AlertArea(
             name: (area["areaDesc"]?.text ?? "").singleLine(limit: 120), polygons: polygons, circles: circles, codes: codes(area))
-        result.hasUnreadableShape = isUnreadable
+        isWithoutArea = (isWithoutArea || !circles.isEmpty) && !result.isDrawn
+        result.hasUnreadableShape = isUnreadable || isWithoutArea && result.regions.isEmpty
         return result
     }
 

@@ -91,8 +91,8 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
 
     /// The part of a feed that concerns one place.
     package struct Content: Sendable, Equatable {
-        /// The documents that may warn of the place, the newest first, each once. Documents whose entries name only areas that are not known
-        /// come last: such a document may name other areas than its entries.
+        /// The documents that may warn of the place, the newest first, each once. Documents of other places whose entries also name areas that
+        /// are not known come last: such a document may name other areas than its entries.
         package var entries: [AlertFeed.Entry] = []
         /// Documents of the place without a usable link, and those beyond ``AlertFeed/mostLinks``, the oldest.
         package var leftOut = 0
@@ -109,15 +109,13 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
         var (content, unknown): (Content, Set<RegionCode>) = (Content(), [])
         var (meant, unplaced): ([Document], [Document]) = ([], [])
         for document in documents {
-            // A drawn area needs no code.
-            let codes = document.areas.filter { !$0.isDrawn }.flatMap(\.codes)
-            unknown.formUnion(codes.filter { RegionTable.europe.region($0) == nil })
+            unknown.formUnion(document.areas.flatMap(\.unknownCodes))
             let isMeant = document.areas.contains {
-                $0.isDrawn && $0.contains(place) || !$0.regions.isDisjoint(with: regions)
+                $0.contains(place) || !$0.regions.isDisjoint(with: regions)
             }
             if isMeant || document.isVague {
                 meant.append(document)
-            } else if !document.areas.contains(where: \.isPlaceable) {
+            } else if !document.areas.contains(where: \.isPlaced) || document.areas.contains(where: \.hasUnknownPart) {
                 unplaced.append(document)
             }
         }
