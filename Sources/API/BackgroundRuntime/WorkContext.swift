@@ -10,7 +10,6 @@ package struct WorkContext: Sendable {
         let launch: LaunchContext?
         let command: HostedCommand?
         let environment: [String: String]?
-        let output: CapturedOutput?
         let isTestHosted: Bool
     }
 
@@ -24,8 +23,7 @@ package struct WorkContext: Sendable {
         }
         hosted = Hosted(
             runtime: AppRuntime.shared, activity: AppRuntime.shared.part { HostedActivity() }, launch: LaunchContext.own,
-            command: HostedCommand.current, environment: ThisProcess.givenEnvironment,
-            output: CapturedOutput.current, isTestHosted: AppRuntime.isTestHosted)
+            command: HostedCommand.current, environment: ThisProcess.givenEnvironment, isTestHosted: AppRuntime.isTestHosted)
     }
 
     /// Returns a block that calls `body` as part of that process. Virtual time does not pass until the block has run, so it must be run.
@@ -38,9 +36,7 @@ package struct WorkContext: Sendable {
                     // A session that the app keeps may outlive the launch that made it.
                     LaunchContext.$own.withValue(hosted.launch.flatMap { $0.isLiving ? $0 : nil }) {
                         HostedCommand.$current.withValue(hosted.command) {
-                            ThisProcess.$givenEnvironment.withValue(hosted.environment) {
-                                CapturedOutput.$current.withValue(hosted.output) { body() }
-                            }
+                            ThisProcess.$givenEnvironment.withValue(hosted.environment) { body() }
                         }
                     }
                 }

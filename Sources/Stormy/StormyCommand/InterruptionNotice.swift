@@ -1,5 +1,4 @@
 import BackgroundCommands
-import BackgroundRuntime
 import BackgroundTransfer
 import Dispatch
 import Foundation

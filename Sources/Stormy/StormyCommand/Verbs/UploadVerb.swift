@@ -300,6 +300,8 @@ private struct UploadReport: Encodable {
 /// What a terminal that waits was told of photos that did not arrive: each at once, as the terminal may be closed before the last.
 private final class SaidEnds: Sendable {
     private let transfers = Mutex<Set<Int64>>([])
+    /// The output of the command. A delegate's queue does not carry it.
+    private let output = CapturedOutput.current
 
     /// - Returns: `false`: the terminal did not take it.
     func say(_ photo: PhotoRecord) -> Bool {
@@ -311,7 +313,9 @@ private final class SaidEnds: Sendable {
     @discardableResult
     func say(_ transfer: Int64, _ name: String, _ state: String, _ why: String) -> Bool {
         guard transfers.withLock({ $0.insert(transfer).inserted }) else { return true }
-        ProgressBar.clearLine()
-        return Output.noteIsTaken(Output.oneLine("\(name): \(state): \(why)"))
+        return CapturedOutput.$current.withValue(output) {
+            ProgressBar.clearLine()
+            return Output.noteIsTaken(Output.oneLine("\(name): \(state): \(why)"))
+        }
     }
 }

@@ -10,7 +10,7 @@ package final class CapturedOutput: Sendable {
 
     package init() {}
 
-    package func append(_ data: Data, to descriptor: Int32) {
+    func append(_ data: Data, to descriptor: Int32) {
         written.withLock { if descriptor == STDERR_FILENO { $0.errors += data } else { $0.output += data } }
     }
 
