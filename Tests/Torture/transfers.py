@@ -518,8 +518,8 @@ class Ground:
 
     def judge(self):
         say = self.findings.append
-        # Without the forecasts and the photos that a storm asks for.
-        rows = [row for row in self.home.rows() if row["kind"] == "upload" and row["state"] != "awaitingPhoto"
+        # Without the forecasts and the photos that a storm asks for, which are cancelled when the storm is no longer expected.
+        rows = [row for row in self.home.rows() if row["kind"] == "upload" and (row["file"] or row["sourceSha256"])
                 or row["kind"] == "download" and "/v1/forecast" not in row["url"]]
         held = collections.Counter(row["file"] for row in rows if row["state"] == "held")
         if held != collections.Counter(self.held):
@@ -566,10 +566,10 @@ class Ground:
         # A file that no row knows is a crash's; a young one may be of a command that is about to write its row, and is left.
         for file in spool.iterdir():
             os.utime(file, (time.time() - 7_200,) * 2)
-        # Pictures of notifications that stand on the screen, one each.
-        standing = len(self.rows("SELECT 1 FROM notification WHERE state = 'delivered'"))
+        # Pictures of notifications on the screen, one each. One that is shown again after a restart is not on the screen for a moment.
+        standing = lambda: len(self.rows("SELECT 1 FROM notification WHERE state = 'delivered'"))
         pictures = lambda: [file for file in spool.iterdir() if file.name.startswith("attachment-")]
-        left = lambda: len(list(spool.iterdir())) > len(pictures()) or len(pictures()) > standing
+        left = lambda: len(list(spool.iterdir())) > len(pictures()) or len(pictures()) > standing()
         self.quietly("the word to the app, and an empty spool", 400,
                      lambda: not (self.rows(UNTOLD) or self.rows(LIVE) or self.rows(UNSHOWN) or left()))
         self.judge()
