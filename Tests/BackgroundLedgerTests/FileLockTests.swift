@@ -147,6 +147,49 @@ final class Holder {
         #expect(!foreign.isAlive(in: directories))
     }
 
+    /// In another time namespace, or on another machine with the same home, the number means another process.
+    @Test func `a process whose start time differs is alive as long as its lock is held`() throws {
+        let test = try TestLedger()
+        try test.directories.createStateFolders()
+        let (me, directories) = (ProcessIdentity.current, test.directories)
+        let (shifted, later) = (
+            ProcessIdentity(pid: me.pid, start: me.start + 1), ProcessIdentity(pid: me.pid, start: me.start + 2)
+        )
+        let presence = ProcessPresence(of: shifted, in: directories)
+        withExtendedLifetime(presence) {
+            #expect(shifted.isAlive(in: directories))
+            #expect(!later.isAlive(in: directories), "a reused number is not the process that had it")
+        }
+    }
+
+    /// A program that runs cannot be opened for writing (ETXTBSY), not even by root.
+    private func link(_ url: URL) throws {
+        try FileManager.default.createSymbolicLink(atPath: url.path, withDestinationPath: ThisProcess.executablePath)
+    }
+
+    @Test func `a lock that cannot be looked at for now ends no process`() throws {
+        let test = try TestLedger()
+        try test.directories.createStateFolders()
+        let (me, lock) = (ProcessIdentity.current, test.directories.processLock)
+        let foreign = ProcessIdentity(pid: me.pid, start: me.start ^ 1 << 40)
+        try link(lock)
+        #expect(foreign.isAlive(in: test.directories))
+        #expect(FileLock.isHeld(lock, unknown: true) && !FileLock.isHeld(lock))
+        unlink(lock.path)
+        #expect(!foreign.isAlive(in: test.directories))
+    }
+
+    @Test func `a process that could not show itself tries again when it writes`() throws {
+        let test = try TestLedger()
+        try test.directories.createStateFolders()
+        try link(test.directories.processLock)
+        let ledger = try test.open()
+        unlink(test.directories.processLock.path)
+        #expect(!ProcessPresence.isShown(by: .current, in: test.directories))
+        try ledger.write { _ in }
+        #expect(ProcessPresence.isShown(by: .current, in: test.directories))
+    }
+
     @Test func `a process that has opened a ledger is shown to other PID namespaces`() throws {
         let test = try TestLedger()
         let ledger = try test.open()

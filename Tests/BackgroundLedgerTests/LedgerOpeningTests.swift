@@ -134,12 +134,62 @@ import Testing
 
     @Test func `a limit of open files is not reported as missing permissions`() {
         func trouble(_ fault: Int32?) -> DatabaseTrouble {
-            DatabaseTrouble(
-                DatabaseError(resultCode: .SQLITE_CANTOPEN), path: test.directories.ledger.path, passingFault: { fault })
+            DatabaseTrouble(DatabaseError(resultCode: .SQLITE_CANTOPEN), path: test.directories.ledger.path, fault: { fault })
         }
-        guard case .passing(String(cString: strerror(EMFILE))) = trouble(EMFILE), case .notWritable = trouble(nil) else {
-            Issue.record("\(trouble(EMFILE)), \(trouble(nil))")
+        guard case .passing(String(cString: strerror(EMFILE))) = trouble(EMFILE), case .notWritable = trouble(EACCES) else {
+            Issue.record("\(trouble(EMFILE)), \(trouble(EACCES))")
             return
+        }
+    }
+
+    @Test func `an unknown reason of SQLite is not reported as missing permissions`() {
+        let error = DatabaseError(resultCode: .SQLITE_CANTOPEN)
+        guard case .passing = DatabaseTrouble(error, path: test.directories.ledger.path, fault: { nil }) else {
+            Issue.record("a reason was guessed")
+            return
+        }
+    }
+
+    /// As SQLite opens a file: for writing, then for reading. `O_DIRECTORY` makes the first call fail.
+    @Test func `a fault that may pass does not make a database read-only`() throws {
+        let path = test.folder.appendingPathComponent("file").path
+        try Data("bytes".utf8).write(to: URL(fileURLWithPath: path))
+        path.withCString { name in
+            #expect(clinux_open_for_sqlite(name, O_RDWR | O_DIRECTORY, 0) < 0 && errno == ENOTDIR)
+            // The file can be read. SQLite would keep it read-only.
+            #expect(clinux_open_for_sqlite(name, O_RDONLY, 0) < 0 && errno == ENOTDIR)
+            #expect(clinux_sqlite_open_fault() == ENOTDIR)
+            let descriptor = clinux_open_for_sqlite(name, O_RDONLY, 0)
+            #expect(descriptor >= 0 && clinux_sqlite_open_fault() == 0)
+            close(descriptor)
+        }
+    }
+
+    /// A program that runs can be read, but not opened for writing (ETXTBSY), not even by root.
+    @Test func `a ledger whose log cannot be opened for now is troubled and not read-only`() throws {
+        try test.open().write { try $0.setFact(.lastTaskIdentifier, 1) }
+        let (path, log) = (test.directories.ledger.path, test.directories.ledger.path + "-wal")
+        for ending in ["-wal", "-shm"] { try FileManager.default.removeItem(atPath: path + ending) }
+        try FileManager.default.copyItem(atPath: "/bin/sl" + "eep", toPath: log)
+        let program = try ChildProcess(path: log, arguments: ["600"], environment: [:]).start()
+        defer {
+            kill(program, SIGKILL)
+            _ = ChildProcess.wait(for: program)
+        }
+        #expect(throws: StoreError.troubled(path: path, reason: String(cString: strerror(ETXTBSY)))) {
+            try test.open().write { try $0.setFact(.lastTaskIdentifier, 2) }
+        }
+        try FileManager.default.removeItem(atPath: log)
+        #expect(try test.open().read { try $0.fact(.lastTaskIdentifier) } == 1)
+    }
+
+    @Test(.enabled(if: DiskSpace.isReadOnly(at: "/sys")))
+    func `a file that may not be written is opened for reading`() throws {
+        "/sys/kernel/uevent_seqnum".withCString { name in
+            #expect(clinux_open_for_sqlite(name, O_RDWR, 0) < 0)
+            let descriptor = clinux_open_for_sqlite(name, O_RDONLY, 0)
+            #expect(descriptor >= 0)
+            close(descriptor)
         }
     }
 

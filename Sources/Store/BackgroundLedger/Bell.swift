@@ -18,12 +18,12 @@ package struct Bell: ~Copyable, Sendable {
         let path = database + "-wal"
         let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
         guard descriptor >= 0 else {
-            throw .failed(path: path, reason: "inotify: " + String(cString: strerror(errno)))
+            throw .notWatched(path, errno, "inotify: ")
         }
         guard inotify_add_watch(descriptor, path, UInt32(IN_MODIFY)) >= 0 else {
-            let reason = String(cString: strerror(errno))
+            let number = errno
             close(descriptor)
-            throw .failed(path: path, reason: "cannot watch the write-ahead file: " + reason)
+            throw .notWatched(path, number, "cannot watch the write-ahead file: ")
         }
         // Rings too when it is taken away under a long-lived process; see ``Ledger/isReplaced``.
         inotify_add_watch(descriptor, database, UInt32(IN_ATTRIB | IN_MOVE_SELF))

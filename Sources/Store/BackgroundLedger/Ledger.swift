@@ -192,7 +192,7 @@ package final class Ledger: Sendable {
         _ file: DatabaseFile, as role: Role, _ wait: WriterWait, makesLog: Bool = false
     ) throws -> DatabaseQueue {
         try file.open(
-            label: "ledger", wait: wait, makesLog: makesLog,
+            label: "ledger", wait: wait, mustWrite: role == .agent, makesLog: makesLog,
             pragmas: "PRAGMA wal_autocheckpoint = \(role.checkpointAt)")
     }
 
@@ -222,19 +222,15 @@ package final class Ledger: Sendable {
     /// Made by us first, so that SQLite gives its side files the same narrow mode. An existing file is not opened here:
     /// closing it again would let go of the locks that another connection of this process holds on it.
     private static func makeFile(_ path: String) throws(StoreError) {
+        var information = stat()
         let descriptor = clinux_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor >= 0 {
             fchmod(descriptor, 0o600)
             close(descriptor)
-        } else if FileFault(errno) != .exists {
+        } else if FileFault(errno) != .exists || access(path, R_OK | W_OK) != 0 || stat(path, &information) != 0 {
             throw .notOpened(path, errno)
-        } else if access(path, R_OK | W_OK) != 0 {
-            throw .readOnly(path: path)
-        } else {
-            var information = stat()
-            guard stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else {
-                throw .cannotCreate(path: path, reason: "something that is not a file has that name")
-            }
+        } else if information.st_mode & S_IFMT != S_IFREG {
+            throw .cannotCreate(path: path, reason: "something that is not a file has that name")
         }
     }
 
@@ -286,6 +282,7 @@ package final class Ledger: Sendable {
     private func writeOnce<Value>(
         patience: Duration? = nil, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
+        presence?.show()
         // A commit into a file without a name would be lost.
         if isReplaced { throw .replaced(path: directories.ledger.path) }
         do {

@@ -50,7 +50,7 @@ final class LedgerFiles: Sendable {
         return Int64(hash >> 2) + 1
     }
 
-    private func isLocked(_ start: Int64, _ length: Int64) -> Bool { clinux_bytes_are_locked(folder, start, length) != 0 }
+    private func isLocked(_ start: Int64, _ length: Int64) -> Bool { clinux_bytes_are_locked(folder, start, length) > 0 }
 
     private static func inodes(_ directories: AppDirectories) -> [UInt64] {
         ["", "-wal", "-shm"].map { ending in

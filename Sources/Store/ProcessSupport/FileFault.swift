@@ -20,7 +20,8 @@ package enum FileFault: Equatable, Sendable {
 
     package init(_ number: Int32) {
         switch number {
-        case ENOENT: self = .missing
+        // ESRCH: the process of an open file in /proc has ended.
+        case ENOENT, ESRCH: self = .missing
         case ENOTDIR: self = .noFolder
         case EISDIR, ELOOP, ENXIO: self = .notAFile
         case EEXIST: self = .exists

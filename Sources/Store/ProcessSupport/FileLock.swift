@@ -6,12 +6,15 @@ import Foundation
 package struct FileLock: ~Copyable {
     package let descriptor: Int32
 
-    /// `nil` when somebody else holds it. A child that is given the descriptor goes on holding the lock.
+    /// `nil` when another process holds it. A child that is given the descriptor goes on holding the lock.
     package static func acquire(_ url: URL) throws(StoreError) -> FileLock? {
         let descriptor = try open(url)
         guard clinux_lock_file(descriptor) == 0 else {
+            let number = errno
             close(descriptor)
-            return nil
+            // The two numbers that fcntl(2) names for a lock that another process holds.
+            if FileFault.isInterruption(number) || FileFault(number) == .notAllowed { return nil }
+            throw .notOpened(url.path, number)
         }
         // Moved away since it was opened: what lies there now is another file.
         guard isAt(url, descriptor) else {
@@ -40,7 +43,7 @@ package struct FileLock: ~Copyable {
             let reason = errno
             guard reason == EINTR else {
                 close(descriptor)
-                throw .failed(path: url.path, reason: String(cString: strerror(reason)))
+                throw .notOpened(url.path, reason)
             }
         }
     }
@@ -82,10 +85,18 @@ package struct FileLock: ~Copyable {
 
     /// Whether some process holds the lock now, asked without taking it (a taker in that moment must not fail).
     /// A missing file is not held.
-    package static func isHeld(_ url: URL) -> Bool {
+    ///
+    /// - Parameter unknown: The result if the file cannot be opened for now.
+    package static func isHeld(_ url: URL, unknown: Bool = false) -> Bool {
+        isLocked(url, unknown: unknown) { clinux_file_is_locked($0) }
+    }
+
+    /// - Parameter look: Returns 1 or 0 for an open file; -1 and errno if that is unknown.
+    static func isLocked(_ url: URL, unknown: Bool, _ look: (Int32) -> Int32) -> Bool {
         let descriptor = clinux_open(url.path, O_RDWR | O_CLOEXEC, 0)
-        guard descriptor >= 0 else { return false }
+        guard descriptor >= 0 else { return FileFault(errno).isPassing && unknown }
         defer { close(descriptor) }
-        return clinux_file_is_locked(descriptor) != 0
+        let answer = look(descriptor)
+        return answer < 0 ? FileFault(errno).isPassing && unknown : answer > 0
     }
 }

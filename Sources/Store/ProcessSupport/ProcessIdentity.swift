@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 import Glibc
 
@@ -14,15 +15,42 @@ package struct ProcessIdentity: Sendable, Hashable {
         self.start = start
     }
 
-    /// `nil` if no such process runs in this PID namespace.
+    /// `nil` if no such process runs in this PID namespace, or if that is unknown.
     package init?(pid: Int32) {
-        // The name in the second field may hold blanks and brackets: count from the last bracket.
-        guard let stat = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8),
-            let bracket = stat.lastIndex(of: ")")
-        else { return nil }
-        let fields = stat[stat.index(after: bracket)...].split(separator: " ")
-        guard fields.count > 19, let ticks = Int64(fields[19]) else { return nil }
-        self.init(pid: pid, start: Self.ownNamespace << Self.tickBits | ticks)
+        guard case .process(let start, _) = Entry(of: pid) else { return nil }
+        self.init(pid: pid, start: start)
+    }
+
+    /// The entry of a process number in /proc.
+    private enum Entry {
+        case process(start: Int64, isZombie: Bool)
+        case missing
+        /// For example, because no file can be opened now.
+        case unknown
+
+        init(of pid: Int32) {
+            let descriptor = clinux_open("/proc/\(pid)/stat", O_RDONLY | O_CLOEXEC, 0)
+            guard descriptor >= 0 else {
+                self = FileFault(errno).isAbsence ? .missing : .unknown
+                return
+            }
+            defer { close(descriptor) }
+            var bytes = [UInt8](repeating: 0, count: 2_048)
+            let count = read(descriptor, &bytes, bytes.count)
+            self =
+                count < 0
+                ? FileFault(errno).isAbsence ? .missing : .unknown
+                : Self(String(decoding: bytes.prefix(count), as: UTF8.self))
+        }
+
+        private init(_ text: String) {
+            self = .unknown
+            // The name in the second field may hold blanks and brackets: count from the last bracket.
+            guard let bracket = text.lastIndex(of: ")") else { return }
+            let fields = text[text.index(after: bracket)...].split(separator: " ")
+            guard fields.count > 19, let ticks = Int64(fields[19]) else { return }
+            self = .process(start: ProcessIdentity.ownNamespace << ProcessIdentity.tickBits | ticks, isZombie: fields[0] == "Z")
+        }
     }
 
     package static let current = ProcessIdentity(pid: getpid()) ?? ProcessIdentity(pid: getpid(), start: 0)
@@ -41,17 +69,20 @@ package struct ProcessIdentity: Sendable, Hashable {
     /// The number means another process here, or no process.
     package var isOfAnotherNamespace: Bool { start >> Self.tickBits != Self.ownNamespace }
 
-    /// Still running (a zombie does not count). Always `false` for a process of another PID namespace: see ``isAlive(in:)``.
+    /// Still running (a zombie does not count). An error that may pass does not end a process. Always `false` for a process of another PID
+    /// namespace: see ``isAlive(in:)``.
     package var isAlive: Bool {
-        guard ProcessIdentity(pid: pid) == self else { return false }
-        guard let stat = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8),
-            let bracket = stat.lastIndex(of: ")")
-        else { return false }
-        return stat[stat.index(after: bracket)...].split(separator: " ").first != "Z"
+        guard !isOfAnotherNamespace else { return false }
+        switch Entry(of: pid) {
+        case .process(let start, let isZombie): return start == self.start && !isZombie
+        case .missing: return false
+        case .unknown: return true
+        }
     }
 
-    /// The process uses the app's ledger and is still running. Only a lock shows that of a process in another PID namespace.
+    /// The process uses the app's ledger and is still running. A process in another PID or time namespace, or on
+    /// another machine with the same home, shows that with a lock.
     package func isAlive(in directories: AppDirectories) -> Bool {
-        isOfAnotherNamespace ? ProcessPresence.isShown(by: self, in: directories) : isAlive
+        isAlive || ProcessPresence.isShown(by: self, in: directories)
     }
 }

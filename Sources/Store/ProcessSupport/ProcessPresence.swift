@@ -1,34 +1,52 @@
 import CLinux
 import Foundation
+import Synchronization
 
-/// Shows to other PID namespaces that a process is alive: its number means another process there.
+/// Shows to other PID and time namespaces that a process is alive: its number or its start time is another one there.
 ///
 /// The process shares a lock on one byte of a file beside the ledger. The byte follows from its identity, and the kernel ends the lock
 /// with the process.
 package final class ProcessPresence: Sendable {
-    /// -1 if the file cannot be opened. Other namespaces then take the process for ended.
-    private let descriptor: Int32
+    private let process: ProcessIdentity
+    private let directories: AppDirectories
+    /// -1 until the file can be opened and locked. Other namespaces take the process for ended until then.
+    private let descriptor = Mutex<Int32>(-1)
 
     package init(of process: ProcessIdentity = .current, in directories: AppDirectories) {
-        descriptor = Self.open(directories, O_CREAT)
-        if descriptor >= 0 { clinux_share_bytes(descriptor, Self.byte(of: process), 1) }
+        (self.process, self.directories) = (process, directories)
+        show()
     }
 
-    deinit { if descriptor >= 0 { close(descriptor) } }
+    deinit {
+        let held = descriptor.withLock { $0 }
+        if held >= 0 { close(held) }
+    }
 
+    /// Tries again what failed before. Cheap if nothing failed.
+    package func show() {
+        descriptor.withLock { held in
+            guard held < 0 else { return }
+            let opened = Self.open(directories, O_CREAT)
+            guard opened >= 0 else { return }
+            if clinux_share_bytes(opened, Self.byte(of: process), 1) == 0 { held = opened } else { close(opened) }
+        }
+    }
+
+    /// An error that may pass does not end a process.
     package static func isShown(by process: ProcessIdentity, in directories: AppDirectories) -> Bool {
-        let descriptor = open(directories)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        return clinux_bytes_are_locked(descriptor, byte(of: process), 1) != 0
+        FileLock.isLocked(directories.processLock, unknown: true) { clinux_bytes_are_locked($0, byte(of: process), 1) }
     }
 
     /// Returns when the process has ended. Blocks.
     package static func waitForEnd(of process: ProcessIdentity, in directories: AppDirectories) {
-        let descriptor = open(directories)
-        guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
-        while clinux_wait_for_byte(descriptor, byte(of: process)) != 0, errno == EINTR {}
+        while process.isAlive(in: directories) {
+            let descriptor = open(directories)
+            // A lock that is free ends no process that is seen to run.
+            let wasLocked = descriptor >= 0 && clinux_bytes_are_locked(descriptor, byte(of: process), 1) > 0
+            let hasWaited = wasLocked && clinux_wait_for_byte(descriptor, byte(of: process)) == 0
+            if descriptor >= 0 { close(descriptor) }
+            if !hasWaited { sleep(1) }
+        }
     }
 
     private static func open(_ directories: AppDirectories, _ flags: Int32 = 0) -> Int32 {

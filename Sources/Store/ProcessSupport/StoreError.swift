@@ -34,11 +34,26 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
+    /// The error for a failed call of inotify or epoll. A limit of watches is not a full disk.
+    package static func notWatched(_ path: String, _ number: Int32, _ what: String) -> StoreError {
+        let reason = what + String(cString: strerror(number))
+        return FileFault(number).isPassing ? .troubled(path: path, reason: reason) : .failed(path: path, reason: reason)
+    }
+
     /// Waiting may help, or opening it again: nothing is wrong with the store itself.
     package var isPassing: Bool {
         switch self {
         case .busy, .diskFull, .troubled, .replaced, .unsaved: true
         case .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed, .unusableFolder: false
+        }
+    }
+
+    /// Waiting for some minutes may help: rights change, and a disk can be mounted again. Commands report this at once.
+    package var mayPass: Bool {
+        switch self {
+        case .cannotCreate, .readOnly: true
+        case .notADatabase, .newerVersion, .failed, .unusableFolder: false
+        case .busy, .diskFull, .troubled, .replaced, .unsaved: true
         }
     }
 

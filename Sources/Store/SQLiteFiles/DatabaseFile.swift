@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 import GRDB
 import GRDBSQLite
@@ -19,7 +20,17 @@ package struct DatabaseFile: Sendable {
     package let path: String
     private let migrator: DatabaseMigrator
 
-    package init(path: String, migrator: DatabaseMigrator) { (self.path, self.migrator) = (path, migrator) }
+    package init(path: String, migrator: DatabaseMigrator) {
+        Self.opensFilesAsWanted
+        (self.path, self.migrator) = (path, migrator)
+    }
+
+    /// For every connection of this process: SQLite has one table of system calls.
+    private static let opensFilesAsWanted: Void = {
+        guard let system = sqlite3_vfs_find(nil), let replace = system.pointee.xSetSystemCall else { return }
+        let call: @convention(c) (UnsafePointer<CChar>, CInt, CInt) -> CInt = clinux_open_for_sqlite
+        _ = replace(system, "open", unsafeBitCast(call, to: sqlite3_syscall_ptr.self))
+    }()
 
     // MARK: Looking
 
@@ -135,10 +146,11 @@ package struct DatabaseFile: Sendable {
     /// - Parameters:
     ///   - label: names the connection's queue.
     ///   - wait: waits for other processes.
+    ///   - mustWrite: refuses a file that SQLite opened for reading alone, and would keep so.
     ///   - makesLog: makes it a file with a write-ahead log, which it then stays. It is written for that.
     ///   - pragmas: more of them.
     package func open(
-        label: String, wait: WriterWait, makesLog: Bool = false, pragmas: String = ""
+        label: String, wait: WriterWait, mustWrite: Bool = false, makesLog: Bool = false, pragmas: String = ""
     ) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.journalMode = makesLog ? .wal : .default
@@ -147,6 +159,9 @@ package struct DatabaseFile: Sendable {
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         // GRDB sets NORMAL for WAL after `prepareDatabase`: a commit would survive a crash but not a power cut.
         try queue.inDatabase { database in
+            if mustWrite, sqlite3_db_readonly(database.sqliteConnection, "main") != 0 {
+                throw DatabaseError(resultCode: .SQLITE_READONLY)
+            }
             try database.execute(sql: Self.durability + pragmas)
             try Self.keepLog(database)
         }

@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 import GRDB
 import ProcessSupport
@@ -16,19 +17,19 @@ package enum DatabaseTrouble: Sendable {
     case other(reason: String)
 
     package init(_ error: DatabaseError, path: String) {
-        self.init(error, path: path) { Self.passingFault(at: path) }
+        self.init(error, path: path) { Self.fault(at: path) }
     }
 
-    /// - Parameter passingFault: Returns the error number of a call on the file that may succeed later; `nil` if there is none.
-    package init(_ error: DatabaseError, path: String, passingFault: () -> Int32?) {
+    /// - Parameter fault: Returns the error number of the call that failed; `nil` if it is unknown.
+    package init(_ error: DatabaseError, path: String, fault: () -> Int32?) {
         let reason = error.message ?? "\(error.resultCode)"
         self =
             switch error.resultCode {
             case .SQLITE_NOTADB, .SQLITE_CORRUPT: .damaged
             // The log or its index could not be made.
             case .SQLITE_CANTOPEN where DiskSpace.takesNoMoreFiles(at: path): .noRoom
-            case .SQLITE_CANTOPEN:
-                passingFault().map { DatabaseTrouble.passing(reason: String(cString: strerror($0))) } ?? .notWritable
+            // An unknown reason may pass.
+            case .SQLITE_CANTOPEN: fault().map(Self.init(openingFailedWith:)) ?? .passing(reason: reason)
             case .SQLITE_READONLY, .SQLITE_PERM: .notWritable
             case .SQLITE_BUSY, .SQLITE_LOCKED: .busy
             case .SQLITE_FULL: .noRoom
@@ -40,19 +41,21 @@ package enum DatabaseTrouble: Sendable {
             }
     }
 
+    private init(openingFailedWith number: Int32) {
+        self =
+            switch FileFault(number) {
+            case .noRoom: .noRoom
+            case .unavailable: .passing(reason: String(cString: strerror(number)))
+            case .notAllowed, .missing, .noFolder, .notAFile, .exists, .unsupported, .impossible: .notWritable
+            }
+    }
+
     /// SQLite does not report why it cannot open a file. The file is not opened for that, because closing it would release the locks
     /// of other connections of this process.
-    private static func passingFault(at path: String) -> Int32? {
-        for place in [path, (path as NSString).deletingLastPathComponent] where access(place, R_OK | W_OK) != 0 {
-            let number = errno
-            if FileFault(number) == .unavailable { return number }
-        }
-        let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
-        let number = errno
-        guard descriptor < 0 else {
-            close(descriptor)
-            return nil
-        }
-        return FileFault(number) == .unavailable ? number : nil
+    private static func fault(at path: String) -> Int32? {
+        let number = clinux_sqlite_open_fault()
+        if number != 0 { return number }
+        for place in [path, (path as NSString).deletingLastPathComponent] where access(place, R_OK | W_OK) != 0 { return errno }
+        return nil
     }
 }

@@ -126,6 +126,12 @@ static inline int clinux_open(const char *_Nonnull path, int flags, mode_t mode)
     return open(path, flags, mode);
 }
 
+// How SQLite opens files. SQLite reads a file that it cannot open for writing, and keeps that file read-only. That is right for a file that may
+// not be written, but not for a file that cannot be opened for now: here the second call then fails like the first.
+int clinux_open_for_sqlite(const char *_Nonnull path, int flags, int mode);
+// Why the last call of this thread failed: an errno value. 0 if the call succeeded.
+int clinux_sqlite_open_fault(void);
+
 // Open-file-description locks: inherited by children, and unlike flock() they can be asked about without being taken.
 #ifndef F_OFD_GETLK
 #define F_OFD_GETLK 36
@@ -162,9 +168,10 @@ static inline int clinux_unlock_bytes(int descriptor, int64_t start, int64_t len
     struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = length, .l_pid = 0};
     return fcntl(descriptor, F_OFD_SETLK, &lock);
 }
+// 1 or 0; -1 and errno if that is unknown.
 static inline int clinux_bytes_are_locked(int descriptor, int64_t start, int64_t length) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = length, .l_pid = 0};
-    return fcntl(descriptor, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    return fcntl(descriptor, F_OFD_GETLK, &lock) == 0 ? lock.l_type != F_UNLCK : -1;
 }
 static inline int clinux_file_is_locked(int descriptor) { return clinux_bytes_are_locked(descriptor, 0, 0); }
 
