@@ -32,7 +32,7 @@ import Testing
                     simulated: false, servedOccurrence: nil, startedAt: pressed)
             ).id!
         }
-        let loop = EventLoop()
+        let loop = try EventLoop()
         let launcher = ProcessLauncher(ledger: ledger, loop: loop)
         launcher.onEnd = { _, _ in loop.stop() }
         setenv("DESKTOP_STARTUP_ID", "the agent's", 1)

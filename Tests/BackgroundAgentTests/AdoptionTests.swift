@@ -12,10 +12,11 @@ import Testing
     private final class Ground {
         static let program = "/bin/sl" + "eep"
         let ledger: Ledger
-        let loop = EventLoop()
+        let loop: EventLoop
         private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("adoption-" + UUID().uuidString)
 
         init() throws {
+            loop = try EventLoop()
             ledger = try Ledger(AppDirectories(appIdentifier: "app", environment: ["HOME": folder.path]))
             try ledger.write {
                 try $0.setFact(
@@ -60,9 +61,15 @@ import Testing
         try expectNoSignal { ProcessIdentity(pid: $0.pid, start: $0.start - 1) }
     }
 
-    @Test func `the end of a process in another PID namespace is reported when its lock is free`() throws {
+    private static let elsewhere = [
+        foreign(.current), ProcessIdentity(pid: ProcessIdentity.current.pid, start: ProcessIdentity.current.start + 1),
+    ]
+
+    @Test(arguments: elsewhere)
+    func `the end of a process in another PID or time namespace is reported when its lock is free`(
+        _ process: ProcessIdentity
+    ) throws {
         let ground = try Ground()
-        let process = Self.foreign(.current)
         let directories = ground.ledger.directories
         let watch = ProcessWatch(loop: ground.loop, directories: directories)
         #expect(!watch.watch(process))

@@ -1,12 +1,13 @@
 import Foundation
+import ProcessSupport
 import Testing
 
 @testable import BackgroundAgent
 
 @Suite struct EventLoopTests {
     /// As an agent looks for it that leaves.
-    @Test func whatCameSinceTheLastTurnIsNews() {
-        let loop = EventLoop()
+    @Test func whatCameSinceTheLastTurnIsNews() throws {
+        let loop = try EventLoop()
         loop.setTimer(.distantFuture)
         #expect(!loop.hasNews)
         var isHeard = false
@@ -17,5 +18,18 @@ import Testing
         #expect(!loop.hasNews)
         loop.setTimer(Date(timeIntervalSinceNow: -1))
         #expect(loop.hasNews)
+    }
+
+    @Test func `a descriptor that cannot be watched is an error`() throws {
+        let loop = try EventLoop()
+        #expect(throws: StoreError.self) { try loop.watch(-1) {} }
+    }
+
+    @Test func `a limit of open files is waited for and named`() {
+        let expected = StoreError.troubled(path: "signalfd", reason: String(cString: strerror(EMFILE)))
+        #expect(throws: expected) {
+            errno = EMFILE
+            _ = try EventLoop.made("signalfd", -1)
+        }
     }
 }

@@ -35,7 +35,7 @@ import Testing
                     }
                 }
                 try setApp("/bin/sl" + "eep")
-                let loop = EventLoop()
+                let loop = try EventLoop()
                 let processes = ProcessLauncher(ledger: ledger, loop: loop)
                 var ends: [(Int64, ProcessEnd)] = []
                 processes.onEnd = { launch, end in

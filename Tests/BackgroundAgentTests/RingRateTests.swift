@@ -23,11 +23,11 @@ import Testing
     }
 
     /// What is held is handled by one turn when it is silent, and without one where it said nothing.
-    @Test(arguments: [true, false]) func whatIsHeldIsHandledOnce(_ speaks: Bool) {
-        let loop = EventLoop()
+    @Test(arguments: [true, false]) func whatIsHeldIsHandledOnce(_ speaks: Bool) throws {
+        let loop = try EventLoop()
         let descriptor = eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC))
         defer { close(descriptor) }
-        loop.watch(descriptor) { Issue.record("it is held") }
+        try loop.watch(descriptor) { Issue.record("it is held") }
         nonisolated(unsafe) let ending = loop
         let post = loop.poster
         var answers = speaks ? [true, true, false] : [false]

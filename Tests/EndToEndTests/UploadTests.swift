@@ -75,6 +75,18 @@ extension EndToEnd {
             #expect(try Self.digests(in: nginx.photos) == wanted)
         }
 
+        @Test(arguments: [12, 18, 24])
+        func `an agent that starts with few descriptors waits, reports why, and ends when asked`(_ openFiles: Int) throws {
+            let home = try Home()
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let limited = try home.startAgent(openFiles: openFiles)
+            try home.wait("the reason") { _ in
+                AgentTrouble.read(home.directories)?.reason.contains("Too many open files") == true ? true : nil
+            }
+            limited.end()
+            #expect(limited.waitForEnd() == 74)
+        }
+
         /// The digest of 50 GB takes many seconds.
         @Test(arguments: [SIGTERM, SIGINT, SIGKILL])
         func `an upload that is ended while it copies leaves no copy`(_ signal: Int32) throws {

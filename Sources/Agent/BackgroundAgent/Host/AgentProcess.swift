@@ -8,7 +8,9 @@ import TransferMachines
 /// The agent as a process: lock, ledger, loop, signals. The composition root gives it its ports.
 package final class AgentProcess {
     private let ledger: Ledger
-    private let loop = EventLoop()
+    private let loop: EventLoop
+    /// Readable when the process is asked to stop.
+    private let stopSignal: Int32
     private let lock: AgentLock
     private var setback = Setback()
     private var wasAskedToStop = false
@@ -21,14 +23,14 @@ package final class AgentProcess {
     ///
     /// `nil`: an agent of this app runs already, perhaps started from another runtime folder: the lock lies beside the ledger. The service
     /// manager's own agent stands by in that case: it takes over when the other is gone, killed perhaps, and work is left.
-    /// - Throws: what waiting does not help against; of the rest what is still so after minutes without a lock, or when the process is
-    ///   asked to stop.
+    /// - Throws: what waiting does not help against; of the rest what is still so after minutes without a lock or without the right to
+    ///   write, or when the process is asked to stop.
     package init?(appIdentifier: String) throws(StoreError) {
         let directories = AppDirectories(appIdentifier: appIdentifier)
         let lock = AgentLock(directories)
         program = ProgramFile(appIdentifier: appIdentifier)
         // Without the lock every verb may have started one that waits like this.
-        let isAlone = try Self.waitingOut(upTo: 8, lock) { () throws(StoreError) in
+        let isAlone = try Self.waitingOut(upTo: Self.boundedTries, lock) { () throws(StoreError) in
             try directories.createStateFolders()
             return try lock.acquire()
         }
@@ -37,7 +39,21 @@ package final class AgentProcess {
             ServiceManager.tellReady("Stands by: another agent runs.")
             try lock.standBy()
         }
-        ledger = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in try Ledger(directories, as: .agent) }
+        // Before anything that is waited for without `sigtimedwait`: the signals are blocked.
+        loop = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in
+            try EventLoop.requireRoom(for: Self.descriptorsAtStart)
+            return try EventLoop()
+        }
+        stopSignal = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in
+            var signals = Self.stopSignals
+            return try EventLoop.made("signalfd", signalfd(-1, &signals, Int32(SFD_NONBLOCK) | Int32(SFD_CLOEXEC)))
+        }
+        ledger = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in
+            let ledger = try Ledger(directories, as: .agent)
+            // SQLite opens a log that may not be written for reading, and keeps it so.
+            try ledger.write(usesReserve: false) { _ in }
+            return ledger
+        }
         self.lock = lock
         changes = ChangeWatch(ledger, loop, lock)
         while !isAlone, try !ledger.read({ try $0.hasUnfinishedWork() }) {
@@ -47,9 +63,15 @@ package final class AgentProcess {
         }
     }
 
+    /// Enough for the ledger and the desktop. GLib ends the process if a loop gets no descriptor.
+    private static let descriptorsAtStart = 21
+
+    /// Three minutes.
+    private static let boundedTries = 8
+
     /// Tries until it works, with growing pauses.
     ///
-    /// - Parameter limit: how often; `nil`: for ever.
+    /// - Parameter limit: how often; `nil`: for ever. A missing right to write is waited for as often as ``boundedTries``.
     private static func waitingOut<Value>(
         upTo limit: Int?, _ lock: AgentLock, _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
@@ -60,11 +82,10 @@ package final class AgentProcess {
                 if setback.count > 0 { lock.tell(nil) }
                 return value
             } catch {
-                guard error.isPassing, limit.map({ setback.count < $0 }) ?? true else { throw error }
+                guard error.mayPass, setback.count < (error.isPassing ? limit ?? .max : boundedTries) else { throw error }
                 lock.tell(setback.count(error, now: Date()))
                 ServiceManager.tellReady("Waits: \(error)")
-                var (signals, pause) = (stopSignals, timespec(tv_sec: Int(setback.pause), tv_nsec: 0))
-                if sigtimedwait(&signals, nil, &pause) > 0 { throw error }
+                if isAskedToStop(within: Int(setback.pause)) { throw error }
             }
         }
     }
@@ -93,8 +114,8 @@ package final class AgentProcess {
         // Called on the loop's thread alone, where the agent performs.
         nonisolated(unsafe) let loop = loop
         return AlarmTimer(
-            watch: { descriptor in
-                loop.watch(descriptor) {
+            watch: { descriptor throws(StoreError) in
+                try loop.watch(descriptor) {
                     var rings: UInt64 = 0
                     if read(descriptor, &rings, 8) > 0 { Self.current?.hear(.alarmRang) }
                 }
@@ -124,11 +145,11 @@ package final class AgentProcess {
         launcher.onEnd = { [unowned agent] in agent.hear(.launchEnded($0, $1)) }
         watch.onEnd = { [unowned agent] in agent.hear(.processEnded($0)) }
         loop.onClockChange = { [unowned agent] in agent.hear(.timeChanged) }
-        watchSignals(agent)
-        if let bell = ServiceManager.bell { loop.watch(bell) { ServiceManager.drain(bell) } }
         log.write(.agentStarted, (.pid, getpid()))
         let host = AgentHost(agent, now: host.now)
         do throws(StoreError) {
+            try watchSignals(agent)
+            if let bell = ServiceManager.bell { try loop.watch(bell) { ServiceManager.drain(bell) } }
             repeat {
                 guard try reconcile(agent, version) else { return 0 }
                 ServiceManager.tellReady("Runs.")
@@ -192,7 +213,8 @@ package final class AgentProcess {
 
     private func exitCode(after error: StoreError) throws(StoreError) -> Int32 {
         if ledger.isReplaced { saveLedger() }
-        guard error.isPassing else { throw error }
+        // A ledger that this process opened without the right to write stays so: the next process opens it again.
+        guard error.mayPass else { throw error }
         if wasAskedToStop {
             log.write(.agentStoppedInTrouble, (.reason, error))
             return 0
@@ -206,7 +228,7 @@ package final class AgentProcess {
     /// Wherever it was noticed: what this process alone still has must not go with it.
     private func saveLedger() {
         do throws(StoreError) {
-            try Self.waitingOut(upTo: 8, lock) { () throws(StoreError) in try ledger.save() }
+            try Self.waitingOut(upTo: Self.boundedTries, lock) { () throws(StoreError) in try ledger.save() }
         } catch {
             ledger.giveUpSaving()
             log.write(.ledgerNotSaved, (.reason, error))
@@ -321,10 +343,15 @@ package final class AgentProcess {
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
-    private func watchSignals(_ agent: Agent) {
-        var signals = Self.stopSignals
-        let descriptor = signalfd(-1, &signals, Int32(SFD_NONBLOCK) | Int32(SFD_CLOEXEC))
-        loop.watch(descriptor) { [weak self, unowned agent] in
+    /// Waits for that without a loop. A signal that is blocked ends no wait of another kind.
+    package static func isAskedToStop(within seconds: Int) -> Bool {
+        var (signals, pause) = (stopSignals, timespec(tv_sec: seconds, tv_nsec: 0))
+        return sigtimedwait(&signals, nil, &pause) > 0
+    }
+
+    private func watchSignals(_ agent: Agent) throws(StoreError) {
+        let descriptor = stopSignal
+        try loop.watch(descriptor) { [weak self, unowned agent] in
             var information = signalfd_siginfo()
             while read(descriptor, &information, MemoryLayout<signalfd_siginfo>.size) > 0 {
                 self?.wasAskedToStop = true

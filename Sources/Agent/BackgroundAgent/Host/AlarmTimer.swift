@@ -1,6 +1,7 @@
 import BackgroundScheduling
 import CLinux
 import Foundation
+import ProcessSupport
 import Synchronization
 
 /// The kernel's alarm that wakes a sleeping machine: a timer on `CLOCK_BOOTTIME_ALARM` in the agent's loop.
@@ -12,13 +13,13 @@ final class AlarmTimer: WakeClock {
 
     /// `nil`: no alarm is set. What the kernel shows of an alarm that was taken off cannot be told from one that is set: it is closed instead.
     private let descriptor = Mutex<Int32?>(nil)
-    private let watch: @Sendable (Int32) -> Void
+    private let watch: @Sendable (Int32) throws(StoreError) -> Void
     private let unwatch: @Sendable (Int32) -> Void
 
     /// - Parameters:
     ///   - watch: has the loop hear of a descriptor.
     ///   - unwatch: and not any more.
-    init(watch: @escaping @Sendable (Int32) -> Void, unwatch: @escaping @Sendable (Int32) -> Void) {
+    init(watch: @escaping @Sendable (Int32) throws(StoreError) -> Void, unwatch: @escaping @Sendable (Int32) -> Void) {
         (self.watch, self.unwatch) = (watch, unwatch)
     }
 
@@ -41,8 +42,11 @@ final class AlarmTimer: WakeClock {
     private func make() throws(WakeRefusal) -> Int32 {
         let made = timerfd_create(Self.clock, Int32(TFD_NONBLOCK) | Int32(TFD_CLOEXEC))
         guard made >= 0 else { throw Self.refusal(errno) }
+        do throws(StoreError) { try watch(made) } catch {
+            close(made)
+            throw WakeRefusal("the agent cannot wait for an alarm: \(error)")
+        }
         descriptor.withLock { $0 = made }
-        watch(made)
         return made
     }
 

@@ -42,7 +42,7 @@ final class ChangeWatch {
         do throws(StoreError) {
             if bell == nil {
                 let new = try Bell(ledger.directories)
-                loop.watch(new.descriptor) { [descriptor = new.descriptor, unowned self] in
+                try loop.watch(new.descriptor) { [descriptor = new.descriptor, unowned self] in
                     Bell.drain(descriptor)
                     guard rate.isTooHigh(afterRingAt: ProcessInfo.processInfo.systemUptime) else { return }
                     loop.hold(descriptor, atMost: RingRate.longestPause) { [unowned self] in
@@ -77,7 +77,7 @@ final class ChangeWatch {
         files = nil
         guard !seen.isEmpty else { return }
         let watch = try FileWatch(paths)
-        loop.watch(watch.descriptor) { [descriptor = watch.descriptor, paths, unowned self] in
+        try loop.watch(watch.descriptor) { [descriptor = watch.descriptor, paths, unowned self] in
             Bell.drain(descriptor)
             do throws(StoreError) { try FileWatch.arm(descriptor, paths) } catch { hearNothing(error) }
             // Their folders have other files, too.

@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import ProcessSupport
 import Synchronization
 
 /// One thread's wait for everything: descriptors, a point in time, and calls from other threads. Nothing else wakes it.
@@ -25,7 +26,9 @@ final class EventLoop {
         private let calls = Mutex<[@Sendable () -> Void]>([])
         let descriptor: Int32
 
-        init() { descriptor = eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC)) }
+        init() throws(StoreError) {
+            descriptor = try EventLoop.made("eventfd", eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC)))
+        }
 
         deinit { close(descriptor) }
 
@@ -45,15 +48,33 @@ final class EventLoop {
         }
     }
 
-    init() {
-        epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
-        // Real time, so that it fires at resume for what came due in sleep, and tells when the clock is set.
-        timer = timerfd_create(CLOCK_REALTIME, Int32(TFD_NONBLOCK) | Int32(TFD_CLOEXEC))
-        mailbox = Mailbox()
-        precondition(epoll >= 0 && timer >= 0 && mailbox.descriptor >= 0, "no descriptors left")
-        let mailbox = mailbox
-        watch(mailbox.descriptor) { for call in mailbox.take() { call() } }
-        watch(timer) { [unowned self] in drainTimer() }
+    init() throws(StoreError) {
+        let mailbox = try Mailbox()
+        self.mailbox = mailbox
+        epoll = try Self.made("epoll", epoll_create1(Int32(EPOLL_CLOEXEC)))
+        do throws(StoreError) {
+            // Real time, so that it fires at resume for what came due in sleep, and tells when the clock is set.
+            timer = try Self.made("timer", timerfd_create(CLOCK_REALTIME, Int32(TFD_NONBLOCK) | Int32(TFD_CLOEXEC)))
+        } catch {
+            close(epoll)
+            throw error
+        }
+        // All is set: an error from here on runs `deinit`.
+        try watch(mailbox.descriptor) { for call in mailbox.take() { call() } }
+        try watch(timer) { [unowned self] in drainTimer() }
+    }
+
+    /// - Throws: The limit of open files does not leave so many descriptors.
+    static func requireRoom(for count: Int) throws(StoreError) {
+        var opened: [Int32] = []
+        defer { for descriptor in opened { close(descriptor) } }
+        while opened.count < count { opened.append(try made("descriptors", eventfd(0, Int32(EFD_CLOEXEC)))) }
+    }
+
+    /// - Parameter descriptor: The result of a call of the kernel.
+    static func made(_ what: String, _ descriptor: Int32) throws(StoreError) -> Int32 {
+        guard descriptor >= 0 else { throw .notWatched(what, errno, "") }
+        return descriptor
     }
 
     deinit {
@@ -67,12 +88,13 @@ final class EventLoop {
         return { mailbox.post($0) }
     }
 
-    func watch(_ descriptor: Int32, _ handler: @escaping () -> Void) {
-        handlers[descriptor] = handler
+    /// - Throws: The kernel has no room for another watch. The descriptor is then not watched.
+    func watch(_ descriptor: Int32, _ handler: @escaping () -> Void) throws(StoreError) {
         var event = epoll_event()
         event.events = EPOLLIN.rawValue
         event.data.fd = descriptor
-        epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
+        guard epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 else { throw .notWatched("epoll", errno, "") }
+        handlers[descriptor] = handler
     }
 
     /// Times in seconds awake.

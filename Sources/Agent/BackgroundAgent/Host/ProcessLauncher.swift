@@ -93,20 +93,30 @@ final class ProcessLauncher: Launcher {
             close(descriptor)
             return .gone
         }
-        hold(launch, process.pid, descriptor)
-        return .watched
+        do throws(StoreError) {
+            try hold(launch, process.pid, descriptor)
+            return .watched
+        } catch {
+            return .outOfReach
+        }
     }
 
     private func watch(_ launch: Int64, _ pid: Int32) throws {
         let descriptor = clinux_pidfd_open(pid)
         guard descriptor >= 0 else { throw Failure.cannotWatch(String(cString: strerror(errno))) }
-        hold(launch, pid, descriptor)
+        try hold(launch, pid, descriptor)
     }
 
-    private func hold(_ launch: Int64, _ pid: Int32, _ descriptor: Int32) {
+    /// - Throws: The process cannot be watched. The descriptor is then closed.
+    private func hold(_ launch: Int64, _ pid: Int32, _ descriptor: Int32) throws(StoreError) {
+        do throws(StoreError) {
+            try loop.watch(descriptor) { [unowned self] in ended(launch) }
+        } catch {
+            close(descriptor)
+            throw error
+        }
         held[launch] = Held(pid: pid, descriptor: descriptor)
         over.remove(launch)
-        loop.watch(descriptor) { [unowned self] in ended(launch) }
     }
 
     private func ended(_ launch: Int64) {
@@ -123,7 +133,7 @@ final class ProcessLauncher: Launcher {
     /// The lock answers only for a process whose end was not seen here. Another child of this process holds a copy of the lock's descriptor
     /// from its fork to its exec, and can outlive the launch.
     func isAlive(_ launch: Int64) -> Bool {
-        !over.contains(launch) && FileLock.isHeld(ledger.directories.launchLock(launch))
+        !over.contains(launch) && FileLock.isHeld(ledger.directories.launchLock(launch), unknown: true)
     }
 
     func warn(_ launch: Int64) { send(SIGTERM, launch) }
@@ -154,26 +164,33 @@ final class ProcessWatch {
     /// `false` when it is gone already.
     func watch(_ process: ProcessIdentity) -> Bool {
         if watched.contains(process) { return true }
-        if process.isOfAnotherNamespace { return watchPresence(of: process) }
-        let descriptor = clinux_pidfd_open(process.pid)
-        guard descriptor >= 0 else { return false }
-        // Asked after opening: from here on the descriptor means this very process.
-        guard process.isAlive else {
-            close(descriptor)
-            return false
-        }
-        watched.insert(process)
-        loop.watch(descriptor) { [unowned self] in
-            loop.unwatch(descriptor)
-            close(descriptor)
-            ended(process)
-        }
-        return true
+        return watchDescriptor(of: process) || watchPresence(of: process)
     }
 
-    /// No descriptor here means a process of another PID namespace. A thread waits for its lock.
+    /// - Returns: `false` if the process has ended, or if no descriptor means it: it is of another PID or time namespace, or none can be
+    ///   opened now.
+    private func watchDescriptor(of process: ProcessIdentity) -> Bool {
+        let descriptor = clinux_pidfd_open(process.pid)
+        guard descriptor >= 0 else { return false }
+        do throws(StoreError) {
+            // Compared after opening: from here on the descriptor means the process that is compared.
+            if ProcessIdentity(pid: process.pid) == process, process.isAlive {
+                try loop.watch(descriptor) { [unowned self] in
+                    loop.unwatch(descriptor)
+                    close(descriptor)
+                    ended(process)
+                }
+                watched.insert(process)
+                return true
+            }
+        } catch {}
+        close(descriptor)
+        return false
+    }
+
+    /// A thread waits for the lock of the process, or looks once a second.
     private func watchPresence(of process: ProcessIdentity) -> Bool {
-        guard ProcessPresence.isShown(by: process, in: directories) else { return false }
+        guard process.isAlive(in: directories) else { return false }
         watched.insert(process)
         let (post, directories) = (loop.poster, directories)
         // Touched on the loop's thread alone, where posted calls run.
