@@ -63,6 +63,85 @@ extension OneEnvironment {
             }
         }
 
+        /// Asks its server which photo to upload, and begins the upload when the answer is there.
+        private final class Asking: ApplicationDelegate {
+            private let isAwaiting: Bool
+
+            init() { isAwaiting = false }
+            init(isAwaiting: Bool) { self.isAwaiting = isAwaiting }
+
+            func applicationDidFinishLaunching() {
+                let list = URL(string: "https://api.test/list")!
+                if isAwaiting {
+                    Task {
+                        _ = try await URLSession(configuration: .background(withIdentifier: "lists")).data(from: list)
+                        Self.upload()
+                    }
+                } else {
+                    URLSession.shared.dataTask(with: list) { _, _, _ in Self.upload() }.resume()
+                }
+            }
+
+            nonisolated private static func upload() {
+                let session = URLSession(configuration: .background(withIdentifier: "photos"))
+                var request = URLRequest(url: URL(string: "https://api.test/photo")!)
+                request.httpMethod = "PUT"
+                session.uploadTask(with: request, from: Data("photo".utf8)).resume()
+            }
+        }
+
+        /// A process, until it leaves.
+        private final class Leaving: Sendable {
+            private let left = Mutex(false)
+            var hasLeft: Bool { left.withLock { $0 } }
+
+            func begin(_ process: AppProcess) -> Task<Void, Never> {
+                Task {
+                    await process.serveThePerson()
+                    left.withLock { $0 = true }
+                }
+            }
+        }
+
+        @Test(arguments: [false, true])
+        func `a process that a user started stays until the answer to its request is handled`(_ isAwaiting: Bool) async throws {
+            try await TestDriver.run(permitting: []) { driver in
+                let server = driver.network.server("https://api.test")
+                server.route("GET", "/list", .status(200, body: .text("photo")).after(.delay(20)))
+                server.route("PUT", "/photo", .status(201).after(.delay(3_600)))
+                let leaving = Leaving()
+                let end = await leaving.begin(AppProcess.begin(Asking(isAwaiting: isAwaiting)))
+                try await driver.advance(by: .seconds(19))
+                #expect(!leaving.hasLeft)
+                try await driver.advance(by: .seconds(9))
+                await end.value
+                #expect(driver.ledger.transfers.map(\.isUpload).contains(true))
+            }
+        }
+
+        @Test func `a process stays 30 seconds for a request at most`() async throws {
+            try await TestDriver.run(permitting: []) { driver in
+                driver.network.server("https://api.test").route("GET", "/list", .status(200).after(.delay(3_600)))
+                let leaving = Leaving()
+                let end = await leaving.begin(AppProcess.begin(Asking()))
+                try await driver.advance(by: .seconds(29))
+                #expect(!leaving.hasLeft)
+                try await driver.advance(by: .seconds(2))
+                await end.value
+                #expect(driver.ledger.transfers.isEmpty)
+            }
+        }
+
+        @Test func `a process of an app without continuation does not wait for requests`() async throws {
+            try await TestDriver.run(permitting: []) { driver in
+                driver.network.server("https://api.test").route("GET", "/list", .status(200).after(.delay(3_600)))
+                var settings = BackgroundSettings()
+                settings.continuation = 0
+                try settings.apply()
+                await AppProcess.begin(Asking()).serveThePerson()
+            }
+        }
+
         @Test func aSecondDelegateTraps() async {
             let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
                 await MainActor.run { _ = MountingTwo() }

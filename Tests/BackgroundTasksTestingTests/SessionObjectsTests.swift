@@ -3,6 +3,7 @@ import BackgroundTasks
 import BackgroundTasksTesting
 @testable import BackgroundTransfer
 import Foundation
+import ProcessSupport
 import Synchronization
 import Testing
 
@@ -117,6 +118,54 @@ import Testing
             #expect(await heard.allTasks.isEmpty)
             #expect(server.requests().count == 1)
             heard.finishTasksAndInvalidate()
+        }
+    }
+
+    /// The ledger could not be read when the app requested the list.
+    @Test func `a new task is refused if the list that the app received may lack it`() async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            driver.network.server("https://api.test").route("PUT", "/photo", .status(201).after(.delay(10)))
+            let url = try #require(URL(string: "https://api.test/photo"))
+            let session = URLSession(configuration: Self.quietConfiguration)
+            let engine = try #require(session.engine as? BackgroundSession)
+            func upload() -> URLSessionUploadTask {
+                let task = session.uploadTask(with: URLRequest(url: url), from: Data("photo".utf8))
+                task.resume()
+                return task
+            }
+            try await uploadInACommand(to: url, driver)
+            engine.state.withLock { $0.isListIncomplete = true }
+            #expect((upload().error as? URLError)?.code == .cannotOpenFile)
+            #expect(driver.ledger.transfers.count == 1)
+            #expect(await session.allTasks.count == 1)
+            #expect(upload().error == nil && driver.ledger.transfers.count == 2)
+            // This process knows all tasks: the list lacked none.
+            engine.state.withLock { $0.isListIncomplete = true }
+            #expect(upload().error == nil && driver.ledger.transfers.count == 3)
+        }
+    }
+
+    @Test func `a task without an identifier of the ledger is refused and has no other task's identifier`() async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            let session = URLSession(configuration: Self.quietConfiguration)
+            let engine = try #require(session.engine as? BackgroundSession)
+            let busy = StoreError.busy(path: "ledger")
+            let url = try #require(URL(string: "https://api.test/photo"))
+            let refused = (0..<2).map { _ in
+                engine.identifiers.withLock { $0.next { (_) throws(StoreError) in throw busy } }
+            }
+            let tasks = refused.map { identifier in
+                let task = URLSessionDownloadTask(
+                    session: session, source: .request(URLRequest(url: url)), identifier: identifier)
+                engine.add(task)
+                task.resume()
+                return task
+            }
+            #expect(tasks.allSatisfy { $0.state == .completed && ($0.error as? URLError)?.code == .cannotCreateFile })
+            #expect(driver.ledger.transfers.isEmpty)
+            let later = session.downloadTask(with: url)
+            later.resume()
+            #expect(later.error == nil && Set(refused + [0, later.taskIdentifier]).count == 4)
         }
     }
 

@@ -24,7 +24,7 @@ package final class AppRuntime: Sendable {
     package let directories: AppDirectories
     let opened = Mutex<Opened?>(nil)
     private let watch = Mutex<DatabaseWatch?>(nil)
-    private let wantedSettings = Mutex<AgentSettings?>(nil)
+    let wantedSettings = Mutex<AgentSettings?>(nil)
     let testHost: TestHost?
     private let waits = HostedWaits()
     private let isClosed = Mutex(false)
@@ -131,11 +131,6 @@ package final class AppRuntime: Sendable {
         return .alreadyRunning
     }
 
-    /// Whether some verb of this app told the agent of a desktop: it shows notifications there.
-    package var knowsDesktop: Bool {
-        (try? ledger().read { try $0.fact(.sessionEnvironment)?.variables["DBUS_SESSION_BUS_ADDRESS"] != nil }) ?? false
-    }
-
     /// The program that would have to be installed for anything to happen. `nil`: an agent runs, can be started, or may not be, on purpose.
     ///
     /// Cost: one look at a lock while an agent runs.
@@ -206,14 +201,6 @@ package final class AppRuntime: Sendable {
             }
         }
         if let trouble { throw trouble }
-    }
-
-    /// Something is left for an agent to do. `false` also where the ledger cannot be read.
-    package var hasWorkLeft: Bool {
-        // Where there is no ledger nobody asked for anything: none is made to look.
-        guard opened.withLock({ $0 != nil }) || access(directories.ledger.path, F_OK) == 0 else { return false }
-        if hasLedgerInMemory { return false }
-        return (try? ledger().read { try $0.hasUnfinishedWork() }) ?? false
     }
 
     /// Starts an agent that is missing, as long as work is left, and sees to the next login: the programs may have been moved since.

@@ -1,9 +1,12 @@
 import BackgroundLedger
 import Synchronization
 
-/// The transfers that the app began in a launch. The completed launch continues while attempts at them are under way.
+/// The transfers whose ends a process delivers to the app. A process that has done its work continues while attempts at them are under way.
 package final class BegunTransfers: Sendable {
-    /// Tasks of ordinary sessions that are not suspended and whose ends were not delivered to the app.
+    /// Those of the launch that the current work is part of, or of this process.
+    package static var current: BegunTransfers { LaunchContext.current?.begun ?? AppRuntime.shared.part { BegunTransfers() } }
+
+    /// Tasks of ordinary sessions that are not suspended and whose ends were not delivered to the app, and transfers that are awaited.
     package let ordinary = WorkUnderWay()
     /// Transfers of background sessions whose ends this process delivers to the app.
     private let background = Mutex<Set<Int64>>([])
@@ -20,11 +23,34 @@ package final class BegunTransfers: Sendable {
         let hasOrdinary = !ordinary.isEmpty
         await ordinary.finished()
         guard background.withLock({ !$0.isEmpty }) else { return hasOrdinary }
-        let isUnderWay: @Sendable (LedgerTransaction) throws -> Bool = { [self] transaction in
-            try transaction.isUnderWay(background.withLock { $0 })
+        let wasUnderWay = Mutex(false)
+        // A ledger that cannot be read for the moment is read again.
+        _ = try? await AppRuntime.shared.wait { [self] transaction -> Bool? in
+            guard try transaction.isUnderWay(background.withLock { $0 }) else { return true }
+            wasUnderWay.withLock { $0 = true }
+            return nil
         }
-        guard (try? AppRuntime.shared.ledger().read(isUnderWay)) == true else { return hasOrdinary }
-        _ = try? await AppRuntime.shared.wait { transaction -> Bool? in try isUnderWay(transaction) ? nil : true }
-        return true
+        return hasOrdinary || wasUnderWay.withLock { $0 }
+    }
+
+    /// Returns when no attempt is under way and the app's code that follows on an end had a moment to begin the next one.
+    ///
+    /// - Parameter seconds: Limits the wait.
+    package func finished(within seconds: Double) async {
+        guard seconds > 0, !isEmpty else { return }
+        let (quiet, isQuiet) = AsyncStream.makeStream(of: Void.self)
+        let cancelAlarm = AppRuntime.shared.alarm(after: seconds) { isQuiet.finish() }
+        let work = Task(executorPreference: AppRuntime.shared.executor) {
+            await self.untilQuiet()
+            isQuiet.finish()
+        }
+        for await _ in quiet {}
+        work.cancel()
+        cancelAlarm()
+    }
+
+    /// The same without a limit. The current task can be cancelled.
+    func untilQuiet() async {
+        while !Task.isCancelled, await attemptsEnded() { await LaunchContext.graceAfterResult() }
     }
 }

@@ -146,7 +146,7 @@ extension AppRuntime {
         if isHosted { return .onTestHost }
         // Nothing is made to look.
         let isThere = access(directories.ledger.path, F_OK) == 0
-        let recorded = isThere ? try? ledger().read { try DesktopFacts.Recorded($0) } : nil
+        let recorded = isThere ? read("what the agent knows of this desktop") { try DesktopFacts.Recorded($0) } : nil
         return DesktopFacts(
             directories, environment: ThisProcess.environment, recorded: recorded ?? DesktopFacts.Recorded())
     }

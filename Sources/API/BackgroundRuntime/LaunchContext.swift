@@ -145,14 +145,15 @@ package final class LaunchContext: Sendable {
     /// Whether it is for the events of this background session.
     package func isForSession(_ identifier: String) -> Bool {
         // A session may be made before the launch begins.
-        let record = state.withLock { $0.record } ?? (try? AppRuntime.shared.ledger().read { try $0.launch(id) })
+        let record = state.withLock { $0.record } ?? AppRuntime.shared.read("launch \(id)") { try $0.launch(id) } ?? nil
         return record.map { $0.kind == .urlSession && $0.identifier == identifier } ?? false
     }
 
     /// The reason was committed before the signal was sent; without one somebody else sent it (a logout, say), or the agent cannot write.
     package func heardWarning() {
-        let ledger = try? AppRuntime.shared.ledger()
-        let reason = (try? ledger?.read { try $0.launch(id)?.stopReason }) ?? .quit
+        // The time to stop is short.
+        let recorded = AppRuntime.shared.read("the reason to stop", for: .seconds(1)) { try $0.launch(id)?.stopReason } ?? nil
+        let reason = recorded ?? .quit
         let handlers = state.withLock { state -> [@Sendable (StopReason) -> Void] in
             guard state.stop == nil else { return [] }
             state.stop = reason
@@ -327,14 +328,12 @@ package final class LaunchContext: Sendable {
     ///
     /// - Parameter timeIsUp: Called if that takes longer than ``AgentSettings/continuation``.
     private func continueForAttempts(_ timeIsUp: @escaping @Sendable () -> Void) async {
-        guard !begun.isEmpty,
-            let settings = try? AppRuntime.shared.ledger().read({ try $0.fact(.settings) ?? AgentSettings() }),
-            settings.continuation > 0
-        else { return }
-        let cancelAlarm = AppRuntime.shared.alarm(after: settings.continuation, timeIsUp)
+        guard !begun.isEmpty else { return }
+        let continuation = AppRuntime.shared.continuation
+        guard continuation > 0 else { return }
+        let cancelAlarm = AppRuntime.shared.alarm(after: continuation, timeIsUp)
         defer { cancelAlarm() }
-        // Code that follows on the end of a task may begin the next one.
-        while !Task.isCancelled, await begun.attemptsEnded() { await Self.graceAfterResult() }
+        await begun.untilQuiet()
     }
 
     /// What was asked for after the result counts as what was asked for before it. A delegate that never returns is ended by the agent,

@@ -65,6 +65,6 @@ final class AppProcess {
         // Tasks that the change of phase began get to what they ask for, and their answers come.
         for _ in 0..<10 { await Task.yield() }
         // What a person began goes on. A worker's return says that the app has begun everything; without a worker nothing does.
-        await BackgroundLaunch.settled(hasMore: workers.isEmpty)
+        await BackgroundLaunch.settled(hasMore: workers.isEmpty, continuation: AppRuntime.shared.continuation)
     }
 }

@@ -190,7 +190,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     }
 
     private func pendingNow() -> [BGTaskRequest] {
-        let requests = try? AppRuntime.shared.ledger().read { try Self.pending($0) }
+        let requests = AppRuntime.shared.read("the pending requests", for: AppRuntime.patienceForLists) { try Self.pending($0) }
         return (requests ?? []).compactMap(Self.request(of:))
     }
 

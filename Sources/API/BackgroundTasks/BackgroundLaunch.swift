@@ -2,6 +2,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import BackgroundScheduling
 import Foundation
+import ProcessSupport
 
 /// What the agent started this process for, where the app's scenes and its main function are a GUI library's. Beyond Apple, whose SwiftUI
 /// has both.
@@ -67,10 +68,13 @@ public enum BackgroundLaunch {
 
     /// Returns when everything that this process began is durable and has its response, and continued processing has ended.
     ///
-    /// - Parameter hasMore: Whether the app may begin more, in tasks that have not come to it yet. The app then has a moment after
-    ///   everything that it began.
-    package static func settled(hasMore: Bool = false) async {
+    /// - Parameters:
+    ///   - hasMore: Whether the app may begin more, in tasks that have not come to it yet. The app then has a moment after
+    ///     everything that it began.
+    ///   - continuation: Seconds for which requests of the app that are under way are waited for: their handlers may begin more.
+    package static func settled(hasMore: Bool = false, continuation: Double = 0) async {
         let beginnings = Beginnings.current
+        let limit = AppRuntime.shared.elapsed + .seconds(continuation)
         var begun: Int
         repeat {
             await ContinuedTasks.shared.untilIdle()
@@ -78,15 +82,20 @@ public enum BackgroundLaunch {
             await beginnings.finished()
             await OutstandingCalls.shared.finished()
             if hasMore { await LaunchContext.graceAfterResult() }
+            await BegunTransfers.current.finished(within: (limit - AppRuntime.shared.elapsed) / .seconds(1))
         } while beginnings.begun != begun || !beginnings.isEmpty
     }
 
     /// The agent has to know without starting the app. Written only when it changed.
     package static func tellWhetherTimeMatters() {
         let isWanted = TaskHandlers.shared.handles(.significantTimeChange)
-        guard let ledger = try? AppRuntime.shared.ledger(),
-            let told = try? ledger.read({ try $0.fact(.significantTime) != nil }), told != isWanted
-        else { return }
+        do throws(StoreError) {
+            let known = try AppRuntime.shared.ledger().read { try $0.fact(.significantTime) != nil }
+            if known == isWanted { return }
+        } catch {
+            // It is written when the ledger can be used again.
+            guard error.isPassing else { return }
+        }
         let current = SignificantTime(at: AppRuntime.shared.now, in: AppRuntime.shared.zone)
         DurableWrites.shared.commit("whether time changes matter to the app") {
             try $0.setFact(.significantTime, isWanted ? current : nil)

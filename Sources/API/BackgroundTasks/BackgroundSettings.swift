@@ -12,7 +12,8 @@ public struct BackgroundSettings: Sendable, Equatable {
     /// Seconds between the warning and the kill; also how long a cancelled await can still be adopted by a task. Default: 5.
     public var grace: Double
     /// The maximum number of seconds that a launch continues after its handlers returned, while an attempt at a transfer that it began is
-    /// under way. The launch then ends as completed, and the memory of the app is lost. At 0 a launch ends when its handlers returned.
+    /// under way. The launch then ends as completed, and the memory of the app is lost. At 0 a launch ends when its handlers returned. A
+    /// process that a user started waits as long for the requests that it makes itself.
     /// Default: 30.
     public var continuation: Double
     /// `false`: no notification is shown. Each is kept for a day from its time on, and shown if this is `true` by then. Default: `true`.

@@ -17,7 +17,7 @@ public struct NetworkPath: Sendable, Hashable {
     public static var current: NetworkPath? {
         let runtime = AppRuntime.shared
         guard runtime.isAgentRunning,
-            let observed = try? runtime.ledger().read({ try $0.fact(.conditions) })?.conditions
+            let observed = runtime.read("the conditions", { try $0.fact(.conditions) })??.conditions
         else { return nil }
         return NetworkPath(
             isConnected: observed.isNetworkAvailable, isMetered: observed.isNetworkMetered, usesWiFi: observed.isNetworkWiFi)

@@ -13,8 +13,8 @@ extension ProcessInfo {
     public var isLowPowerModeEnabled: Bool {
         let runtime = AppRuntime.shared
         guard runtime.isAgentRunning else { return false }
-        let observed = try? runtime.ledger().read { try $0.fact(.conditions) }
-        return observed?.conditions.isLowPowerMode ?? false
+        let observed = runtime.read("the conditions") { try $0.fact(.conditions) }
+        return observed??.conditions.isLowPowerMode ?? false
     }
 
     /// Work that the process does not leave before: called with `false` on a background queue, and, where a launch's time runs out before that call has

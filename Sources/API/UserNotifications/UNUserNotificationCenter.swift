@@ -59,7 +59,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     public var supportsContentExtensions: Bool { false }
 
     private func settingsNow() -> UNNotificationSettings {
-        let settings = try? AppRuntime.shared.ledger().read { try $0.fact(.settings) }
+        let settings = AppRuntime.shared.read("the settings") { try $0.fact(.settings) } ?? nil
         return UNNotificationSettings(
             authorizationStatus: settings?.notificationsEnabled ?? true ? .authorized : .denied)
     }
@@ -158,7 +158,13 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     public func updateNotification(
         withIdentifier identifier: String, _ change: (UNNotificationContent) throws -> UNNotificationContent?
     ) throws {
-        guard let record = try? AppRuntime.shared.ledger().read({ try $0.notification(identifier) }), !record.life.isTakenBack,
+        let found: NotificationRecord?
+        do {
+            found = try AppRuntime.shared.patientRead { try $0.notification(identifier) }
+        } catch {
+            throw UNError(.notificationsNotAllowed, "\(error)")
+        }
+        guard let record = found, !record.life.isTakenBack,
             let new = try change(.make(from: record.content)), record.life.isChangeable
         else { return }
         try write(new) { try $0.changeNotification(identifier, $1) }
@@ -185,7 +191,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     ///
     /// - Returns: `nil` if there is no notification with this identifier.
     package func progress(of identifier: String) -> (state: NotificationProgress, content: UNNotificationContent)? {
-        guard let record = try? AppRuntime.shared.ledger().read({ try $0.notification(identifier) }) else { return nil }
+        let found = AppRuntime.shared.read("notification \(identifier)", { try $0.notification(identifier) })
+        guard let record = found ?? nil else { return nil }
         return (NotificationProgress(record), .make(from: record.content))
     }
 
@@ -217,7 +224,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     public func removeAllDeliveredNotifications() { removeDelivered(nil) }
 
     private func list(_ isWanted: (NotificationRecord) -> Bool) -> [NotificationRecord] {
-        ((try? AppRuntime.shared.ledger().read { try $0.notifications() }) ?? []).filter { !$0.isAgents && isWanted($0) }
+        let found = AppRuntime.shared.read("the notifications", for: AppRuntime.patienceForLists) { try $0.notifications() }
+        return (found ?? []).filter { !$0.isAgents && isWanted($0) }
     }
 
     private func removePending(_ identifiers: [String]?) {
@@ -277,7 +285,11 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     private func categoriesNow() -> Set<UNNotificationCategory> {
-        let details = (try? AppRuntime.shared.ledger().read { try $0.categoryDetails() }) ?? []
+        // An app that adds one of its own sets all of them again.
+        let found = AppRuntime.shared.read("the categories of notifications", for: AppRuntime.patienceForLists) {
+            try $0.categoryDetails()
+        }
+        let details = found ?? []
         let stored = details.compactMap { try? JSONDecoder().decode(UNNotificationCategory.Stored.self, from: Data($0.utf8)) }
         return Set(stored.map { UNNotificationCategory($0) })
     }
@@ -323,7 +335,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         guard let delegate else { return nil }
         for record in LaunchContext.undeliveredResponses(to: identifier) {
             // The row may be gone by now, or replaced: its trigger is told where it is the one of this content.
-            let row = (try? AppRuntime.shared.ledger().read { try $0.notification(record.notification) }) ?? nil
+            let row = AppRuntime.shared.read("a notification", { try $0.notification(record.notification) }) ?? nil
             let trigger = row?.schedule.map { UNNotificationTrigger.make(from: $0.trigger) }
             let request = UNNotificationRequest(
                 identifier: record.notification, content: .make(from: record.content), trigger: trigger)

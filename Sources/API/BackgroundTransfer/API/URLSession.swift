@@ -132,6 +132,9 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     ///
     /// In a background session these are also tasks that ended without this process. Their ``URLSessionTask/state`` is
     /// ``URLSessionTask/State/completed``; `resume()` and `cancel()` change nothing.
+    ///
+    /// If the agent's database cannot be read for a minute, standard error shows that, and the list has only tasks that this process
+    /// knows. A new task is then refused if the list lacks one: it may be the same.
     open var allTasks: [URLSessionTask] { get async { engine.allTasks() } }
 
     /// ``allTasks`` by their kinds.

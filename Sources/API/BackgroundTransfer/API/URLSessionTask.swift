@@ -54,14 +54,14 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         /// Where a redirect led.
         var currentRequest: URLRequest?
         var prefersIncrementalDelivery = true
-        /// How it got on, of an ordinary task that ended.
+        /// How it got on, of an ordinary task that ended, or when the ledger could be read last.
         var last: TaskStatus?
     }
 
     let session: URLSession
     let facts = Mutex(Facts())
 
-    /// Unique in the session, also over relaunches.
+    /// Unique in the session, also over relaunches. Negative if none could be reserved: `resume()` then ends the task with the reason.
     open var taskIdentifier: Int { identifier }
     private let identifier: Int
     /// What was asked for.

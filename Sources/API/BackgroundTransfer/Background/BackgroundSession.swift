@@ -23,6 +23,8 @@ final class BackgroundSession: SessionEngine {
         var look = Look.idle
         var looks = LookPace()
         var telling = Telling()
+        /// The app received a list of tasks that may lack some.
+        var isListIncomplete = false
         /// The ledger knows that this process has a delegate.
         var isAttached = false
         var life = Life.open
@@ -51,10 +53,8 @@ final class BackgroundSession: SessionEngine {
     let configuration: URLSessionConfiguration
     let state = Mutex(State())
     /// Reserved in the ledger, not given yet. A lock of its own: a commit is heard by this session, too.
-    private let identifiers = Mutex(0..<0)
+    let identifiers = Mutex(TaskIdentifiers())
     let (listening, reading) = (ReadRetry(), ReadRetry())
-    /// Identifiers are taken from the ledger so many at a time.
-    private static let identifierBlock = 16
 
     // MARK: One per identifier
 
@@ -144,27 +144,15 @@ final class BackgroundSession: SessionEngine {
 
     // MARK: Tasks
 
-    func nextTaskIdentifier() -> Int {
-        identifiers.withLock { identifiers in
-            if identifiers.isEmpty {
-                do {
-                    let first = try AppRuntime.shared.ledger().write { try $0.reserveTaskIdentifiers(Self.identifierBlock) }
-                    identifiers = first..<first + Self.identifierBlock
-                } catch {
-                    // Without a ledger nothing can be resumed either, and says so.
-                    return 0
-                }
-            }
-            return identifiers.removeFirst()
-        }
-    }
-
     func add(_ task: URLSessionTask) {
         let (session, delegate, isOver) = state.withLock { state in
             if state.life == .open { state.tasks[task.taskIdentifier] = task }
             return (state.session, state.delegate, state.life != .open)
         }
         guard !isOver else { return task.facts.withLock { $0.error = URLError(.cancelled) } }
+        if let refusal = identifiers.withLock({ $0.refusal(of: task.taskIdentifier) }) {
+            return task.facts.withLock { $0.error = Self.failure(refusal) }
+        }
         guard let session, let delegate, delegate.object is any URLSessionTaskDelegate else { return }
         session.onDelegateQueue {
             (delegate.object as? any URLSessionTaskDelegate)?.urlSession(session, didCreateTask: task)
@@ -185,6 +173,12 @@ final class BackgroundSession: SessionEngine {
         if let missing = AppRuntime.shared.missingAgent {
             let why = [NSLocalizedDescriptionKey: "nobody would move a byte: \(missing)"]
             for task in new { refuse(task, URLError(.backgroundSessionWasDisconnected, userInfo: why)) }
+            return
+        }
+        if !new.isEmpty, mayHaveMissedTasks() {
+            let why = "it may exist already: the list of tasks could not be read. Request the list again"
+            let failure = URLError(.cannotOpenFile, userInfo: [NSLocalizedDescriptionKey: why])
+            for task in new { refuse(task, failure) }
             return
         }
         var submissions: [(task: URLSessionTask, order: Submission)] = []
@@ -222,8 +216,10 @@ final class BackgroundSession: SessionEngine {
         order.afterwards(record)
         KillPoint.reach(.taskResumed)
         task.facts.withLock { $0.row = record.id }
-        // Without a delegate or a handler no code in this process waits for the end.
-        if let id = record.id, state.withLock({ $0.watch != nil }) { launch?.begun.insert(id) }
+        // Without a delegate or a handler no code in this process waits for the end. For a delegate the app is launched later.
+        let isWaitedFor =
+            launch == nil ? task.facts.withLock { $0.completion != nil } : state.withLock { $0.watch != nil }
+        if let id = record.id, isWaitedFor { (launch?.begun ?? BegunTransfers.current).insert(id) }
         guard let id = record.id, record.taskIdentifier != task.taskIdentifier else { return }
         state.withLock { $0.joined[id, default: []].append(task) }
         // Its end was told already: nothing of it comes any more.
@@ -231,8 +227,12 @@ final class BackgroundSession: SessionEngine {
         task.session.onDelegateQueue { [self] in tellJoined(record, task.session) }
     }
 
+    private static func failure(_ error: any Error) -> URLError {
+        error as? URLError ?? URLError(.cannotCreateFile, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
+    }
+
     private func refuse(_ task: URLSessionTask, _ error: any Error) {
-        let failure = error as? URLError ?? URLError(.cannotCreateFile, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
+        let failure = Self.failure(error)
         task.facts.withLock { $0.error = failure }
         end(task, failure)
     }
@@ -268,83 +268,6 @@ final class BackgroundSession: SessionEngine {
         DurableWrites.shared.commit("background session \(identifier): \(name)") { transaction in
             guard let transfer = try transaction.transfer(row) else { return }
             try transaction.handle(event(transfer), transfer: row, now: now)
-        }
-    }
-
-    func status(of task: URLSessionTask) -> TaskStatus {
-        let facts = task.facts.withLock { $0 }
-        var status = TaskStatus(error: facts.error)
-        if facts.isCompleted { status.state = .completed } else if facts.isCanceling { status.state = .canceling }
-        guard let row = facts.row, let record = try? AppRuntime.shared.ledger().read({ try $0.transfer(row) }) else {
-            return status
-        }
-        status.response = record.response
-        if record.state.isTerminal, !record.hasAnswer { status.error = status.error ?? record.urlError }
-        if record.kind == .upload {
-            status.bytesSent = record.bytesDone
-            status.bytesExpectedToSend = record.bytesTotal ?? -1
-        } else {
-            status.bytesReceived = record.bytesDone
-            status.bytesExpectedToReceive = record.bytesTotal ?? -1
-        }
-        guard !facts.isCompleted, !facts.isCanceling else { return status }
-        switch record.state {
-        case .queued, .running, .waiting: status.state = record.isSuspended ? .suspended : .running
-        case .paused: (status.state, status.isPaused) = (.suspended, true)
-        case .completed, .failed, .cancelled: status.state = .completed
-        }
-        return status
-    }
-
-    /// Also those that ended, until the last method of the delegate returned: an app that does not find a task begins it again.
-    func allTasks() -> [URLSessionTask] {
-        let found = try? AppRuntime.shared.ledger().read { transaction in
-            (
-                unfinished: try transaction.unfinishedTransfers(session: self.identifier),
-                ended: try transaction.untakenEnds(session: self.identifier)
-            )
-        }
-        let (known, told) = state.withLock { ($0.tasks, $0.told) }
-        var tasks = known
-        guard let session = state.withLock({ $0.session }) ?? tasks.values.first?.session ?? ownSession() else { return [] }
-        let untold = (found?.ended ?? []).filter { !told.contains($0.event) }.map { $0.transfer }
-        let ofRows = ((found?.unfinished ?? []) + untold).filter(\.isAdopted).map { task(of: $0, session) }
-        for task in ofRows { tasks[task.taskIdentifier] = nil }
-        // Made here and not resumed yet.
-        let unresumed = tasks.values.filter { $0.facts.withLock { $0.row == nil && $0.error == nil } }
-        return (ofRows + unresumed).sorted { $0.taskIdentifier < $1.taskIdentifier }
-    }
-
-    /// A session object for tasks that nobody in this process made.
-    private func ownSession() -> URLSession? { URLSession(configuration: configuration) }
-
-    /// The task of a transfer: the one that this process made, or one made for it.
-    func task(of transfer: TransferRecord, _ session: URLSession) -> URLSessionTask {
-        if let known = state.withLock({ $0.task(of: transfer) }) { return known }
-        let made: URLSessionTask
-        if transfer.kind == .upload {
-            made = URLSessionUploadTask(
-                session: session, request: transfer.request, body: nil, identifier: transfer.taskIdentifier)
-        } else if transfer.taskKind == "data" {
-            made = URLSessionDataTask(session: session, request: transfer.request, identifier: transfer.taskIdentifier)
-        } else {
-            let source = DownloadSource.request(transfer.request ?? URLRequest(url: URL(fileURLWithPath: "/")))
-            made = URLSessionDownloadTask(session: session, source: source, identifier: transfer.taskIdentifier)
-        }
-        made.facts.withLock { facts in
-            facts.row = transfer.id
-            facts.isCompleted = transfer.state.isTerminal
-            facts.description = transfer.taskDescription
-            facts.priority = Float(transfer.priority)
-            facts.earliestBegin = transfer.earliestBegin
-            facts.expectsToReceive = transfer.expectedToReceive
-            facts.destination = transfer.destination.map { URL(fileURLWithPath: $0) }
-            facts.expectedSHA256 = transfer.expectedSHA256
-        }
-        return state.withLock { state in
-            if let known = state.task(of: transfer) { return known }
-            state.tasks[transfer.taskIdentifier] = made
-            return made
         }
     }
 

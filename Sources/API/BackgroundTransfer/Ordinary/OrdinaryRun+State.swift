@@ -45,7 +45,7 @@ extension OrdinaryRun {
         /// Answers in the network's place.
         var load: CustomLoad?
         var attempts = 0
-        /// Its launch continues for this run.
+        /// Its process continues for this run.
         var isCounted = false
         var status = TaskStatus(state: .running)
         var machine: DownloadMachine?

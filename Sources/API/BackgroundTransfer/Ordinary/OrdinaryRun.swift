@@ -18,8 +18,8 @@ final class OrdinaryRun: TaskRun {
     private let number: Int64
     /// The launch that began it.
     private let launch = LaunchContext.currentNumber
-    /// Counts the runs that this launch continues for.
-    private let counter = LaunchContext.current?.begun.ordinary
+    /// Counts the runs that this launch, or this process, continues for.
+    private let counter = BegunTransfers.current.ordinary
     private let isOnTestHost = AppRuntime.isOnTestHost
 
     /// Bytes of an answer kept in memory for a handler or an await.
@@ -63,7 +63,6 @@ final class OrdinaryRun: TaskRun {
 
     /// Counts this run for its launch, from a resume to a suspend or until its end was delivered.
     func setCounted(_ isCounted: Bool) {
-        guard let counter else { return }
         let ends = state.withLock { state in
             if isCounted, !state.isCounted { counter.enter() }
             defer { state.isCounted = isCounted }

@@ -1,0 +1,73 @@
+import BackgroundLedger
+import Foundation
+import ProcessSupport
+
+/// Reads whose answer the app or its commands act upon.
+extension AppRuntime {
+    /// How long a list is waited for. An app that does not find its work in a list begins the work again.
+    package static let patienceForLists = Duration.seconds(60)
+    /// How long other answers, and numbers of new tasks, are waited for.
+    package static let patience = Duration.seconds(5)
+
+    private var ledgerPatience: LedgerPatience { part { LedgerPatience() } }
+
+    /// Uses the ledger, again if that fails for a moment.
+    package func patiently<Value>(
+        for patience: Duration = patience, _ body: (Ledger) throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
+        // A test host has no real time to pass.
+        try ledgerPatience.run(for: isHosted ? .zero : patience) { () throws(StoreError) in try body(try ledger()) }
+    }
+
+    /// Reads the ledger, again if that fails for a moment.
+    package func patientRead<Value>(
+        for patience: Duration = patience, _ body: (LedgerTransaction) throws -> Value
+    ) throws(StoreError) -> Value {
+        try patiently(for: patience) { (ledger) throws(StoreError) in try ledger.read(body) }
+    }
+
+    /// The same for calls that cannot throw.
+    ///
+    /// - Parameter name: What is read, for the message on standard error if it cannot be read.
+    /// - Returns: `nil` if it cannot be read.
+    package func read<Value>(
+        _ name: String, for patience: Duration = patience, _ body: (LedgerTransaction) throws -> Value
+    ) -> Value? {
+        do throws(StoreError) {
+            return try patientRead(for: patience, body)
+        } catch {
+            if ledgerPatience.isFirstReport(of: name) { report("\(name) cannot be read: \(error)") }
+            return nil
+        }
+    }
+
+    /// If there is no ledger, the app has requested nothing, and none is made to look.
+    private var hasLedger: Bool { opened.withLock { $0 != nil } || access(directories.ledger.path, F_OK) == 0 }
+
+    /// Whether a command of this app passed a desktop session to the agent: it shows notifications there.
+    package var knowsDesktop: Bool {
+        read("the desktop session") {
+            try $0.fact(.sessionEnvironment)?.variables["DBUS_SESSION_BUS_ADDRESS"] != nil
+        } ?? false
+    }
+
+    /// Whether something is left for an agent to do. `true` also if the ledger cannot be read for the moment: an agent that finds nothing
+    /// exits.
+    package var hasWorkLeft: Bool {
+        guard hasLedger, !hasLedgerInMemory else { return false }
+        do throws(StoreError) {
+            return try ledger().read { try $0.hasUnfinishedWork() }
+        } catch {
+            return error.isPassing
+        }
+    }
+
+    /// Seconds for which a process continues for requests that are under way when its work is done.
+    package var continuation: Double {
+        if let wanted = wantedSettings.withLock({ $0 }) { return wanted.continuation }
+        guard isHosted || hasLedger, let settings = read("the settings", { try $0.fact(.settings) }) else {
+            return AgentSettings().continuation
+        }
+        return (settings ?? AgentSettings()).continuation
+    }
+}

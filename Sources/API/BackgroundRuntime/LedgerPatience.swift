@@ -1,0 +1,76 @@
+import Dispatch
+import ProcessSupport
+import Synchronization
+
+/// Repeats uses of the ledger that failed for a moment, for calls of the API that cannot throw.
+///
+/// An app takes an empty list as an answer and begins its work again.
+package final class LedgerPatience: Sendable {
+    /// Failures in a row, of all calls.
+    private struct Failures {
+        let since: SuspendingClock.Instant
+        var last: SuspendingClock.Instant
+        var reported: Set<String> = []
+    }
+
+    /// A failure after this pause is the first one of another row.
+    private static let longestPause = Duration.seconds(10)
+
+    private let failures = Mutex<Failures?>(nil)
+    private let now: @Sendable () -> SuspendingClock.Instant
+    private let retry: @Sendable () -> ReadRetry
+
+    /// - Parameters:
+    ///   - now: returns the time.
+    ///   - retry: makes what repeats the uses of one call.
+    package init(
+        now: @escaping @Sendable () -> SuspendingClock.Instant = { .now },
+        retry: @escaping @Sendable () -> ReadRetry = { ReadRetry() }
+    ) {
+        (self.now, self.retry) = (now, retry)
+    }
+
+    /// Returns what the body returns. Blocks the thread between two tries.
+    ///
+    /// - Parameter patience: How long the ledger may have been failing. A call does not wait again for what another call waited for.
+    /// - Throws: The last error, at once if another try cannot help.
+    package func run<Value>(
+        for patience: Duration, _ body: () throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
+        let retry = retry()
+        while true {
+            do throws(StoreError) {
+                let value = try body()
+                failures.withLock { $0 = nil }
+                return value
+            } catch {
+                let failing = recordFailure()
+                // Another ledger is at its place: this one stays as it is.
+                if case .replaced = error { throw error }
+                guard error.isPassing, failing < patience else { throw error }
+                let pause = DispatchSemaphore(value: 0)
+                retry.failed { pause.signal() }
+                pause.wait()
+            }
+        }
+    }
+
+    /// - Returns: The time since the first failure in a row.
+    private func recordFailure() -> Duration {
+        let now = now()
+        return failures.withLock { failures in
+            var known = failures ?? Failures(since: now, last: now)
+            if known.last.duration(to: now) > Self.longestPause { known = Failures(since: now, last: now) }
+            known.last = now
+            failures = known
+            return known.since.duration(to: now)
+        }
+    }
+
+    /// Whether a failure is to be reported. An app may ask for the state of a thousand tasks.
+    ///
+    /// - Parameter name: What could not be read. It is reported once for failures in a row.
+    package func isFirstReport(of name: String) -> Bool {
+        failures.withLock { $0?.reported.insert(name).inserted ?? true }
+    }
+}

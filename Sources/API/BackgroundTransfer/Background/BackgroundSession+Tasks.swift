@@ -1,0 +1,142 @@
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+import FoundationNetworking
+import ProcessSupport
+import Synchronization
+import TransferMachines
+
+// The tasks of a session as the app sees them: their identifiers, their list, their states.
+extension BackgroundSession {
+    func nextTaskIdentifier() -> Int {
+        identifiers.withLock { identifiers in
+            identifiers.next { (count) throws(StoreError) in
+                try AppRuntime.shared.patiently { (ledger) throws(StoreError) in
+                    try ledger.write { try $0.reserveTaskIdentifiers(count) }
+                }
+            }
+        }
+    }
+
+    func status(of task: URLSessionTask) -> TaskStatus {
+        let facts = task.facts.withLock { $0 }
+        let status = facts.row.map { self.status(row: $0, of: task, facts) } ?? TaskStatus()
+        return facts.completing(status)
+    }
+
+    /// As the ledger has it, or as it was when the ledger could be read.
+    private func status(row: Int64, of task: URLSessionTask, _ facts: URLSessionTask.Facts) -> TaskStatus {
+        let found = AppRuntime.shared.read("the state of a task of background session \(identifier)") { try $0.transfer(row) }
+        // It was resumed, and an app resumes what is suspended.
+        guard let found else { return facts.last ?? TaskStatus(state: .running) }
+        guard let record = found else { return TaskStatus() }
+        let status = TaskStatus(record)
+        task.facts.withLock { $0.last = status }
+        return status
+    }
+
+    // MARK: The list
+
+    /// Also those that ended, until the last method of the delegate returned: an app that does not find a task begins it again.
+    func allTasks() -> [URLSessionTask] {
+        let calls = OutstandingCalls.shared
+        calls.enter()
+        defer { calls.leave() }
+        let name = "the tasks of background session \(identifier)"
+        let found = AppRuntime.shared.read(name, for: AppRuntime.patienceForLists, listed)
+        state.withLock { $0.isListIncomplete = found == nil }
+        if found == nil { launch?.fail("\(name) cannot be read") }
+        let known = state.withLock { $0.tasks }
+        guard let session = state.withLock({ $0.session }) ?? known.values.first?.session ?? ownSession() else { return [] }
+        let ofRows =
+            found.map { $0.map { task(of: $0, session) } }
+            ?? known.values.filter { $0.facts.withLock { $0.row != nil && !$0.isCompleted } }
+        var tasks = known
+        for task in ofRows { tasks[task.taskIdentifier] = nil }
+        // Made here and not resumed yet.
+        let unresumed = tasks.values.filter { $0.facts.withLock { $0.row == nil && $0.error == nil } }
+        return (ofRows + unresumed).sorted { $0.taskIdentifier < $1.taskIdentifier }
+    }
+
+    /// The transfers of all tasks that were resumed.
+    private func listed(_ transaction: LedgerTransaction) throws -> [TransferRecord] {
+        let unfinished = try transaction.unfinishedTransfers(session: identifier)
+        let ended = try transaction.untakenEnds(session: identifier)
+        let told = state.withLock { $0.told }
+        return (unfinished + ended.filter { !told.contains($0.event) }.map { $0.transfer }).filter(\.isAdopted)
+    }
+
+    /// Whether the list that the app received lacks a task. The app may be beginning that task again.
+    func mayHaveMissedTasks() -> Bool {
+        guard state.withLock({ $0.isListIncomplete }) else { return false }
+        guard let found = AppRuntime.shared.read("the tasks of background session \(identifier)", listed) else { return true }
+        return state.withLock { state in
+            if found.contains(where: { state.task(of: $0) == nil }) { return true }
+            state.isListIncomplete = false
+            return false
+        }
+    }
+
+    /// A session object for tasks that nobody in this process made.
+    private func ownSession() -> URLSession? { URLSession(configuration: configuration) }
+
+    /// The task of a transfer: the one that this process made, or one made for it.
+    func task(of transfer: TransferRecord, _ session: URLSession) -> URLSessionTask {
+        if let known = state.withLock({ $0.task(of: transfer) }) { return known }
+        let made: URLSessionTask
+        if transfer.kind == .upload {
+            made = URLSessionUploadTask(
+                session: session, request: transfer.request, body: nil, identifier: transfer.taskIdentifier)
+        } else if transfer.taskKind == "data" {
+            made = URLSessionDataTask(session: session, request: transfer.request, identifier: transfer.taskIdentifier)
+        } else {
+            let source = DownloadSource.request(transfer.request ?? URLRequest(url: URL(fileURLWithPath: "/")))
+            made = URLSessionDownloadTask(session: session, source: source, identifier: transfer.taskIdentifier)
+        }
+        made.facts.withLock { facts in
+            facts.row = transfer.id
+            facts.isCompleted = transfer.state.isTerminal
+            facts.description = transfer.taskDescription
+            facts.priority = Float(transfer.priority)
+            facts.earliestBegin = transfer.earliestBegin
+            facts.expectsToReceive = transfer.expectedToReceive
+            facts.destination = transfer.destination.map { URL(fileURLWithPath: $0) }
+            facts.expectedSHA256 = transfer.expectedSHA256
+        }
+        return state.withLock { state in
+            if let known = state.task(of: transfer) { return known }
+            state.tasks[transfer.taskIdentifier] = made
+            return made
+        }
+    }
+}
+
+extension URLSessionTask.Facts {
+    /// Returns a status with what this process knows better than the ledger.
+    fileprivate func completing(_ status: TaskStatus) -> TaskStatus {
+        var status = status
+        status.error = error ?? status.error
+        guard isCompleted || isCanceling else { return status }
+        (status.state, status.isPaused) = (isCompleted ? .completed : .canceling, false)
+        return status
+    }
+}
+
+extension TaskStatus {
+    fileprivate init(_ record: TransferRecord) {
+        response = record.response
+        if record.state.isTerminal, !record.hasAnswer { error = record.urlError }
+        if record.kind == .upload {
+            bytesSent = record.bytesDone
+            bytesExpectedToSend = record.bytesTotal ?? -1
+        } else {
+            bytesReceived = record.bytesDone
+            bytesExpectedToReceive = record.bytesTotal ?? -1
+        }
+        switch record.state {
+        case .queued, .running, .waiting: state = record.isSuspended ? .suspended : .running
+        case .paused: (state, isPaused) = (.suspended, true)
+        case .completed, .failed, .cancelled: state = .completed
+        }
+    }
+}

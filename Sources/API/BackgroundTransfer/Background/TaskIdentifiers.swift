@@ -1,0 +1,31 @@
+import ProcessSupport
+
+/// Identifiers for new tasks of a background session. The ledger reserves them, so that no other process has the same.
+struct TaskIdentifiers {
+    /// How many are reserved at a time.
+    private static let blockSize = 16
+
+    /// Reserved and not given yet.
+    private var reserved = 0..<0
+    /// Why the ledger reserved none, by the identifiers that were given instead.
+    private var refusals: [Int: StoreError] = [:]
+
+    /// - Parameter reserve: Reserves so many in a row. Returns the first one.
+    /// - Returns: An identifier that no other task has. It is negative if none could be reserved: such a task cannot be resumed.
+    mutating func next(reserve: (Int) throws(StoreError) -> Int) -> Int {
+        if reserved.isEmpty {
+            do throws(StoreError) {
+                let first = try reserve(Self.blockSize)
+                reserved = first..<first + Self.blockSize
+            } catch {
+                let identifier = -1 - refusals.count
+                refusals[identifier] = error
+                return identifier
+            }
+        }
+        return reserved.removeFirst()
+    }
+
+    /// Why a task with this identifier cannot be resumed. `nil` if the identifier was reserved.
+    func refusal(of identifier: Int) -> StoreError? { refusals[identifier] }
+}

@@ -1,0 +1,79 @@
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+import FoundationNetworking
+import ProcessSupport
+import TransferMachines
+
+/// The answer of an awaited transfer, until it was taken.
+struct EndedTransfer {
+    let file: URL
+    let response: URLResponse
+    let release: @Sendable () -> Void
+}
+
+/// One await on one transfer of the agent's.
+struct WaitingTransfer: Sendable {
+    let transfer: Int64
+    let waiter: Int64
+    let grace: Double
+
+    private enum Found {
+        case hasEnded(TransferRecord)
+        case isGone
+    }
+
+    /// Waits for the end. The caller takes the answer, then lets go of it.
+    func result() async throws -> EndedTransfer {
+        let ended: TransferRecord
+        do {
+            let id = transfer
+            let found = try await AppRuntime.shared.waitWithAgent { transaction -> Found? in
+                guard let record = try transaction.transfer(id) else { return .isGone }
+                return record.state.isTerminal ? .hasEnded(record) : nil
+            }
+            switch found {
+            case .hasEnded(let record): ended = record
+            // It was cancelled and pruned.
+            case .isGone: throw URLError(.cancelled)
+            }
+        } catch is CancellationError {
+            throw URLError(.cancelled)
+        } catch let error as NoAgent {
+            leave(grace: grace)
+            throw URLError(.backgroundSessionWasDisconnected, userInfo: [NSLocalizedDescriptionKey: error.description])
+        } catch let error as StoreError {
+            leave(grace: grace)
+            throw URLError(.backgroundSessionWasDisconnected, userInfo: [NSLocalizedDescriptionKey: error.description])
+        } catch {
+            leave(grace: grace)
+            throw error
+        }
+        let answer = Answer(ended)
+        guard let response = ended.response, let file = answer.file else {
+            release()
+            throw answer.error ?? URLError(.badServerResponse)
+        }
+        return EndedTransfer(file: file, response: response) { release() }
+    }
+
+    /// The waiter leaves; the connection stays for the grace time.
+    func giveUp() {
+        KillPoint.reach(.waiterLeaving)
+        leave(grace: grace)
+        KillPoint.reach(.waiterLeft)
+    }
+
+    /// The answer was read: nobody needs the transfer any more, unless somebody adopted it.
+    private func release() {
+        leave(grace: 0)
+    }
+
+    private func leave(grace: Double) {
+        let now = AppRuntime.shared.now
+        // The agent hears of every commit, and notices a waiter whose process is gone.
+        DurableWrites.shared.commit("the end of an await", startsAgent: false) { [waiter] in
+            try $0.removeWaiter(waiter, grace: grace, now: now)
+        }
+    }
+}
