@@ -152,6 +152,17 @@ extension EndToEnd {
             #expect(try arrived == ["one.jpg"])
         }
 
+        @Test func `a closed standard input is an error and an empty list is not`() throws {
+            func upload(from input: String) throws -> Child.Result {
+                try Child.run(
+                    "/bin/sh", ["-c", "'\(Home.product("stormy"))' upload - \(input)"], environment: home.environment)
+            }
+            let closed = try upload(from: "<&-")
+            #expect(closed.status == 74 && closed.errors.contains("the list cannot be read"), "\(closed)")
+            let empty = try upload(from: "</dev/null")
+            #expect(empty.status == 0 && empty.errors.contains("nothing to upload"), "\(empty)")
+        }
+
         /// A list is made by a program, which names whatever it finds.
         @Test func ofAListPhotosAloneAreSent() throws {
             _ = try picture("a/one.jpg")
