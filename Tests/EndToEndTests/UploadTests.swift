@@ -45,8 +45,16 @@ extension EndToEnd {
             for name in names { try JPEG.withoutPosition.write(to: card.appendingPathComponent(name)) }
             chmod(card.appendingPathComponent("b.jpg").path, 0)
             chmod(card.appendingPathComponent("private").path, 0)
-            let result = try Child.run(
-                "unshare", ["-U", Home.product("stormy"), "upload", "--recursive", card.path], environment: home.environment)
+            func upload(_ arguments: String...) throws -> Child.Result {
+                try Child.run("unshare", ["-U", Home.product("stormy"), "upload"] + arguments, environment: home.environment)
+            }
+            let result = try upload("--recursive", card.path)
+            // A pattern in quotes.
+            for pattern in ["/*/*.jpg", "/*/DCIM/*.jpg"] {
+                let matched = try upload(card.path + pattern)
+                #expect(matched.status == 74 && matched.errors.contains("cannot be read: Permission denied"), "\(matched)")
+                #expect(matched.errors.contains("\(card.path)/private"), "\(matched)")
+            }
             chmod(card.appendingPathComponent("private").path, 0o700)
             #expect(result.status == 74, "\(result)")
             #expect(result.output.contains("Queued 1 photo"), "\(result)")

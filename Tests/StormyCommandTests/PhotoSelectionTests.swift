@@ -99,6 +99,35 @@ import Testing
             let result = try await home.stormy("upload", "--recursive", folder)
             #expect(result.status == 74 && result.output.contains("Queued 1 photo"), "\(result)")
             #expect(result.errors.contains("cannot be read: File name too long"), "\(result)")
+            // By a pattern: a folder that cannot be opened, and a name that cannot be looked at.
+            for end in ["/*.jpg", "/none/*.jpg"] {
+                for depth in 18...24 {
+                    let pattern = folder + String(repeating: "/d*", count: depth) + end
+                    let matched = try await home.stormy("upload", folder + "/one.jpg", pattern)
+                    let isTooDeep = depth * 201 + folder.utf8.count + (end == "/*.jpg" ? 0 : 5) >= 4_096
+                    #expect(matched.status == (isTooDeep ? 74 : 66), "\(depth): \(matched)")
+                    #expect(matched.errors.contains("cannot be read: File name too long") == isTooDeep, "\(matched)")
+                }
+            }
+        }
+    }
+
+    @Test func `hidden photos and folders with photos are counted`() async throws {
+        try await PhotoHome.play { home, store in
+            let folder = try home.picture("card/one.jpg").deletingLastPathComponent().path
+            try home.write(Data("settings".utf8), to: "camera/card/.settings")
+            try home.write(Data("a copy of attributes".utf8), to: "camera/card/._one.jpg")
+            try home.write(Data("thumbnail".utf8), to: "camera/card/.empty/deep/thumbnail.jpg")
+            let first = try await home.stormy("upload", "--recursive", "--wait", folder)
+            #expect(first.status == 0 && !first.errors.contains("hidden"), "\(first)")
+            try home.picture("card/.two.jpg")
+            try home.picture("card/sub/.trash/deep/three.jpg")
+            let second = try await home.stormy("upload", "--recursive", "--wait", folder)
+            #expect(second.status == 0 && store.arrived == ["one.jpg"], "\(second)")
+            let hidden = "2 hidden photos or folders with photos skipped (name one to send it)"
+            #expect(second.errors.contains("\(hidden): \(folder)/.two.jpg, \(folder)/sub/.trash"), "\(second)")
+            let named = try await home.stormy("upload", "--recursive", "--wait", folder + "/.two.jpg", folder + "/sub/.trash")
+            #expect(named.status == 0 && store.arrived == [".two.jpg", "one.jpg", "three.jpg"], "\(named)")
         }
     }
 

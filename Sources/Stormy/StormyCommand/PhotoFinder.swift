@@ -15,6 +15,8 @@ struct PhotoFinder {
     private var skippedFolders = 0
     /// The number of links to folders that were found in folders.
     private var linkedFolders = 0
+    /// Hidden photos of folders, and hidden folders that have photos in them.
+    private var hidden: [String] = []
     private let ownFiles = OwnFiles()
 
     init(isRecursive: Bool) { self.isRecursive = isRecursive }
@@ -31,10 +33,12 @@ struct PhotoFinder {
     /// What was skipped, for the person.
     var sentences: [String] {
         var sentences: [String] = []
+        func first(_ paths: [String]) -> String {
+            paths.prefix(3).joined(separator: ", ") + (paths.count > 3 ? " and \(paths.count - 3) more" : "")
+        }
         if !skipped.isEmpty {
-            let names = skipped.prefix(3).joined(separator: ", ") + (skipped.count > 3 ? " and \(skipped.count - 3) more" : "")
             let count = skipped.count == 1 ? "1 other file" : "\(skipped.count) other files"
-            sentences.append("\(count) skipped, no photo of a kind that is known: \(names)")
+            sentences.append("\(count) skipped, no photo of a kind that is known: \(first(skipped))")
         }
         func count(_ number: Int, _ what: String) -> String { number == 1 ? "1 \(what)" : "\(number) \(what)s" }
         if skippedFolders > 0 {
@@ -42,6 +46,12 @@ struct PhotoFinder {
         }
         if linkedFolders > 0 {
             sentences.append("\(count(linkedFolders, "linked folder")) skipped: name one to send the photos in it")
+        }
+        if !hidden.isEmpty {
+            let what =
+                hidden.count == 1
+                ? "1 hidden photo or folder with photos" : "\(hidden.count) hidden photos or folders with photos"
+            sentences.append("\(what) skipped (name one to send it): \(first(hidden.sorted()))")
         }
         return sentences
     }
@@ -54,8 +64,7 @@ struct PhotoFinder {
         let path = word.hasPrefix("~") && FileManager.default.fileExists(atPath: "./" + word) ? "./" + word : word
         guard FileManager.default.fileExists(atPath: path) else {
             // A pattern that reached us as it was written, as quotes bring it. A file of that very name comes first.
-            let matches = path.contains(where: { "*?[".contains($0) }) ? Self.matches(of: path) : []
-            return (matches.isEmpty ? [path] : matches).flatMap { meant($0) }
+            return path.contains { "*?[".contains($0) } ? matching(path) : meant(path)
         }
         return meant(path)
     }
@@ -67,17 +76,17 @@ struct PhotoFinder {
         return [.file(PhotoFile(path: path, isKnownPhotoOnly: false))]
     }
 
-    /// Without `GLOB_TILDE`, with which glibc crashes over `~[`.
-    private static func matches(of pattern: String) -> [String] {
-        var pattern = pattern
-        if pattern.hasPrefix("~/") {
-            let home = NSHomeDirectory().map { "*?[\\".contains($0) ? "\\\($0)" : "\($0)" }.joined()
-            pattern = home + pattern.dropFirst()
-        }
-        var found = glob_t()
-        defer { globfree(&found) }
-        guard glob(pattern, 0, nil, &found) == 0 else { return [] }
-        return (0..<Int(found.gl_pathc)).compactMap { found.gl_pathv[$0].map { String(cString: $0) } }
+    private mutating func matching(_ pattern: String) -> [Found] {
+        let matches = PathPattern(pattern)
+        if matches.paths.isEmpty, matches.unreadable.isEmpty { return meant(pattern) }
+        let found = matches.paths.map { ($0, meant($0)) }
+        let problems = matches.unreadable.map { path, code in (path, [Found.problem(Self.unreadable(path, code))]) }
+        return (found + problems).sorted { $0.0 < $1.0 }.flatMap(\.1)
+    }
+
+    private static func unreadable(_ path: String, _ code: Int32) -> CommandFailure {
+        CommandFailure(
+            code == ENOENT ? .notFound : .inputOutput, "\(path): cannot be read: \(String(cString: strerror(code)))")
     }
 
     // MARK: Listed
@@ -158,6 +167,45 @@ struct PhotoFinder {
 
     // MARK: Walked
 
+    private mutating func noteHidden(_ name: [UInt8], in folder: String) {
+        let path = folder + (folder.hasSuffix("/") ? "" : "/") + String(decoding: name, as: UTF8.self)
+        if Self.hasPhoto(path) { hidden.append(path) }
+    }
+
+    /// Returns whether a hidden file is a photo, or a hidden folder has one. An unreadable file or folder counts.
+    private static func hasPhoto(_ path: String) -> Bool {
+        var paths = [path]
+        while let next = paths.popLast() {
+            var information = stat()
+            if lstat(next, &information) == 0, information.st_mode & S_IFMT == S_IFDIR {
+                let (names, code) = entries(of: next)
+                let readable = names.compactMap { String(validating: $0, as: UTF8.self) }
+                if code != 0 || readable.count < names.count { return true }
+                paths += readable.filter { $0 != "." && $0 != ".." }.map { next + "/" + $0 }
+            } else {
+                switch PhotoFormat.look(at: URL(fileURLWithPath: next)) {
+                case .other, .unreadable(ENOENT): break
+                case .photo, .unreadable: return true
+                }
+            }
+        }
+        return false
+    }
+
+    /// The names in a folder, and the error number that ended the list; 0 if it is complete.
+    ///
+    /// Not by Foundation, which leaves out names that are not UTF-8, without an error.
+    private static func entries(of folder: String) -> (names: [[UInt8]], code: Int32) {
+        guard let entries = opendir(folder) else { return ([], errno) }
+        defer { closedir(entries) }
+        var names: [[UInt8]] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(entries) else { return (names, errno) }
+            names.append(withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) })
+        }
+    }
+
     /// Hidden files are left out, because a folder of photos may be full of thumbnails. A link to a photo is a photo; a link to a folder may
     /// lead in circles.
     private mutating func walk(_ folder: String) -> [Found] {
@@ -165,25 +213,16 @@ struct PhotoFinder {
         func note(_ status: ExitStatus, _ path: String, _ why: String) {
             found.append((path, .problem(CommandFailure(status, "\(path): \(why)"))))
         }
-        func noteUnreadable(_ path: String, _ code: Int32) {
-            note(code == ENOENT ? .notFound : .inputOutput, path, "cannot be read: \(String(cString: strerror(code)))")
-        }
+        func noteUnreadable(_ path: String, _ code: Int32) { found.append((path, .problem(Self.unreadable(path, code)))) }
         var folders = [folder]
         while let next = folders.popLast() {
-            guard let entries = opendir(next) else {
-                noteUnreadable(next, errno)
-                continue
-            }
-            defer { closedir(entries) }
-            while true {
-                // Not by Foundation, which leaves out names that are not UTF-8, without an error.
-                errno = 0
-                guard let entry = readdir(entries) else {
-                    if errno != 0 { noteUnreadable(next, errno) }
-                    break
+            let (names, code) = Self.entries(of: next)
+            if code != 0 { noteUnreadable(next, code) }
+            for bytes in names {
+                guard bytes.first != UInt8(ascii: ".") else {
+                    if bytes != Array(".".utf8), bytes != Array("..".utf8) { noteHidden(bytes, in: next) }
+                    continue
                 }
-                let bytes = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
-                guard bytes.first != UInt8(ascii: ".") else { continue }
                 guard let name = String(validating: bytes, as: UTF8.self) else {
                     note(.badData, "\(next)/\(String(decoding: bytes, as: UTF8.self))", "its name is not UTF-8; rename it first")
                     continue

@@ -31,7 +31,9 @@ struct UploadVerb: AsyncParsableCommand {
     @Flag(help: "Choose them with the desktop's file chooser where none are given, and say by notification what is wrong.")
     var choose = false
     @Flag(help: "Follow them to the end, with a progress bar.") var wait = false
-    @Flag(help: "Send the photos in folders and all folders in them; linked folders are left out.") var recursive = false
+    @Flag(
+        help: "Send the photos in folders and all folders in them, without hidden files and folders and without linked folders.")
+    var recursive = false
     @Flag(help: "Send photos as they are, with their location. Before all settings.") var keepLocation = false
     @Flag(help: "Send photos without their location. Before all settings.") var removeLocation = false
     @Option(help: "now, or charging: on external power and a network that costs nothing.") var when = Moment.now

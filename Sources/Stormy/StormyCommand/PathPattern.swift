@@ -1,0 +1,80 @@
+import Foundation
+import Glibc
+import ProcessSupport
+
+/// The files that a pattern such as `card/*/*.jpg` means, and the folders that could not be searched for them.
+struct PathPattern {
+    private(set) var paths: [String] = []
+    /// By path: the error number.
+    private(set) var unreadable: [String: Int32] = [:]
+
+    /// Without `GLOB_TILDE`, with which glibc crashes over `~[`.
+    init(_ pattern: String) {
+        var pattern = pattern
+        if pattern.hasPrefix("~/") {
+            let home = NSHomeDirectory().map { "*?[\\".contains($0) ? "\\\($0)" : "\($0)" }.joined()
+            pattern = home + pattern.dropFirst()
+        }
+        var found = glob_t()
+        defer { globfree(&found) }
+        Self.report(to: &found)
+        let search = Search()
+        let result = Search.$current.withValue(search) { glob(pattern, GLOB_ALTDIRFUNC, nil, &found) }
+        unreadable = search.unreadable
+        guard result == 0 else { return }
+        paths = (0..<Int(found.gl_pathc)).compactMap { found.gl_pathv[$0].map { String(cString: $0) } }
+    }
+
+    /// The system's own calls. `glob` reports a folder that it cannot open, but not a path behind a folder that may not be entered.
+    private static func report(to found: inout glob_t) {
+        found.gl_opendir = { path in
+            let folder = opendir(path!)
+            if let folder { Search.current?.open[folder] = String(cString: path!) } else { Search.note(path!) }
+            return UnsafeMutableRawPointer(folder)
+        }
+        found.gl_readdir = { folder in
+            errno = 0
+            let folder = OpaquePointer(folder!)
+            let entry = readdir(folder)
+            if entry == nil, errno != 0 { Search.current?.note(Search.current?.open[folder] ?? "", errno) }
+            return UnsafeMutableRawPointer(entry)
+        }
+        found.gl_closedir = { folder in
+            Search.current?.open[OpaquePointer(folder!)] = nil
+            closedir(OpaquePointer(folder!))
+        }
+        found.gl_stat = { path, information in
+            Search.noting(path!, stat(path!, information!.assumingMemoryBound(to: stat.self)))
+        }
+        found.gl_lstat = { path, information in
+            Search.noting(path!, lstat(path!, information!.assumingMemoryBound(to: stat.self)))
+        }
+    }
+
+    /// What one call of `glob` finds. The functions that it calls have no other way to it.
+    private final class Search: @unchecked Sendable {  // because one thread uses it
+        @TaskLocal static var current: Search?
+
+        var open: [OpaquePointer: String] = [:]
+        private(set) var unreadable: [String: Int32] = [:]
+
+        func note(_ path: String, _ number: Int32) {
+            switch FileFault(number) {
+            // A pattern is also tried on what is not there, and on what is not a folder.
+            case .missing, .noFolder, .notAFile: break
+            case .exists, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable: unreadable[path] = number
+            }
+        }
+
+        static func note(_ path: UnsafePointer<CChar>) {
+            let number = errno
+            current?.note(String(cString: path), number)
+            errno = number
+        }
+
+        static func noting(_ path: UnsafePointer<CChar>, _ result: Int32) -> Int32 {
+            if result != 0 { note(path) }
+            return result
+        }
+    }
+}
