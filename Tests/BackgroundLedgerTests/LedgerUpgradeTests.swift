@@ -24,6 +24,10 @@ import Testing
                     INSERT INTO launch (kind, identifier, requestToken, generation, reason, simulated, startedAt,
                         isPersonChoosing, endedAt, outcome)
                     VALUES ('appRefresh', 'StormyNoon', 't', 1, 'due', 0, 400, 0, 410, 'completed');
+                    INSERT INTO transfer (session, key, kind, method, url, headers, state, bytesDone, bytesOnWire, attempts,
+                        fruitlessAttempts, attemptNumber, taskIdentifier, isAdopted, createdAt, lastProgressAt, idleTimeout,
+                        resourceTimeout)
+                    VALUES ('s', 'k', 'download', 'GET', 'http://127.0.0.1/', '[]', 'queued', 0, 0, 0, 0, 0, 1, 1, 400, 400, 60, 600);
                     INSERT INTO fact VALUES ('settings', '{"backoffBase":7,"grace":5,"notificationsEnabled":true,"processingBudget":600,"quietHours":"","refreshBudget":30}');
                     INSERT INTO fact VALUES ('conditions', '{"conditions":{"isNetworkAvailable":true,"isNetworkMetered":true,"isOnExternalPower":true},"networkSince":1,"powerSince":2}');
                     """)
@@ -41,6 +45,8 @@ import Testing
             #expect(try transaction.firstDue(in: open, now: Date(timeIntervalSince1970: 1_000))?.identifier == "StormyNoon")
             #expect(
                 try transaction.nextDueTime(in: open, after: Date(timeIntervalSince1970: 999))?.timeIntervalSince1970 == 1_000)
+            let transfer = try #require(try transaction.transfer(1))
+            #expect(transfer.destinationFolder == nil && transfer.hasDestination(of: transfer))
             #expect(try transaction.history(limit: 10).map(\.outcome) == [.completed])
             #expect(try transaction.fact(.settings)?.backoffBase == 7)
             #expect(try transaction.fact(.settings)?.launchSpacing == AgentSettings().launchSpacing)

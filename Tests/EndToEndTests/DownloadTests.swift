@@ -102,6 +102,28 @@ extension EndToEnd {
             #expect(try names(folder) == (force ? ["notes.txt"] : ["notes (1).txt", "notes.txt"]))
         }
 
+        /// The agent has the mounts of the first command.
+        @Test(.enabled(if: Namespaces.areAllowed))
+        func `a download of a command with other mounts never gets to another folder of the same path`() throws {
+            #expect(try download(server.url + "/disk.img", "--wait").status == 0)
+            let script = """
+                mount -t tmpfs none '\(folder.path)' && cd '\(folder.path)' || exit 9
+                '\(Home.product("stormy"))' download '\(server.url)/disk.img' --force -o '\(folder.path)/disk.img'
+                '\(Home.product("stormy"))' download '\(server.url)/disk.img' --wait -o '\(home.folder.path)/here/shared.img' || exit 8
+                """
+            let disk = folder.appendingPathComponent("disk.img")
+            try Data("precious".utf8).write(to: disk)
+            let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: home.environment)
+            #expect(result.status == 0, "\(result)")
+            try home.wait("the download that waits") { transaction in
+                try transaction.transfers().contains { $0.state == .waiting } ? true : nil
+            }
+            #expect(try String(contentsOf: disk, encoding: .utf8) == "precious")
+            #expect(try names(folder) == ["disk.img"] && names(folder.deletingLastPathComponent()) == ["inner", "shared.img"])
+            let listed = try home.stormy("transfers")
+            #expect(listed.output.contains("does not see the folder that was chosen"), "\(listed)")
+        }
+
         /// Many of one name, asked for at once: each that is queued is there in the end.
         @Test func nobodyTakesAnothersName() throws {
             for number in 0..<12 {

@@ -3,6 +3,8 @@ import Foundation
 import ServerScripts
 import Testing
 
+@testable import StormyCommand
+
 /// `stormy download` without a process.
 @Suite(.timeLimit(.minutes(30))) struct DownloadCommandTests {
     private static let file = Payload.pattern(100_000)
@@ -23,6 +25,19 @@ import Testing
                 #expect(!output.contains("t0k3n") && !output.contains("hunter2"), "\(output)")
             }
             #expect(home.driver.ledger.transfers.map(\.url) == ["\(VirtualHome.origin)/disk.img"])
+        }
+    }
+
+    /// With `--wait` the command ends with 0 only if the file is there.
+    @Test func `a complete download whose file is not there is an error`() async throws {
+        try await VirtualHome.play { home in
+            let place = home.folder.appendingPathComponent("disk.img")
+            #expect(DownloadVerb.absence(of: place.path, byteCount: 100_000)?.contains("the file is not there") == true)
+            try Self.file.data.write(to: place)
+            #expect(DownloadVerb.absence(of: place.path, byteCount: 100_000) == nil)
+            // Another file was there before.
+            #expect(DownloadVerb.absence(of: place.path, byteCount: 99_999) != nil)
+            #expect(DownloadVerb.absence(of: home.folder.path, byteCount: 0) != nil)
         }
     }
 

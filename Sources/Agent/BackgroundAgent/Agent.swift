@@ -266,6 +266,8 @@ package final class Agent {
             guard let transfer, transfer.state == .running, transfer.isFinishing else { return hear(.filePlaced(id, nil)) }
             let isTheOne = transfer.replacedFile.map { $0 == FileIdentity(whole.path)?.text } ?? true
             mayReplace = transfer.destination == nil || transfer.mayReplace && isTheOne
+            let folder = transfer.partPlace(in: ledger.directories.spool)?.seenFolder
+            if let trouble = FileTrouble.otherFolder(of: whole, folder) { return hear(.filePlaced(id, .failed(trouble))) }
         } catch {
             return hear(.filePlaced(id, .failed(FileTrouble(why: "\(error)", isPassing: true))))
         }

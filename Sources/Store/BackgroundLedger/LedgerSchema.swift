@@ -70,6 +70,9 @@ enum LedgerSchema {
             try database.alter(table: "request") { $0.add(column: "wakesSystem", .boolean).notNull().defaults(to: false) }
             try database.execute(sql: "CREATE INDEX requestWaking ON request (earliestBegin) WHERE wakesSystem")
         }
+        migrator.registerMigration("14: folders of downloads, as the process that queued them saw them") { database in
+            try database.alter(table: "transfer") { $0.add(column: "destinationFolder", .text) }
+        }
         return migrator
     }
 

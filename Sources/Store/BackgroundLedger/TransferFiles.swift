@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import ProcessSupport
 
 // The files of transfers: what they are called, who still needs them, and what can go.
 extension LedgerTransaction {
@@ -110,9 +111,11 @@ package struct PartPlace: Sendable, Equatable {
     private let folder: URL
     /// `nil`: it waits in the spool.
     private let destination: URL?
+    /// The folder that is meant; `nil`: any folder of this path.
+    package let seenFolder: SeenFolder?
 
-    fileprivate init(name: String, spool: URL, destination: String?) {
-        self.name = name
+    fileprivate init(name: String, spool: URL, destination: String?, seenFolder: SeenFolder? = nil) {
+        (self.name, self.seenFolder) = (name, seenFolder)
         // Said, or Foundation looks whether a folder stands there.
         self.destination = destination.map { URL(fileURLWithPath: $0, isDirectory: false) }
         folder = self.destination?.deletingLastPathComponent() ?? spool
@@ -127,7 +130,7 @@ package struct PartPlace: Sendable, Equatable {
     /// Under its other name.
     package var other: PartPlace {
         PartPlace(
-            name: Self.other(name), spool: folder, destination: destination?.path)
+            name: Self.other(name), spool: folder, destination: destination?.path, seenFolder: seenFolder)
     }
 
     static func other(_ name: String) -> String {
@@ -144,7 +147,27 @@ extension TransferRecord {
     /// Where its bytes collect. `nil` before its first attempt.
     package func partPlace(in spool: URL) -> PartPlace? {
         guard let file, Self.isPlainName(file) else { return nil }
-        return PartPlace(name: file, spool: spool, destination: destination)
+        return PartPlace(name: file, spool: spool, destination: destination, seenFolder: seenFolder)
+    }
+
+    private var seenFolder: SeenFolder? { destinationFolder.flatMap(SeenFolder.init(text:)) }
+
+    /// The file gets this path, in the folder that this process sees.
+    package mutating func setDestination(_ path: String) {
+        destination = path
+        destinationFolder = SeenFolder(URL(fileURLWithPath: path, isDirectory: false).deletingLastPathComponent().path)?.text
+    }
+
+    package mutating func takeDestination(of other: TransferRecord) {
+        (destination, destinationFolder) = (other.destination, other.destinationFolder)
+        (mayReplace, replacedFile) = (other.mayReplace, other.replacedFile)
+    }
+
+    /// Returns whether both files have the same path in the same folder.
+    package func hasDestination(of other: TransferRecord) -> Bool {
+        guard destination == other.destination else { return false }
+        guard let seenFolder, let folder = other.seenFolder else { return true }
+        return seenFolder.isSame(as: folder)
     }
 
     /// The file of its part. `nil` before its first attempt.

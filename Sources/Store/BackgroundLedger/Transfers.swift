@@ -139,6 +139,8 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var taskKind: String?
     /// Absolute path that a download gets when it is whole; `nil`: it waits in the spool.
     package var destination: String?
+    /// `SeenFolder` of the destination's folder; `nil`: queued by a version that did not record it.
+    package internal(set) var destinationFolder: String?
     /// Hex digest that the whole file must have.
     package var expectedSHA256: String?
     /// Bytes per second.

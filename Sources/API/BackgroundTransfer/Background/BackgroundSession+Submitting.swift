@@ -51,11 +51,9 @@ extension BackgroundSession {
     /// the download begins anew.
     static func takePart(_ token: String, _ new: inout TransferRecord, _ transaction: LedgerTransaction) throws {
         guard var old = try transaction.transfer(keepingPart: token), old.state.isTerminal else { return }
-        if new.destination == nil {
-            (new.destination, new.mayReplace, new.replacedFile) = (old.destination, old.mayReplace, old.replacedFile)
-        }
+        if new.destination == nil { new.takeDestination(of: old) }
         if new.expectedSHA256 == nil { new.expectedSHA256 = old.expectedSHA256 }
-        guard new.destination == old.destination else { return }
+        guard new.hasDestination(of: old) else { return }
         (new.file, new.partial) = (old.file, old.partial)
         new.bytesDone = old.partial?.durableBytes ?? 0
         new.bytesTotal = old.partial?.totalBytes
@@ -73,7 +71,7 @@ extension BackgroundSession {
         record.taskDescription = facts.description ?? record.taskDescription
         record.priority = Double(facts.priority)
         record.expectedToReceive = facts.expectsToReceive
-        record.destination = facts.destination.map { $0.standardizedFileURL.path } ?? record.destination
+        if let place = facts.destination { record.setDestination(place.standardizedFileURL.path) }
         // What stands there now is meant to go; what somebody puts there later is not.
         let standing = facts.replacesDestination == nil ? record.destination.flatMap(FileIdentity.init) : nil
         record.mayReplace = facts.replacesDestination ?? (standing != nil)

@@ -30,6 +30,19 @@ package struct FileTrouble: Error, Equatable {
         self.init(number, with: path)
         isPassing = FileFault(number).isPassingOnOpenFile
     }
+
+    /// Returns why a download must not use the folder of its destination; `nil` if it may.
+    ///
+    /// - Parameters:
+    ///   - file: A file in the folder.
+    ///   - folder: The folder that the process which queued the download saw.
+    static func otherFolder(of file: URL, _ folder: SeenFolder?) -> FileTrouble? {
+        let path = file.deletingLastPathComponent().path
+        if folder?.isAt(path) ?? true { return nil }
+        let reason = "the agent does not see the folder that was chosen, for example because the command ran in a container"
+        let remedy = "Start the agent there, or cancel the download and choose a folder that both see"
+        return FileTrouble(why: "\(path): \(reason). \(remedy).", isPassing: true)
+    }
 }
 
 /// Files by their names: whether a part is there, and how a whole file gets its own.

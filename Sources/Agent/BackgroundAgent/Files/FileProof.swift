@@ -14,6 +14,8 @@ package final class FileProof: DiskWork {
         var mustMatch: Bool
         /// The `FileIdentity` of the file that had the name before. This file does not count.
         var replaced: String?
+        /// The folder that is meant; `nil`: any folder of this path.
+        var folder: SeenFolder?
         var byteCount: Int64
         var sha256: String
     }
@@ -54,6 +56,10 @@ package final class FileProof: DiskWork {
     func work() -> DiskWorker.Rest {
         let finding = state.withLock { state -> Finding? in
             if state.descriptor < 0 {
+                // A file in another folder is not the download.
+                if let trouble = FileTrouble.otherFolder(of: expectation.whole, expectation.folder) {
+                    return .unreadable(trouble)
+                }
                 let url = state.isAtPart ? expectation.part : expectation.whole
                 state.descriptor = calls.open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
                 if state.descriptor < 0 {

@@ -164,7 +164,7 @@ enum AttemptPreparation {
 extension FileProof.Expectation {
     /// - Parameter mustMatch: The agent knows that the user did not change the file that has the name.
     init(of transfer: TransferRecord, at place: PartPlace, mustMatch: Bool) {
-        (part, whole) = (place.url, place.whole)
+        (part, whole, folder) = (place.url, place.whole, place.seenFolder)
         (self.mustMatch, replaced) = (mustMatch, transfer.replacedFile)
         (byteCount, sha256) = (transfer.bytesTotal ?? -1, transfer.sha256 ?? "")
     }

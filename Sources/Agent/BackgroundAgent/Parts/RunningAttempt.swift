@@ -85,6 +85,8 @@ struct PreparedAttempt {
     ) throws(FileTrouble) -> RunningAttempt.Start {
         switch work {
         case .download(let machine, let place, let body):
+            // Before the part is looked for: in another folder it would be gone, and begin again.
+            if let trouble = FileTrouble.otherFolder(of: place.whole, place.seenFolder) { throw trouble }
             let source = try body?.open(disk.calls)
             let file = DownloadFile(
                 attempt: id, place: place, isPrivate: !hasDestination, machine: machine, disk: disk, now: now, post: post)

@@ -147,8 +147,9 @@ struct DownloadVerb: AsyncParsableCommand {
     private func report(_ ended: BackgroundTransferStatus, _ file: URL, _ follower: DownloadFollower) throws {
         switch ended.state {
         case .completed:
-            guard !json else { return }
             let place = ended.destination ?? file.path
+            if let trouble = Self.absence(of: place, byteCount: ended.bytesDone) { throw CommandFailure(.cannotCreate, trouble) }
+            guard !json else { return }
             if place != file.path { Output.note("\(file.path) appeared meanwhile, and stays as it is.") }
             let isTaken = Output.lineIsTaken("\(place): \(Output.bytes(ended.bytesDone)), SHA-256 \(ended.sha256 ?? "")")
             if !isTaken { follower.tell(place, trouble: nil, ended.taskIdentifier) }
@@ -169,6 +170,16 @@ struct DownloadVerb: AsyncParsableCommand {
             let code = ended.trouble.flatMap { URLError.Code(rawValue: $0.code) }
             throw ExitCode(Self.status(code).rawValue)
         }
+    }
+
+    /// Returns why a file that is complete is not what this command promised; `nil` if it is there.
+    ///
+    /// An agent of an earlier version may run in a container, and give the file its name there.
+    static func absence(of place: String, byteCount: Int64) -> String? {
+        var found = stat()
+        if stat(place, &found) == 0, found.st_mode & S_IFMT == S_IFREG, Int64(found.st_size) == byteCount { return nil }
+        return
+            "\(place): the download is complete, but the file is not there. It was moved or changed, or the agent runs in a container"
     }
 
     private static func status(_ code: URLError.Code?) -> ExitStatus {

@@ -1,0 +1,116 @@
+@testable import BackgroundLedger
+import Foundation
+@testable import ProcessSupport
+import Spool
+import Testing
+import TransferMachines
+
+@testable import BackgroundAgent
+
+/// A download was queued by a process with other mounts, for example in a container.
+@Suite struct OtherFolderTests {
+    private let bench: Bench
+    private let files = FileManager.default
+    private var folder: URL { bench.folder.appendingPathComponent("drive") }
+    private var place: URL { folder.appendingPathComponent("file") }
+
+    init() throws {
+        bench = try Bench()
+        try files.createDirectory(at: folder, withIntermediateDirectories: false)
+    }
+
+    /// The folder of the destination, as a process with other mounts recorded it.
+    private func seenElsewhere() throws -> String {
+        SeenFolder(view: "1:2:3", folder: try #require(SeenFolder(folder.path)).folder).text
+    }
+
+    private func replaceFolder() throws {
+        try files.moveItem(at: folder, to: bench.folder.appendingPathComponent("away"))
+        try files.createDirectory(at: folder, withIntermediateDirectories: false)
+        try Data("precious".utf8).write(to: place)
+    }
+
+    private func restoreFolder() throws {
+        try files.removeItem(at: folder)
+        try files.moveItem(at: bench.folder.appendingPathComponent("away"), to: folder)
+    }
+
+    private func expectWaiting(_ id: Int64) throws {
+        let transfer = try bench.transfer(id)
+        #expect(transfer.state == .waiting)
+        #expect(
+            transfer.errorMessage?.contains("\(folder.path): the agent does not see the folder that was chosen") == true)
+        #expect(try files.contentsOfDirectory(atPath: folder.path) == ["file"])
+        #expect(try String(contentsOf: place, encoding: .utf8) == "precious")
+    }
+
+    private func expectComplete(_ id: Int64) throws {
+        #expect(try bench.transfer(id).state == .completed)
+        #expect(try files.contentsOfDirectory(atPath: folder.path) == ["file"])
+        #expect(try String(contentsOf: place, encoding: .utf8) == "sunny")
+    }
+
+    @Test func `a download waits while the agent sees another folder and continues in its own`() throws {
+        let seen = try seenElsewhere()
+        try replaceFolder()
+        let id = try bench.download {
+            ($0.destination, $0.destinationFolder, $0.mayReplace) = (place.path, seen, true)
+        }
+        try bench.turn()
+        try expectWaiting(id)
+        try bench.pass(61)
+        try expectWaiting(id)
+        #expect(bench.transport.started.isEmpty)
+        try restoreFolder()
+        try bench.pass(61)
+        try bench.answer(id)
+        try expectComplete(id)
+    }
+
+    /// The folder of an agent can change, for example when a drive is connected.
+    @Test func `a complete file waits if another folder appears while it arrives`() throws {
+        let seen = try seenElsewhere()
+        let id = try bench.download {
+            ($0.destination, $0.destinationFolder, $0.mayReplace) = (place.path, seen, true)
+        }
+        try bench.turn()
+        let attempt = try bench.attempt(id)
+        let head = ResponseHead(status: 200, headers: [], url: attempt.request.url)
+        #expect(attempt.sink.receive(head: head))
+        #expect(Array("sunny".utf8).withUnsafeBytes { attempt.sink.write($0) })
+        try replaceFolder()
+        // A backup restored all files.
+        let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool)).lastPathComponent
+        try files.copyItem(
+            at: bench.folder.appendingPathComponent("away/" + part), to: folder.appendingPathComponent(part))
+        try bench.hear(
+            .transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: 5))))
+        try files.removeItem(at: folder.appendingPathComponent(part))
+        try expectWaiting(id)
+        // An agent that looks for the file of an earlier agent does not take the other file for it.
+        try bench.startAgent()
+        try bench.pass(61)
+        try expectWaiting(id)
+        try restoreFolder()
+        try bench.pass(61)
+        try expectComplete(id)
+    }
+
+    @Test func `a folder that was replaced receives the file if the mounts are the same`() throws {
+        let seen = try #require(SeenFolder(folder.path)).text
+        try replaceFolder()
+        let id = try bench.download {
+            ($0.destination, $0.destinationFolder, $0.mayReplace) = (place.path, seen, true)
+        }
+        try bench.turn()
+        try bench.answer(id)
+        try expectComplete(id)
+    }
+
+    @Test func `a download of an earlier version has any folder of its path`() throws {
+        let id = try bench.download { $0.destination = place.path }
+        try bench.turn()
+        try bench.answer(id)
+        try expectComplete(id)
+    }
+}
