@@ -47,7 +47,7 @@ ONE_THREADED = BackgroundLedgerTests.TransferChoiceTests BackgroundLedgerTests.R
 # Tests that need a process, a bus or a server. `make check` leaves them out; a test of the house looks that none is forgotten.
 EFFECTS = BackgroundAgentTests.AdoptionTests EndToEndTests DesktopServicesTests CurlTransportTests FaultyServerTests PhotoLocationsTests.ExifToolTests \
 	BackgroundTransferTests.OrdinarySession BackgroundTransferTests.Session BackgroundTransferTests.URLProtocolTests \
-	BackgroundLedgerTests.BellTests BackgroundLedgerTests.ChildProcessTests BackgroundLedgerTests.FileLockTests \
+	BackgroundLedgerTests.BellTests BackgroundLedgerTests.ChildProcessTests BackgroundLedgerTests.FileLockTests BackgroundLedgerTests.LedgerFaultTests \
 	BackgroundTasksTests.RegistrationTests BackgroundSchedulingTests.WallClockOracleTests \
 	BackgroundTasksTestingTests.NetworkConformanceTests BackgroundTasksTestingTests.EveryOtherEndTests \
 	BackgroundAgentTests.LauncherConformanceTests BackgroundAgentTests.ActivationTests \

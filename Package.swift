@@ -120,7 +120,7 @@ let package = Package(
         .target(name: "UserUnits", dependencies: ["ProcessSupport"], swiftSettings: strict),
         .target(
             name: "Spool", dependencies: ["CLibcrypto", "CLinux", "ProcessSupport", "TransferMachines"], swiftSettings: strict),
-        .target(name: "SQLiteFiles", dependencies: ["CLinux", "ProcessSupport", grdb, sqlite], swiftSettings: strict),
+        .target(name: "SQLiteFiles", dependencies: ["ProcessSupport", grdb, sqlite], swiftSettings: strict),
         .target(
             name: "BackgroundLedger",
             dependencies: [

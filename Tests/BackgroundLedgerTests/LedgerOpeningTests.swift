@@ -165,24 +165,6 @@ import Testing
         }
     }
 
-    /// A program that runs can be read, but not opened for writing (ETXTBSY), not even by root.
-    @Test func `a ledger whose log cannot be opened for now is troubled and not read-only`() throws {
-        try test.open().write { try $0.setFact(.lastTaskIdentifier, 1) }
-        let (path, log) = (test.directories.ledger.path, test.directories.ledger.path + "-wal")
-        for ending in ["-wal", "-shm"] { try FileManager.default.removeItem(atPath: path + ending) }
-        try FileManager.default.copyItem(atPath: "/bin/sl" + "eep", toPath: log)
-        let program = try ChildProcess(path: log, arguments: ["600"], environment: [:]).start()
-        defer {
-            kill(program, SIGKILL)
-            _ = ChildProcess.wait(for: program)
-        }
-        #expect(throws: StoreError.troubled(path: path, reason: String(cString: strerror(ETXTBSY)))) {
-            try test.open().write { try $0.setFact(.lastTaskIdentifier, 2) }
-        }
-        try FileManager.default.removeItem(atPath: log)
-        #expect(try test.open().read { try $0.fact(.lastTaskIdentifier) } == 1)
-    }
-
     @Test(.enabled(if: DiskSpace.isReadOnly(at: "/sys")))
     func `a file that may not be written is opened for reading`() throws {
         "/sys/kernel/uevent_seqnum".withCString { name in

@@ -1,4 +1,3 @@
-import CLinux
 import Foundation
 import GRDB
 import GRDBSQLite
@@ -28,8 +27,7 @@ package struct DatabaseFile: Sendable {
     /// For every connection of this process: SQLite has one table of system calls.
     private static let opensFilesAsWanted: Void = {
         guard let system = sqlite3_vfs_find(nil), let replace = system.pointee.xSetSystemCall else { return }
-        let call: @convention(c) (UnsafePointer<CChar>, CInt, CInt) -> CInt = clinux_open_for_sqlite
-        _ = replace(system, "open", unsafeBitCast(call, to: sqlite3_syscall_ptr.self))
+        _ = replace(system, "open", unsafeBitCast(SQLiteOpening.call, to: sqlite3_syscall_ptr.self))
     }()
 
     // MARK: Looking

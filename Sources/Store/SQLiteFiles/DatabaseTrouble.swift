@@ -1,4 +1,3 @@
-import CLinux
 import Foundation
 import GRDB
 import ProcessSupport
@@ -53,7 +52,7 @@ package enum DatabaseTrouble: Sendable {
     /// SQLite does not report why it cannot open a file. The file is not opened for that, because closing it would release the locks
     /// of other connections of this process.
     private static func fault(at path: String) -> Int32? {
-        let number = clinux_sqlite_open_fault()
+        let number = SQLiteOpening.fault
         if number != 0 { return number }
         for place in [path, (path as NSString).deletingLastPathComponent] where access(place, R_OK | W_OK) != 0 { return errno }
         return nil

@@ -51,14 +51,15 @@ final class EventLoop {
     init() throws(StoreError) {
         let mailbox = try Mailbox()
         self.mailbox = mailbox
-        epoll = try Self.made("epoll", epoll_create1(Int32(EPOLL_CLOEXEC)))
+        let made = try Self.made("epoll", epoll_create1(Int32(EPOLL_CLOEXEC)))
         do throws(StoreError) {
             // Real time, so that it fires at resume for what came due in sleep, and tells when the clock is set.
             timer = try Self.made("timer", timerfd_create(CLOCK_REALTIME, Int32(TFD_NONBLOCK) | Int32(TFD_CLOEXEC)))
         } catch {
-            close(epoll)
+            close(made)
             throw error
         }
+        epoll = made
         // All is set: an error from here on runs `deinit`.
         try watch(mailbox.descriptor) { for call in mailbox.take() { call() } }
         try watch(timer) { [unowned self] in drainTimer() }

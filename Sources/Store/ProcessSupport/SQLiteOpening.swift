@@ -1,0 +1,10 @@
+import CLinux
+
+/// The call by which SQLite opens files in this process. SQLite reads a file that it cannot open for writing, and keeps that file
+/// read-only. This call prevents that for a file that may be written, but cannot be opened for now.
+package enum SQLiteOpening {
+    package static let call: @convention(c) (UnsafePointer<CChar>, CInt, CInt) -> CInt = clinux_open_for_sqlite
+
+    /// The error number of the last call of this thread; 0 if the call succeeded.
+    package static var fault: Int32 { clinux_sqlite_open_fault() }
+}

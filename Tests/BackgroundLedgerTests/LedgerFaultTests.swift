@@ -1,0 +1,29 @@
+import Foundation
+import ProcessSupport
+import Testing
+
+@testable import BackgroundLedger
+
+@Suite struct LedgerFaultTests {
+    private let test: TestLedger
+
+    init() throws { test = try TestLedger() }
+
+    /// A program that runs can be read, but not opened for writing (ETXTBSY), not even by root.
+    @Test func `a ledger whose log cannot be opened for now is troubled and not read-only`() throws {
+        try test.open().write { try $0.setFact(.lastTaskIdentifier, 1) }
+        let (path, log) = (test.directories.ledger.path, test.directories.ledger.path + "-wal")
+        for ending in ["-wal", "-shm"] { try FileManager.default.removeItem(atPath: path + ending) }
+        try FileManager.default.copyItem(atPath: "/bin/sl" + "eep", toPath: log)
+        let program = try ChildProcess(path: log, arguments: ["600"], environment: [:]).start()
+        defer {
+            kill(program, SIGKILL)
+            _ = ChildProcess.wait(for: program)
+        }
+        #expect(throws: StoreError.troubled(path: path, reason: String(cString: strerror(ETXTBSY)))) {
+            try test.open().write { try $0.setFact(.lastTaskIdentifier, 2) }
+        }
+        try FileManager.default.removeItem(atPath: log)
+        #expect(try test.open().read { try $0.fact(.lastTaskIdentifier) } == 1)
+    }
+}
