@@ -41,7 +41,7 @@ extension AppRuntime {
         }
     }
 
-    /// If there is no ledger, the app has requested nothing, and none is made to look.
+    /// Whether a ledger exists. A missing ledger is not made for a read.
     private var hasLedger: Bool { opened.withLock { $0 != nil } || access(directories.ledger.path, F_OK) == 0 }
 
     /// Whether a command of this app passed a desktop session to the agent: it shows notifications there.

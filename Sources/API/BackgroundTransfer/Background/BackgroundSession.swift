@@ -151,7 +151,7 @@ final class BackgroundSession: SessionEngine {
         }
         guard !isOver else { return task.facts.withLock { $0.error = URLError(.cancelled) } }
         if let refusal = identifiers.withLock({ $0.refusal(of: task.taskIdentifier) }) {
-            return task.facts.withLock { $0.error = Self.failure(refusal) }
+            return task.facts.withLock { $0.error = $0.error ?? Self.failure(refusal) }
         }
         guard let session, let delegate, delegate.object is any URLSessionTaskDelegate else { return }
         session.onDelegateQueue {
