@@ -191,4 +191,81 @@ import Testing
             !cleaned.contains("Zurich") && !cleaned.contains("signed") && cleaned.contains("JUNK")
                 && cleaned.credentials.count == 1)
     }
+
+    // MARK: Free space
+
+    @Test(arguments: ["free", "skip"]) func `free space is searched`(_ type: String) throws {
+        let film = Samples.film + Samples.box("mdat", [1, 2, 3])
+        let log = Array("$GNRMC,120000.00,A,4722.20564,N,00832.94636,E,0.1".utf8)
+        for content in [
+            place, Array(#"{"lat":47.370094,"lng":8.549106}"#.utf8), Samples.jpeg(Samples.exif(Samples.tiff())),
+            Samples.box("cprt", [1, 2]) + Samples.box("gps ", log), Samples.box("udta", Samples.box("©xyz", place)),
+        ] {
+            let cleaned = try Cleaned(film + Samples.box(type, content))
+            #expect(!cleaned.contains("47.37") && !cleaned.contains("4722.2") && !cleaned.contains("Zurich"))
+        }
+        let plain = film + Samples.box(type, [UInt8](repeating: 0, count: 1_000))
+        #expect(try Cleaned(plain).bytes == plain)
+    }
+
+    @Test func `boxes of dashcams and action cameras`() throws {
+        let garmin: [UInt8] = [0x9B, 0x63, 0x0F, 0x8D, 0x63, 0x74, 0x40, 0xEC, 0x82, 0x04, 0xBC, 0x5F, 0xF5, 0x09, 0x17, 0x28]
+        let secret = Array("secret numbers".utf8)
+        for box in [Samples.box("gps0", secret), Samples.box("uuid", garmin + secret)] {
+            let cleaned = try Cleaned(Samples.film + box + Samples.box("mdat", [1]))
+            #expect(!cleaned.contains("secret") && cleaned.blocks.count == 1)
+        }
+        let text = Array("VIDEOUUUU\u{1}20260701120000.N47222056E008329464+0058".utf8)
+        #expect(try !Cleaned(Samples.film + Samples.box("udta", text)).contains("4722"))
+    }
+
+    @Test func `the list of Sony's cameras`() throws {
+        let list = """
+            <?xml version="1.0"?><NonRealTimeMeta><Group name="ExifGPS"><Item name="LatitudeRef" value="N"/><Item name="Latitude" \
+            value="47:22:12.338"/><Item name="Longitude" value="8:32:56.782"/><Item name="Lens" value="24-70"/></Group></NonRealTimeMeta>
+            """
+        let handler = Samples.box(
+            "hdlr", [UInt8](repeating: 0, count: 8) + Array("nrtm".utf8) + [UInt8](repeating: 0, count: 13))
+        let meta = Samples.box("meta", [0, 0, 0, 0] + handler + Samples.box("xml ", [0, 0, 0, 0] + Array(list.utf8)))
+        let cleaned = try Cleaned(Samples.film + meta)
+        #expect(!cleaned.contains("47:22") && !cleaned.contains("8:32") && cleaned.contains("24-70"))
+        // Cameras also store the list in a separate file.
+        #expect(try !PhotoLocations(searching: MemoryBytes(Array(list.utf8))).overwrites.isEmpty)
+    }
+
+    // MARK: Deflated directory
+
+    private func compressed(_ movie: [UInt8]) -> [UInt8] {
+        var size = compressBound(UInt(movie.count))
+        var deflated = [UInt8](repeating: 0, count: Int(size))
+        compress(&deflated, &size, movie, UInt(movie.count))
+        let content = Samples.box("cmvd", Samples.big(movie.count, 4) + deflated[..<Int(size)])
+        return Samples.film + self.movie(Samples.box("cmov", Samples.box("dcom", Array("zlib".utf8)) + content))
+    }
+
+    @Test func `a deflated directory is deflated again without the location`() throws {
+        let movie = movie(Samples.box("udta", Samples.box("©xyz", place) + Samples.box("©nam", Array("Hail".utf8))))
+        let cleaned = try Cleaned(compressed(movie))
+        let start = try #require(cleaned.bytes.firstRange(of: Array("cmvd".utf8))) + 8
+        let inflated = try #require(Deflate.inflate(Array(cleaned.bytes[start...]), limit: 1 << 16))
+        let text = String(decoding: inflated, as: UTF8.self)
+        #expect(!text.contains("47.37") && text.contains("Hail") && inflated.count == movie.count)
+        let plain = compressed(self.movie(Samples.box("udta", Samples.box("©nam", Array("Hail".utf8)))))
+        #expect(try Cleaned(plain).bytes == plain)
+    }
+
+    @Test func `a deflated directory with timed metadata is held and named`() throws {
+        let film = TimedMetadataTests.film("text", handler: "text", samples: [Array("47".utf8)])
+        let start = try #require(film.firstRange(of: Array("moov".utf8))) - 4
+        #expect(throws: LocationFailure.unproven(block: "box cmov of the film or picture")) {
+            try PhotoLocations(searching: MemoryBytes(compressed(Array(film[start...]))))
+        }
+    }
+
+    @Test func `the items of a picture behind a film`() throws {
+        let film = Samples.film + Samples.box("mdat", [UInt8](repeating: 5, count: 3_000))
+        let picture = heif([("Exif", [0, 0, 0, 0] + Samples.tiff()), ("mime", Array(Samples.xmp.utf8))])
+        let cleaned = try Cleaned(film + picture)
+        #expect(!cleaned.contains("Zurich") && !cleaned.contains("47,22") && Array(cleaned.bytes[..<film.count]) == film)
+    }
 }

@@ -91,6 +91,19 @@ import Testing
         #expect(!finds(Array(text.utf8)))
     }
 
+    @Test(arguments: [(51.5, 0.1, "Shot 51.5 mm 0.1 s"), (10.5, 20.5, "10.5 to 20.5 degrees"), (2, 1, "1 2 1 2")])
+    func `numbers of few digits are a coincidence`(_ latitude: Double, _ longitude: Double, _ text: String) {
+        let place = FoundPlace(latitude: latitude, longitude: longitude)
+        #expect(!finds(Array(text.utf8), place) && !finds([1, 1, 2, 1, 1, 1, 2, 1].flatMap { Samples.big($0, 4) }, place))
+        #expect(finds(Array("51.5123, 0.1123".utf8), FoundPlace(latitude: 51.5123, longitude: 0.1123)))
+    }
+
+    @Test func `zeros in front of another value are not a small angle`() {
+        let place = FoundPlace(latitude: 51.4778, longitude: 0.0084)
+        #expect(!finds([0, 1, 0, 1, 30, 1].flatMap { Samples.big($0, 4) }, place))
+        #expect(finds([0, 1, 0, 1, 3_024, 100].flatMap { Samples.big($0, 4) }, place))
+    }
+
     /// A parser that overlooks a copy is found out, and the message names the block.
     @Test func `a copy that no parser reads is held`() throws {
         let jpeg = Samples.jpeg(

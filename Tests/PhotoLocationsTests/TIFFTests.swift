@@ -74,6 +74,25 @@ import Testing
         #expect(cleaned.contains(Samples.little(33922, 2) + Samples.little(12, 2)))
     }
 
+    @Test func `coefficients of satellites (RPC) become zeros`() throws {
+        let numbers = [-1, -1, 500, 500, Samples.latitude, Samples.longitude, 408].flatMap { Samples.double($0) }
+        let cleaned = try Cleaned(
+            Samples.tiff([Samples.Entry(tag: 50844, type: 12, count: 7, value: numbers)], hasGPS: false))
+        #expect(!cleaned.contains(Samples.double(Samples.latitude)) && cleaned.contains(Samples.little(50844, 2)))
+    }
+
+    @Test(arguments: ["PENTAX \0II", "RICOH\0II"]) func `cities in the notes of Pentax and Ricoh lose their numbers`(
+        _ mark: String
+    )
+        throws
+    {
+        let cities = [0x23, 0x24].map { Samples.Entry(tag: $0, type: 3, count: 1, value: Samples.little(777, 2)) }
+        let note = Array(mark.utf8) + Samples.directory(cities, at: mark.utf8.count)
+        let cleaned = try Cleaned(
+            Samples.tiff([Samples.Entry(tag: 0x927C, type: 7, count: note.count, value: note)], hasGPS: false))
+        #expect(!cleaned.contains(Samples.little(777, 2)) && cleaned.contains(mark))
+    }
+
     @Test func `names of places in makers' notes become zeros`() throws {
         // The offsets of Panasonic's values begin at the file's header.
         let head = Samples.tiff(

@@ -94,4 +94,18 @@ import Testing
         let cleaned = try Cleaned(Samples.jpeg() + Array("<html>latitude=47.370094, longitude=8.549106</html>".utf8))
         #expect(!cleaned.contains("47.37") && cleaned.contains("</html>"))
     }
+
+    @Test(arguments: [0, 1 << 30]) func `records of Insta360 in front of an empty or damaged record`(_ size: Int) throws {
+        let trailer = insta360
+        let location = Array(trailer[26..<26 + 106])
+        let header = Samples.little(0x700, 2) + Samples.little(106, 4)
+        let other = Samples.little(0x101, 2) + Samples.little(size, 4)
+        let last = [UInt8](repeating: 6, count: 30) + Samples.little(0x300, 2) + Samples.little(30, 4)
+        let records = location + header + other + last
+        let footer =
+            [UInt8](repeating: 0, count: 32) + Samples.little(records.count + 72, 4) + Samples.little(3, 4)
+            + Array("8db42d694ccc418790edff439fe026bf".utf8)
+        let cleaned = try Cleaned(Samples.film + Samples.box("mdat", [1, 2, 3]) + records + footer)
+        #expect(!cleaned.contains(Samples.double(Samples.latitude)) && cleaned.contains([UInt8](repeating: 6, count: 30)))
+    }
 }

@@ -70,4 +70,26 @@ import Testing
         let text = try cleaned("<x:xmpmeta><rdf:Description><exif:GPSLatitude>47,22.20564N<b:c>Zurich</b:c>")
         #expect(!text.contains("47,22") && !text.contains("Zurich"))
     }
+
+    @Test(arguments: [
+        "<rdf:li a:Name=\"GPSLatitude\" a:Value=\"47.370094\"/><rdf:li a:Name=\"GPSLongitude\" a:Value=\"8.549106\"/>",
+        "<a:key>latitude</a:key><a:value>47.370094</a:value><a:key>longitude</a:key><a:value>8.549106</a:value>",
+        "<a:i name=\"latitude\">47.370094</a:i><a:i name=\"longitude\">8.549106</a:i>",
+        "<a:i key=\"City\" value=\"370094\"/><a:i key=\"Country\">549106</a:i>",
+    ])
+    func `names in values`(_ content: String) throws {
+        let cleaned = try Cleaned(Samples.jpeg(Samples.xmp(Array(Samples.packet(content + "<dc:title>Hail</dc:title>").utf8))))
+        #expect(!cleaned.contains("370094") && !cleaned.contains("549106"))
+        #expect(cleaned.contains("<dc:title>Hail</dc:title>") && cleaned.contains("</rdf:RDF>"))
+    }
+
+    @Test(arguments: [
+        "<a:i name=\"Lens\" value=\"24-70\"/>", "<a:key>long</a:key><a:value>2</a:value>",
+        "<a:name>At this location</a:name><a:b>7</a:b>",
+        "<a:i name=\"lat\" value=\"Latin\"/>",
+    ])
+    func `other names in values stay`(_ content: String) throws {
+        let jpeg = Samples.jpeg(Samples.xmp(Array(Samples.packet(content).utf8)))
+        #expect(try Cleaned(jpeg).bytes == jpeg)
+    }
 }

@@ -48,6 +48,9 @@ struct Box {
         guard type == "meta" else { return Box.all(in: content) }
         return Box.all(in: content, from: content.has("hdlr", at: 4) ? 0 : 4)
     }
+
+    /// The first box of a type inside.
+    func child(_ type: String) -> Box? { children.first { $0.type == type } }
 }
 
 /// The numbers of a box in order.

@@ -9,8 +9,7 @@ struct BoxFile {
     ]
     /// Coded pictures and sound, and tables about them.
     private static let pixels: Set<String> = [
-        "mdat", "jxlc", "jxlp", "jp2c", "stbl", "ftyp", "mvhd", "tkhd", "mdhd", "hdlr", "vmhd", "smhd", "dinf", "elst",
-        "free", "skip",
+        "jxlc", "jxlp", "jp2c", "stbl", "ftyp", "mvhd", "tkhd", "mdhd", "hdlr", "vmhd", "smhd", "dinf", "elst",
         "mvex", "sidx", "mfra", "trun", "tfhd", "tfdt", "mfhd", "ihdr", "colr",
     ]
     private static let xmp: [UInt8] = [
@@ -23,10 +22,22 @@ struct BoxFile {
         0x85, 0xC0, 0xB6, 0x87, 0x82, 0x0F, 0x11, 0xE0, 0x81, 0x11, 0xF4, 0xCE, 0x46, 0x2B, 0x6A, 0x48,
     ]
 
-    private let view: ByteView
+    /// Boxes that are locations as a whole.
+    private static let locations: Set<String> = ["©xyz", "loci", "gps ", "GPS ", "@xyz", "gps0", "gpsa", "gsea"]
+    /// Identifiers of boxes with positions: Garmin, and 360Fly.
+    private static let positions: Set<[UInt8]> = [
+        [0x9B, 0x63, 0x0F, 0x8D, 0x63, 0x74, 0x40, 0xEC, 0x82, 0x04, 0xBC, 0x5F, 0xF5, 0x09, 0x17, 0x28],
+        [0xEF, 0xE1, 0x58, 0x9A, 0xBB, 0x77, 0x49, 0xEF, 0x80, 0x95, 0x27, 0x75, 0x9E, 0xB1, 0xDC, 0x6F],
+    ]
+
+    private let film: Film
+    private var view: ByteView { film.view }
     private let block: String
 
-    init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
+    /// All bytes to the end. Other films can be behind the first one.
+    init(_ view: ByteView, _ block: String) { self.init(film: Film(view), block) }
+
+    private init(film: Film, _ block: String) { (self.film, self.block) = (film, block) }
 
     static func isPlausible(_ view: ByteView) -> Bool {
         guard let box = Box(view, at: 0) else { return false }
@@ -36,7 +47,31 @@ struct BoxFile {
 
     func clean() {
         guard view.search.begin("boxes", at: view.offset(0)) else { return }
-        view.search.nest(block) { cleanBoxes() }
+        view.search.nest(block) {
+            var start = 0
+            // The offsets in a film that is appended count from the beginning of this film.
+            for end in nextFilms + [view.count] where !view.search.isFinished {
+                let part = view.part(start, end - start)
+                if start == 0 || view.search.begin("boxes", at: part.offset(0)) {
+                    BoxFile(film: Film(part), block).cleanBoxes()
+                }
+                start = end
+            }
+        }
+    }
+
+    /// The positions of further films.
+    private var nextFilms: [Int] {
+        var (result, hasContent) = ([Int](), false)
+        for box in film.boxes {
+            if box.type == "ftyp", hasContent {
+                result.append(box.start)
+                hasContent = false
+            } else if !["ftyp", "JXL ", "jP  ", "free", "skip", "wide"].contains(box.type) {
+                hasContent = true
+            }
+        }
+        return result
     }
 
     private func cleanBoxes() {
@@ -85,12 +120,17 @@ struct BoxFile {
         case "NCDT": MovieMetadata(box, name).cleanNikon()
         case "meta":
             MovieMetadata(box, name).cleanKeys()
-            HEIFItems(box, file: view, block).clean()
+            HEIFItems(box, of: film, block).clean()
             for child in box.children where !["keys", "ilst", "iinf", "iloc", "idat", "iprp"].contains(child.type) {
                 clean(child, depth: depth + 1)
             }
         case "moov": cleanMovie(box, depth)
-        case "©xyz", "loci", "gps ", "GPS ", "@xyz": MovieMetadata(box, name).cleanLocation(in: view)
+        case "free", "skip": cleanSpace(box, depth, name)
+        case "cmov": cleanCompressedMovie(box, name)
+        case "mdat":
+            MediaSearch(box.content, name).clean()
+            box.content.notePixels(0, box.content.count)
+        case _ where Self.locations.contains(box.type): MovieMetadata(box, name).cleanLocation(in: film)
         case "sefd": Trailer(box.content).clean()
         default:
             if Self.lists.contains(box.type) {
@@ -111,9 +151,35 @@ struct BoxFile {
     private func cleanMovie(_ box: Box, _ depth: Int) {
         let children = box.children
         for child in children { clean(child, depth: depth + 1) }
-        let isFragmented = children.contains { $0.type == "mvex" }
-        for track in children where track.type == "trak" {
-            TimedMetadata(track, file: view, block, isFragmented: isFragmented).clean()
+        for track in children where track.type == "trak" { TimedMetadata(track, of: film, block).clean() }
+    }
+
+    /// Free space can hold anything. Editors make free space of old boxes, and dashcams store boxes there.
+    private func cleanSpace(_ box: Box, _ depth: Int, _ name: String) {
+        let children = box.children
+        if let last = children.last, last.start + last.size == box.content.count, children.allSatisfy({ Self.isName($0.type) }) {
+            for child in children { clean(child, depth: depth + 1) }
+        } else {
+            OpaqueBytes(box.content, name).cleanAny()
+        }
+    }
+
+    /// A deflated directory of QuickTime: behind four bytes of its size, a box `moov`.
+    private func cleanCompressedMovie(_ box: Box, _ name: String) {
+        guard let data = box.child("cmvd")?.content.from(4), let movie = Deflate.inflate(data.allBytes(), limit: 32 << 20) else {
+            return view.search.fail(.unproven(block: name))
+        }
+        let directory = Box(ByteView(LocationSearch(MemoryBytes(movie))), at: 0)
+        // The samples are in this file, and their tables are not.
+        if directory?.children.contains(where: { $0.type == "trak" && TimedMetadata.isMetadata($0) }) ?? true {
+            return view.search.fail(.unproven(block: name))
+        }
+        view.search.clean(nested: movie, as: name) { changed in
+            if let stored = Deflate.deflate(changed, into: data.count) {
+                data.overwrite(0, with: stored, name)
+            } else {
+                view.search.fail(.unproven(block: name))
+            }
         }
     }
 
@@ -133,6 +199,7 @@ struct BoxFile {
         case Self.xmp: XMPText(content, "XMP in \(name)").clean()
         case Self.credentials: ContentCredentials(content, "content credentials (C2PA) in \(name)").note { box.free($0) }
         case Self.canon: for child in Box.all(in: content) { clean(child, depth: depth + 1) }
+        case let identifier? where Self.positions.contains(identifier): box.free(name)
         default:
             if box.content.has("JpgTiffExif->JP2", at: 0), var tiff = TIFFFile(content, "Exif in \(name)") {
                 tiff.clean()

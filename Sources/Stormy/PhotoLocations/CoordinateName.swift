@@ -27,7 +27,7 @@ enum CoordinateName: Equatable {
     ]
     /// Words behind a name that do not change its meaning.
     private static let units: Set<String> = [
-        "deg", "degree", "degrees", "dec", "decimal", "d", "e5", "e6", "e7", "wgs", "wgs84", "n", "e", "tag",
+        "deg", "degree", "degrees", "dec", "decimal", "d", "e5", "e6", "e7", "wgs", "wgs84", "n", "e", "tag", "off",
     ]
 
     /// - Parameter name: Letters, digits, and "_", ":", "." or "-" between them.

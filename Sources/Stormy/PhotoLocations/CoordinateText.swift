@@ -48,6 +48,9 @@ struct CoordinateText {
             return Find(blanks: [number.range], places: [Self.place(number.value, isLatitude)], end: number.range.upperBound)
         case 0xC2, 0xB0: return degrees(at: index)
         case 48...57: return hemispheres(at: index)
+        case UInt8(ascii: ","): return receiver(at: index)
+        case UInt8(ascii: "["), UInt8(ascii: "N"), UInt8(ascii: "S"):
+            if let find = sides(at: index) { return find }
         default: break
         }
         if has("GPS(", at: index) || has("GPS (", at: index), let list = list(at: index) { return list }
@@ -118,6 +121,13 @@ struct CoordinateText {
         guard isMarkup, let close = letters[name.upperBound...].prefix(160).firstIndex(where: { [60, 62].contains($0) }),
             letters[close] == UInt8(ascii: ">")
         else { return nil }
+        // <Item name="latitude" value="48:8:14"/>
+        for word in [" value=\"", " value='"] {
+            if let found = Array(letters[name.upperBound..<close]).firstRange(of: Array(word.utf8)) {
+                index = name.upperBound + found + word.utf8.count
+                return Self.isNumberStart(letters, index) ? index : nil
+            }
+        }
         index = close + 1
         while index < letters.count, index - close < 20, [9, 10, 13, 32].contains(letters[index]) { index += 1 }
         return Self.isNumberStart(letters, index) ? index : nil
@@ -164,6 +174,7 @@ struct CoordinateText {
             if byte >= 0x80 { hasMark = true }
             switch byte {
             case 48...57, 43, 45, 46, 44, 47, 39: break
+            case 58 where Self.isDigit(letter(index + 1)) && Self.isDigit(letter(index - 1)): break
             // Signs of degrees, minutes and seconds, also in UTF-8.
             case 0xB0, 0xBA, 0xC2, 0xE2, 0x80, 0xB2, 0xB3, 0x99, 0x9D: break
             // "48° 8' 14.3" N"
@@ -222,7 +233,7 @@ struct CoordinateText {
 
     // MARK: Numbers
 
-    private struct Number {
+    struct Number {
         var range: Range<Int>
         var value: Double
         /// Digits behind the point.
@@ -230,7 +241,7 @@ struct CoordinateText {
     }
 
     /// A decimal number with its sign.
-    private func number(at start: Int) -> Number? {
+    func number(at start: Int) -> Number? {
         guard start >= 0, start < letters.count else { return nil }
         var index = start
         let isNegative = letters[index] == UInt8(ascii: "-")
@@ -334,38 +345,15 @@ struct CoordinateText {
         return Find(blanks: [start..<last + 1], places: [place], end: last + 1)
     }
 
-    /// A place of ISO 6709 with digits behind the points, for example "+48.1373+011.5755/".
-    func place(at position: Int) -> Find? {
-        let text = Array(letters[position...].prefix(60))
-        var parts: [(digits: Int, fraction: Int)] = []
-        var index = 0
-        while parts.count < 3, index < text.count, text[index] == UInt8(ascii: "+") || text[index] == UInt8(ascii: "-") {
-            let digits = text[(index + 1)...].prefix(while: Self.isDigit).count
-            var end = index + 1 + digits
-            guard end < text.count, digits > 1 else { break }
-            let fraction = text[end] == 46 ? text[(end + 1)...].prefix(while: Self.isDigit).count : 0
-            if fraction > 0 { end += 1 + fraction }
-            parts.append((digits, fraction))
-            index = end
-        }
-        guard parts.count > 1, [2, 4, 6].contains(parts[0].digits), parts[1].digits == parts[0].digits + 1,
-            parts[0].fraction > 1 && parts[1].fraction > 1 || parts[0].digits > 2, let place = PlaceText.iso6709(text)
-        else { return nil }
-        if index < text.count, text[index] == UInt8(ascii: "/") { index += 1 }
-        return Find(
-            blanks: [position..<position + index], places: [FoundPlace(latitude: place.latitude, longitude: place.longitude)],
-            end: position + index)
-    }
-
     // MARK: Letters
 
     private static func place(_ degrees: Double, _ isLatitude: Bool) -> FoundPlace {
         isLatitude ? FoundPlace(latitude: degrees) : FoundPlace(longitude: degrees)
     }
 
-    private func letter(_ index: Int) -> UInt8 { letters.indices.contains(index) ? letters[index] : 0 }
+    func letter(_ index: Int) -> UInt8 { letters.indices.contains(index) ? letters[index] : 0 }
 
-    private func has(_ word: String, at index: Int) -> Bool { letters[min(index, letters.count)...].starts(with: word.utf8) }
+    func has(_ word: String, at index: Int) -> Bool { letters[min(index, letters.count)...].starts(with: word.utf8) }
 
     /// N, S, E or W that is not part of a word.
     private func isHemisphere(_ index: Int) -> Bool {
@@ -381,5 +369,5 @@ struct CoordinateText {
 
     static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
 
-    private static func isLetter(_ byte: UInt8) -> Bool { (65...90).contains(byte) || (97...122).contains(byte) || byte == 95 }
+    static func isLetter(_ byte: UInt8) -> Bool { (65...90).contains(byte) || (97...122).contains(byte) || byte == 95 }
 }

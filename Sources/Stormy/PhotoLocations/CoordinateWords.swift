@@ -19,7 +19,9 @@ extension CoordinateText {
         for digit in UInt8(48)...57 {
             result += [[UInt8(ascii: "@"), digit], [UInt8(ascii: "#"), digit]]
             for side in ["N", "S", " N", " S"] { result.append([digit] + Array(side.utf8)) }
+            for side in ["N", "S", "N ", "S "] { result.append(Array(side.utf8) + [digit]) }
         }
+        for side in ["N", "S"] { result += [Array(",\(side),".utf8), Array("[\(side)]".utf8)] }
         // A degree sign in UTF-8 and Latin-1.
         result.append([0xC2, 0xB0])
         for next in " 0123456789'NSEW".utf8 { result.append([0xB0, next]) }

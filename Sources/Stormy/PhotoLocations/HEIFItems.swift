@@ -7,10 +7,11 @@ struct HEIFItems {
     }
 
     private let meta: Box
-    private let file: ByteView
+    private let film: Film
     private let block: String
+    private var file: ByteView { film.view }
 
-    init(_ meta: Box, file: ByteView, _ block: String) { (self.meta, self.file, self.block) = (meta, file, block) }
+    init(_ meta: Box, of film: Film, _ block: String) { (self.meta, self.film, self.block) = (meta, film, block) }
 
     private static let pictures: Set<String> = [
         "hvc1", "lhv1", "av01", "grid", "iden", "iovl", "tmap", "avc1", "unci", "j2k1", "vvc1", "evc1", "mski", "rgan",
@@ -64,8 +65,11 @@ struct HEIFItems {
                     let length = reader.number(lengthSize)
                 else { break }
                 extents += 1
-                let source = method & 15 == 1 ? data : file
-                if let source { ranges.append(length == 0 ? source.from(base + offset) : source.part(base + offset, length)) }
+                var (start, isTooLarge) = base.addingReportingOverflow(offset)
+                guard !isTooLarge, let source = method & 15 == 1 ? data : file else { continue }
+                // Offsets of a picture that is appended can count from the beginning of the file.
+                if method & 15 == 0, start >= file.count, start >= film.start { start -= film.start }
+                ranges.append(length == 0 ? source.from(start) : source.part(start, length))
             }
             guard extents < 500_000 else {
                 file.search.fail(.tooExpensive("items of \(block)"))

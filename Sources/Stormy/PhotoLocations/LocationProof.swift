@@ -78,7 +78,8 @@ struct LocationProof {
 
     private mutating func add(_ signed: Double, _ place: Int, isLatitude: Bool) {
         let degrees = abs(signed)
-        guard degrees > 0.001, degrees <= 360 else { return }
+        // A number of one digit behind the point is in many values, and a place of ten kilometres.
+        guard degrees > 0.001, degrees <= 360, abs(degrees * 10 - (degrees * 10).rounded()) > 1e-6 else { return }
         for (text, kind) in Self.texts(degrees) {
             let bytes = Array(text.utf8)
             add(bytes, kind, place, isLatitude, degrees, isText: true)
@@ -251,7 +252,10 @@ struct LocationProof {
         }
         guard number(4) > 0, number(12) > 0 else { return false }
         let (minutes, seconds) = (number(0) / number(4), number(8) / number(12))
-        return minutes <= 60 && seconds <= 60 && abs(degrees.rounded(.down) + minutes / 60 + seconds / 3600 - degrees) < 0.0003
+        // 0/1 0/1 is in front of other values as well.
+        let limit = degrees < 1.0 / 60 ? 0.000_01 : 0.0003
+        return minutes <= 60 && seconds <= 60
+            && abs(degrees.rounded(.down) + minutes / 60 + seconds / 3600 - degrees) < limit
     }
 
     // MARK: Deflated streams

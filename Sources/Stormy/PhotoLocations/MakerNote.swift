@@ -54,6 +54,9 @@ struct MakerNote {
         if note.has("PENTAX \0", at: 0) {
             return Maker(directory: 10, cities: Self.pentax, isRelative: true, little: note.has("II", at: 8))
         }
+        if note.has("RICOH\0II", at: 0) || note.has("RICOH\0MM", at: 0) {
+            return Maker(directory: 8, cities: Self.pentax, isRelative: true, little: note.has("II", at: 6))
+        }
         if note.has("AOC\0", at: 0) {
             return Maker(
                 directory: 6, cities: Self.pentax, little: note.has("MM", at: 4) ? false : note.has("II", at: 4) ? true : nil)

@@ -7,8 +7,8 @@ struct MovieMetadata {
 
     /// A box that is a location becomes free space.
     ///
-    /// - Parameter file: The film, for boxes that lead to other places of it.
-    func cleanLocation(in file: ByteView) {
+    /// - Parameter film: For boxes that lead to other places of the film.
+    func cleanLocation(in film: Film) {
         let content = box.content
         switch box.type {
         case "loci": noteLoci()
@@ -16,8 +16,9 @@ struct MovieMetadata {
             // Behind a version and a number: offset and size of each block.
             for entry in stride(from: 8, to: min(content.count, 1 << 20), by: 8) {
                 guard let offset = content.number(entry, 4), let size = content.number(entry + 4, 4) else { break }
-                if file.has("GPS ", at: offset + 8) || file.has("freeGPS", at: offset + 4) {
-                    file.part(offset + 8, size - 8).fill(0, size - 8, name)
+                for start in Set([offset, offset - film.start])
+                where film.view.has("GPS ", at: start + 8) || film.view.has("freeGPS", at: start + 4) {
+                    film.view.part(start + 8, size - 8).fill(0, size - 8, name)
                 }
             }
         default:

@@ -6,7 +6,7 @@ struct OpaqueBytes {
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
     private enum Mark: CaseIterable, Sendable {
-        case tiff, xmp, iptc, photoshop, jpeg, film, telemetry, thermal, dashcam, place, text
+        case tiff, xmp, iptc, photoshop, jpeg, film, telemetry, thermal, dashcam, message, place, text
 
         var patterns: [[UInt8]] {
             switch self {
@@ -19,6 +19,7 @@ struct OpaqueBytes {
             case .telemetry: ["DEVC\0", "GPS5l", "GPS9?"].map { Array($0.utf8) }
             case .thermal: [Array("FFF\0".utf8)]
             case .dashcam: [Array("freeGPS ".utf8)]
+            case .message: [MediaSearch.message]
             // A sign and a digit, as in "+48.1373+011.5755/".
             case .place: "+-".utf8.flatMap { sign in (UInt8(48)...57).flatMap { digit in [[sign, digit], [sign, 0, digit]] } }
             case .text: CoordinateText.words.flatMap { [$0, Self.wide($0)] } + [[0xB0, 0]]
@@ -111,6 +112,7 @@ struct OpaqueBytes {
             let size = position >= 4 ? view.number(position - 4, 4) ?? 0 : 0
             view.fill(position + 8, (16...0x10000).contains(size) ? size - 12 : 0x1000, "dashcam location in \(block)")
             view.overwrite(position + 4, with: Array("    ".utf8), "dashcam location in \(block)")
+        case .message: MediaSearch(view, block).cleanMessage(position + MediaSearch.message.count)
         case .place: LooseText(view, block).clean(at: position, isPlace: true)
         case .text: LooseText(view, block).clean(at: position)
         }

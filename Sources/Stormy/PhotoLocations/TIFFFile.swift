@@ -25,9 +25,10 @@ struct TIFFFile {
     /// The number of directories and entries that are visited at most.
     private static let (maximumDirectories, maximumEntries) = (300_000, 4_000_000)
     private static let pointers: Set<Int> = [0x014A, 0x8769, 0xA005, 0x8290, 0xFE00, 0x0190]
-    /// XMP, IPTC, Photoshop, AFCP, maker notes, DNG's private data, embedded JPEG of Panasonic, GeoTIFF, GDAL, content credentials, an embedded raw file with its MD5, Kodak's GPS text.
+    /// XMP, IPTC, Photoshop, AFCP, maker notes, DNG's private data, embedded JPEG of Panasonic, GeoTIFF, GDAL, coefficients of satellites (RPC), content credentials, an embedded raw file with its MD5, Kodak's GPS text.
     private static let interesting: Set<Int> = [
         0x02BC, 0x83BB, 0x8649, 0x8568, 0x927C, 0xC634, 0x002E, 0x0127, 33550, 33920, 33922, 34264, 34735, 34736, 34737, 42112,
+        50844,
         52545, 0xC68C, 0xC71D, 0x0402, 0x010E, 0x9286, 0x0120,
     ]
 
@@ -161,7 +162,7 @@ struct TIFFFile {
                 .clean()
         case 0xC634: cleanPrivateData(part, entry)
         case 0x002E, 0x0127: if part.has([0xFF, 0xD8, 0xFF], at: 0) { JPEGFile(part, "picture in \(block)").clean() }
-        case 33550, 33920, 33922, 34264, 34736: blank(entry, "GeoTIFF of \(block)")
+        case 33550, 33920, 33922, 34264, 34736, 50844: blank(entry, "GeoTIFF of \(block)")
         case 34735:
             // An empty list of keys: version 1, revision 1.0.
             blank(entry, "GeoTIFF of \(block)")

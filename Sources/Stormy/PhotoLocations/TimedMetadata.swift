@@ -1,35 +1,42 @@
 /// A track of metadata that changes over time: places of telemetry, of Apple's and Google's phones, of cameras, and of subtitles.
 struct TimedMetadata {
     private let track: Box
-    private let file: ByteView
+    private let film: Film
     private let block: String
-    private let isFragmented: Bool
 
     private static let coded: Set<String> = ["vide", "soun", "hint", "tmcd", "pict", "auxv"]
+    private static let texts: Set<String> = ["text", "sbtl", "subt", "clcp"]
     /// Formats whose samples are positions, or cannot be read and hold positions.
     private static let blanked: Set<String> = ["djmd", "dbgi", "gps0", "gpsf", "3gf ", "SVMI"]
-    private static let maximumSamples = 500_000
+    /// Formats with positions that are read here.
+    private static let carriers: Set<String> = ["mebx", "gpmd", "camm", "rtmd", "mett", "RVMI"]
 
-    init(_ track: Box, file: ByteView, _ block: String, isFragmented: Bool) {
-        (self.track, self.file, self.block, self.isFragmented) = (track, file, block, isFragmented)
+    init(_ track: Box, of film: Film, _ block: String) { (self.track, self.film, self.block) = (track, film, block) }
+
+    private var file: ByteView { film.view }
+
+    /// True if the samples are neither pictures nor sound.
+    static func isMetadata(_ track: Box) -> Bool {
+        track.child("mdia")?.child("hdlr").map { !coded.contains($0.handler) } ?? false
     }
 
     func clean() {
-        guard let media = child(track, "mdia"), let handler = child(media, "hdlr")?.handler, !Self.coded.contains(handler),
-            let table = child(media, "minf").flatMap({ child($0, "stbl") }), let description = child(table, "stsd")
+        guard Self.isMetadata(track), let media = track.child("mdia"), let handler = media.child("hdlr")?.handler,
+            let table = media.child("minf")?.child("stbl"), let description = table.child("stsd")
         else { return }
         for entry in Box.all(in: description.content, from: 8) {
             let name = "timed metadata (\(entry.type)) of \(block)"
             let format = handler == "camm" ? handler : entry.type
             let ids = entry.type == "mebx" ? cleanKeys(entry, name) : []
             if entry.type == "mebx", ids.isEmpty { continue }
-            let samples = self.samples(of: table, name)
-            if isFragmented, samples.isEmpty,
-                entry.type == "mebx" || ["gpmd", "camm", "rtmd", "mett", "RVMI"].contains(entry.type)
-            {
+            let samples = SampleTable(track, table, of: film, name)
+            if !samples.isReadable, Self.carriers.contains(format) || Self.blanked.contains(format) {
                 file.search.fail(.unproven(block: name))
             }
-            for sample in samples where !file.search.isFinished { clean(sample, format, ids, name) }
+            for sample in samples.samples() where !file.search.isFinished {
+                clean(sample, format, ids, name)
+                if Self.texts.contains(handler) { cleanCipher(sample, name) }
+            }
             if entry.type == "gpmd" { cleanTelemetry(name) }
         }
     }
@@ -45,52 +52,14 @@ struct TimedMetadata {
         }
     }
 
-    private func child(_ box: Box, _ type: String) -> Box? { box.children.first { $0.type == type } }
+    /// Dashcams store text with each byte XOR 0xAA. ASCII then is 0x80 or more.
+    private func cleanCipher(_ sample: ByteView, _ name: String) {
+        let bytes = sample.bytes(0, min(sample.count, 1 << 16)) ?? []
+        guard bytes.count(where: { $0 >= 0x80 }) > 16 else { return }
+        if !CoordinateText(bytes.map { $0 ^ 0xAA }).all().isEmpty { sample.fill(0, sample.count, name) }
+    }
 
     // MARK: Samples
-
-    /// The samples, by the tables of sizes, of chunks, and of offsets.
-    private func samples(of table: Box, _ name: String) -> [ByteView] {
-        guard let sizes = child(table, "stsz")?.content, let runs = child(table, "stsc")?.content,
-            let uniform = sizes.number(4, 4),
-            let count = sizes.number(8, 4)
-        else { return [] }
-        let long = child(table, "co64")?.content
-        guard let offsets = long ?? child(table, "stco")?.content, let chunks = offsets.number(4, 4),
-            let runCount = runs.number(4, 4)
-        else {
-            return []
-        }
-        guard count <= Self.maximumSamples else {
-            file.search.fail(.tooExpensive(name))
-            return []
-        }
-        let data = Box.all(in: file).filter { !["ftyp", "moov", "moof", "meta"].contains($0.type) }.map {
-            $0.start..<$0.start + $0.size
-        }
-        var (result, run, perChunk) = ([ByteView](), 0, 0)
-        for chunk in 0..<min(chunks, Self.maximumSamples) {
-            while run < runCount, let first = runs.number(8 + 12 * run, 4), first <= chunk + 1 || run == 0 {
-                perChunk = runs.number(12 + 12 * run, 4) ?? 0
-                run += 1
-            }
-            guard var offset = long == nil ? offsets.number(8 + 4 * chunk, 4) : offsets.number(8 + 8 * chunk, 8) else { break }
-            for _ in 0..<perChunk {
-                guard result.count < count, let size = uniform > 0 ? uniform : sizes.number(12 + 4 * result.count, 4) else {
-                    return result
-                }
-                // A damaged size or offset must not reach other boxes.
-                let end = data.first { $0.contains(offset) }?.upperBound ?? 0
-                if end > offset {
-                    result.append(file.part(offset, min(size, end - offset)))
-                } else {
-                    result.append(file.part(0, 0))
-                }
-                offset += size
-            }
-        }
-        return result
-    }
 
     private func clean(_ sample: ByteView, _ format: String, _ ids: Set<Int>, _ name: String) {
         switch format {

@@ -69,16 +69,34 @@ struct Trailer {
             let count = view.number(header + 2, 4, little: true)
         {
             let start = end - count
-            guard start >= max(0, view.count - size), count > 0 else { break }
+            guard start >= max(0, view.count - size) else { break }
             let part = view.part(start, count)
             if kind == 0x700 {
-                noteInsta360(part)
+                notesInsta360(part)
                 let label = "location record of Insta360"
                 // The picture can be damaged, so that its last block reaches over the trailer.
                 if !part.fillBehindPixels(label) { fillInsta360(part, label) }
             }
             (header, end) = (start - 6, start - 6)
             records += 1
+        }
+        // Behind a damaged record.
+        let first = max(0, view.count - size)
+        if header > first { fillInsta360(view.part(first, header + 6 - first)) }
+    }
+
+    /// Fills the records of locations at any offset, by their letters and numbers.
+    private func fillInsta360(_ part: ByteView) {
+        guard part.count <= LocationSearch.maximumBlock else { return }
+        let bytes = part.allBytes()
+        var start = 0
+        while start + 53 <= bytes.count {
+            defer { start += 1 }
+            guard "AV".utf8.contains(bytes[start + 10]), "NS".utf8.contains(bytes[start + 19]),
+                "EW".utf8.contains(bytes[start + 28]), notesInsta360(part.part(start, 53))
+            else { continue }
+            part.fill(start, 53, "location record of Insta360")
+            start += 52
         }
     }
 
@@ -93,14 +111,20 @@ struct Trailer {
     }
 
     /// Records of 53 bytes: a letter for validity, then doubles and letters.
-    private func noteInsta360(_ part: ByteView) {
+    ///
+    /// - Returns: True if a record holds a place.
+    @discardableResult
+    private func notesInsta360(_ part: ByteView) -> Bool {
+        var isPlace = false
         for start in stride(from: 0, to: min(part.count, 53 * 200), by: 53) {
-            guard let latitude = part.bytes(start + 11, 8), let longitude = part.bytes(start + 20, 8) else { return }
+            guard let latitude = part.bytes(start + 11, 8), let longitude = part.bytes(start + 20, 8) else { break }
             let (x, y) = (GPSDirectory.word(latitude, true), GPSDirectory.word(longitude, true))
             let (lat, lon) = (Double(bitPattern: x), Double(bitPattern: y))
             if lat.isFinite, lon.isFinite, abs(lat) <= 90, abs(lon) <= 180, lat != 0 {
                 view.search.note(FoundPlace(latitude: lat, longitude: lon))
+                isPlace = true
             }
         }
+        return isPlace
     }
 }

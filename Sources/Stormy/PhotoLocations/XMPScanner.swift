@@ -1,6 +1,6 @@
 /// Finds in the text of XMP what is about a location.
 struct XMPScanner {
-    private let text: [UInt8]
+    let text: [UInt8]
     /// The beginnings of namespaces that are about places only.
     private static let namespaces = [
         "http://www.w3.org/2003/01/geo/wgs84_pos#", "http://www.georss.org/", "http://www.opengis.net/gml",
@@ -8,7 +8,7 @@ struct XMPScanner {
         "http://earth.google.com/kml",
     ].map { Array($0.utf8) }
     /// Elements with their content, and attributes.
-    private(set) var found: [Range<Int>] = []
+    var found: [Range<Int>] = []
     /// Latitude and longitude in the order of the text.
     private(set) var pairs: [(Double?, Double?)] = []
     /// Long values in base64, which can be pictures.
@@ -23,7 +23,7 @@ struct XMPScanner {
     private var valuesRead = 0
     /// True if there are more such values than a photo has.
     var isTooExpensive: Bool { valuesRead > 20_000 }
-    private var position = 0
+    var position = 0
 
     /// How many elements about a location are around this text.
     private let depth: Int
@@ -68,6 +68,7 @@ struct XMPScanner {
         let isClosed = position >= 2 && text[position - 1] == UInt8(ascii: ">") && text[position - 2] == UInt8(ascii: "/")
         let isLocation = isLocation(name) || !isClosed && holdsCoordinates(name, contentRange(of: name))
         guard isLocation else {
+            noteNamedValue(start, name, attributes, isClosed: isClosed)
             for attribute in attributes {
                 let name = Array(text[attribute.name])
                 if self.isLocation(name) || holdsCoordinates(name, attribute.value) {
@@ -172,7 +173,7 @@ struct XMPScanner {
         return true
     }
 
-    private mutating func notePlace(_ name: [UInt8], _ value: Range<Int>) {
+    mutating func notePlace(_ name: [UInt8], _ value: Range<Int>) {
         let lower = name.map { (65...90).contains($0) ? $0 + 32 : $0 }
         let isLatitude = lower.firstRange(of: Array("lat".utf8)) != nil
         let isLongitude = ["lon", "lng"].contains { lower.firstRange(of: Array($0.utf8)) != nil }
@@ -217,7 +218,7 @@ struct XMPScanner {
         text.firstRange(of: Array(word.utf8), from: start).map { $0 + word.utf8.count } ?? text.count
     }
 
-    private func next(_ letter: UInt8, from start: Int) -> Int? { text.firstRange(of: [letter], from: start) }
+    func next(_ letter: UInt8, from start: Int) -> Int? { text.firstRange(of: [letter], from: start) }
 
     private mutating func skipSpaces() {
         while position < text.count, [9, 10, 13, 32].contains(text[position]) { position += 1 }

@@ -1,0 +1,73 @@
+/// Positions among the pictures and sound of a film, which no table leads to: blocks of dashcams, and the messages in H.264 of AVCHD cameras.
+struct MediaSearch {
+    private let view: ByteView
+    private let name: String
+
+    private static let dashcam = Array("freeGPS ".utf8)
+    /// The identifier of the message (ISO 14496-10 Annex D, user data), and its four letters.
+    static let message: [UInt8] =
+        [0x17, 0xEE, 0x8C, 0x60, 0xF8, 0x4D, 0x11, 0xD9, 0x8C, 0xD6, 0x08, 0x00, 0x20, 0x0C, 0x9A, 0x66] + Array("MDPM".utf8)
+
+    init(_ view: ByteView, _ name: String) { (self.view, self.name) = (view, name) }
+
+    /// Positions are recorded at least every second. A long film without one at its beginning is not read to its end.
+    private static let beginning = 8 << 20
+
+    func clean() {
+        var (position, hasFound) = (0, false)
+        while position < view.count, position < Self.beginning || hasFound,
+            let piece = view.bytes(position, min(1 << 20, view.count - position))
+        {
+            let (blocks, messages) = (Self.places(of: Self.dashcam, in: piece), Self.places(of: Self.message, in: piece))
+            for place in blocks { cleanDashcam(position + place) }
+            for place in messages { cleanMessage(position + place + Self.message.count) }
+            hasFound = hasFound || !blocks.isEmpty || !messages.isEmpty
+            if position + piece.count >= view.count { return }
+            position += piece.count - Self.message.count + 1
+        }
+    }
+
+    private static func places(of pattern: [UInt8], in piece: [UInt8]) -> [Int] {
+        var (places, start) = ([Int](), 0)
+        while let place = piece.firstRange(of: pattern, from: start) {
+            places.append(place)
+            start = place + pattern.count
+        }
+        return places
+    }
+
+    /// The size of the block is in front of its name.
+    private func cleanDashcam(_ position: Int) {
+        guard let size = view.number(position - 4, 4), (16...0x10000).contains(size) else {
+            return view.search.fail(.unproven(block: "dashcam location in \(name)"))
+        }
+        view.fill(position + 8, size - 12, "dashcam location in \(name)")
+        view.overwrite(position + 4, with: Array("    ".utf8), "dashcam location in \(name)")
+    }
+
+    /// Behind the number of values: a tag and four bytes of each. The tags of GPS are 0xB0 to 0xCA.
+    ///
+    /// A byte 3 behind two zeros is not part of a value. Zeros stay, because two zeros mark the beginning of the next message.
+    func cleanMessage(_ start: Int) {
+        let bytes = view.bytes(start, min(1_500, max(0, view.count - start))) ?? []
+        var content: [(index: Int, isBehindMark: Bool)] = []
+        var (zeros, isBehindMark) = (0, false)
+        for (index, byte) in bytes.enumerated() {
+            if zeros >= 2, byte == 3 {
+                (zeros, isBehindMark) = (0, true)
+                continue
+            }
+            content.append((index, isBehindMark))
+            isBehindMark = false
+            zeros = byte == 0 ? zeros + 1 : 0
+        }
+        guard let count = bytes.first else { return }
+        for number in 0..<Int(count) where 1 + 5 * number + 5 <= content.count {
+            guard (0xB0...0xCA).contains(bytes[content[1 + 5 * number].index]) else { continue }
+            for (index, isBehindMark) in content[2 + 5 * number..<6 + 5 * number] where bytes[index] != 0 {
+                let blank: UInt8 = isBehindMark ? 1 : 0xFF
+                if bytes[index] != blank { view.overwrite(start + index, with: [blank], "location in the pictures of \(name)") }
+            }
+        }
+    }
+}
