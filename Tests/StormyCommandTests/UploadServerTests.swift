@@ -127,6 +127,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("CON.jpg", "photos/CON_.jpg"), ("tail.jpg ", "photos/tail.jpg_"), ("x.jpg.part", "photos/x.jpg.part_"),
+    ])
+    func `a name that Windows does not take is sent once more to Nextcloud, and the output names the reason`(
+        _ name: String, _ other: String
+    ) async throws {
+        try await playNextcloud { home, store in
+            store.forbidWindowsNames()
+            let sent = try await home.stormy("upload", "--wait", home.picture(name).path)
+            #expect(sent.status == 0 && store.names == [other], "\(sent) \(store.names)")
+            #expect(sent.errors.contains("the server does not allow this file name, so \"_\" was added"), "\(sent)")
+            #expect(home.server.requests().count { $0.method == "PUT" } == 1)
+            #expect(home.server.requests().count { $0.method == "MOVE" } == 2)
+        }
+    }
+
     @Test func `the reason that Nextcloud gives is shown`() async throws {
         try await playNextcloud { home, _ in
             let body =

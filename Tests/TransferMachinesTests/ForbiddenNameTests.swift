@@ -104,7 +104,6 @@ import Testing
 
     @Test(arguments: [
         (Self.english, "plain.jpg"), ("\"jpg\" is a forbidden file type.", "a.jpg"),
-        ("\"con\" is a forbidden file or folder name.", "con.jpg"),
         ("\"a\" is not allowed.", "a.jpg"), ("\".\" is not allowed.", "a.jpg"),
     ])
     func `a refusal that another character cannot help is shown`(_ words: String, _ name: String) {
@@ -122,6 +121,54 @@ import Testing
         }
         #expect(talk.message?.contains(words) == true, "\(talk.lines) \(talk.outcome as Any)")
         #expect(!talk.lines.contains { $0.contains("_") })
+    }
+
+    private static let long = String(repeating: "é", count: 123) + ".jpg"
+
+    @Test(arguments: [
+        ("\"con\" is a forbidden file or folder name.", "CON.jpg", "CON_.jpg"),
+        ("»com1« ist ein verbotener Name.", "com1.tar.gz", "com1_.tar.gz"),
+        ("\".htaccess\" is a forbidden file or folder name.", ".htaccess", ".htaccess_"),
+        ("Filenames must not end with \".\"", "end.", "end_"), ("Filenames must not end with \" \"", "tail  ", "tail__"),
+        ("\".part\" is a forbidden file type.", "x.jpg.part", "x.jpg.part_"),
+        ("« .lnk » est un type de fichier interdit.", "a.lnk", "a.lnk_"),
+        ("Filename is too long", Self.long, String(repeating: "é", count: 118) + ".jpg"),
+    ])
+    func `a name that Windows does not take is sent once more with another name`(
+        _ words: String, _ name: String, _ other: String
+    ) throws {
+        var talk = Dialogue(plan(.nextcloud, name, 100))
+        for status in [404, 201, 201] { talk.hear(status) }
+        talk.hear(400, [:], refusal(words))
+        talk.hear(404)
+        #expect(talk.lines.last == "HEAD " + folder + CollectionAddress.encoded(other, keeping: ""))
+        #expect(talk.machine.remark?.contains("does not allow") == true)
+        let saved = try #require(talk.memory)
+        let kept = try JSONDecoder().decode(UploadMemory.self, from: JSONEncoder().encode(saved))
+        var again = Dialogue(plan(.nextcloud, name, 100), resuming: kept)
+        again.hear(404)
+        #expect(again.lines == ["HEAD " + folder + CollectionAddress.encoded(other, keeping: "")])
+    }
+
+    @Test func `a name with characters and a reserved name is sent with both changes`() {
+        var talk = Dialogue(plan(.nextcloud, "con.a:b.jpg", 100))
+        for status in [404, 201, 201] { talk.hear(status) }
+        talk.hear(400, [:], refusal(Self.english))
+        talk.hear(404)
+        talk.hear(207, [:], listed([100]))
+        talk.hear(400, [:], refusal("\"con\" is a forbidden file or folder name."))
+        talk.hear(404)
+        #expect(talk.lines.last == "HEAD \(folder)con_.a_b.jpg", "\(talk.lines)")
+        #expect(talk.lines.count { $0.hasPrefix("PUT") } == 1)
+    }
+
+    @Test(arguments: [("con_.jpg", "con"), ("plain.jpg", "plain.jpg")])
+    func `a MOVE with a name that stays refused is sent once`(_ name: String, _ quoted: String) {
+        var talk = Dialogue(plan(.nextcloud, name, 100))
+        for status in [404, 201, 201] { talk.hear(status) }
+        talk.hear(400, [:], refusal("\"\(quoted)\" is a forbidden file or folder name."))
+        #expect(talk.message?.contains("is a forbidden file or folder name") == true)
+        #expect(talk.lines.count { $0.hasPrefix("MOVE") } == 1 && talk.lines.count { $0.hasPrefix("PUT") } == 1)
     }
 
     @Test func `a server that refuses every name is asked for a few`() {

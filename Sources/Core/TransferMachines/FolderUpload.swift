@@ -282,6 +282,6 @@ struct FolderUpload: UploadProtocol {
     private func record(_ step: UploadMemory.Step, _ index: Int, isStored: Bool) -> UploadMemory {
         UploadMemory(
             step: step, nameIndex: index, isStored: isStored, isMarked: isMarked, distrustsHead: search.distrustsHead,
-            replaced: forbidden.found)
+            replaced: forbidden.found, nameRules: forbidden.rules.rawValue)
     }
 }

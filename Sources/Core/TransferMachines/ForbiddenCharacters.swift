@@ -1,9 +1,10 @@
 import Foundation
 
-/// The characters that a server forbids in the name of a file, and the name without them.
+/// The rules of a server about file names, and the name that keeps the rules.
 ///
 /// Nextcloud can be set to take only the names that Windows takes. Nextcloud refuses a name with the exception `InvalidPath` and quotes one character.
-/// All characters that Windows forbids are replaced together, because the other ones would be refused next.
+/// All characters that Windows forbids are replaced together, because the other ones would be refused next. Other rules of names, for example
+/// about reserved names, are read from the name, because the reasons are in the language of the server.
 struct ForbiddenCharacters: Sendable {
     /// Characters that Windows forbids. `RemoteName.safe` replaces `/` and `\` in every name.
     private static let common = Set(":*?\"<>|".unicodeScalars)
@@ -14,34 +15,53 @@ struct ForbiddenCharacters: Sendable {
     /// The characters that were found in the name, in the order of the name.
     private(set) var found: String
 
-    init(resuming memory: UploadMemory?) { found = memory?.replaced ?? "" }
+    /// The other rules that refused the name.
+    private(set) var rules: ForbiddenNameRules
 
-    /// Returns the name with `_` in the place of each forbidden character.
-    func replaced(in name: String) -> String {
-        guard !found.isEmpty else { return name }
-        let forbidden = Set(found.unicodeScalars)
-        return String(String.UnicodeScalarView(name.unicodeScalars.map { forbidden.contains($0) ? "_" : $0 }))
+    init(resuming memory: UploadMemory?) {
+        (found, rules) = (memory?.replaced ?? "", ForbiddenNameRules(rawValue: memory?.nameRules ?? 0))
     }
 
-    /// Returns whether the name has a character that Windows forbids.
-    static func areLikely(in name: String) -> Bool { name.unicodeScalars.contains(where: common.contains) }
+    /// Returns a name that the server allows, as far as the server gave reasons: with `_` in the place of each forbidden character.
+    func replaced(in name: String) -> String {
+        let forbidden = Set(found.unicodeScalars)
+        let replaced = String(String.UnicodeScalarView(name.unicodeScalars.map { forbidden.contains($0) ? "_" : $0 }))
+        return rules.applied(to: found.isEmpty ? name : replaced)
+    }
+
+    /// Returns whether the name has a character that Windows forbids, or is such a name.
+    static func areLikely(in name: String) -> Bool {
+        name.unicodeScalars.contains(where: common.contains) || !ForbiddenNameRules(of: name, reason: "").isEmpty
+    }
+
+    /// Returns whether the server refused the name of the file.
+    static func isRefusal(_ head: ResponseHead, _ body: Data) -> Bool { reason(head, body) != nil }
+
+    private static func reason(_ head: ResponseHead, _ body: Data) -> ServerReason? {
+        guard [400, 403, 409, 422].contains(head.status), let reason = ServerReason(body),
+            let exception = reason.exception.split(separator: "\\").last, exception.hasPrefix("Invalid"),
+            exception.contains("Path")
+        else { return nil }
+        return reason
+    }
 
     /// Reads a refusal.
     ///
     /// - Parameter name: the name that was sent.
     /// - Returns: `true` if the server refused this name and another name can be sent.
     mutating func read(_ head: ResponseHead, _ body: Data, for name: String) -> Bool {
-        guard [400, 403, 409, 422].contains(head.status), let reason = ServerReason(body),
-            let exception = reason.exception.split(separator: "\\").last, exception.hasPrefix("Invalid"),
-            exception.contains("Path")
-        else { return false }
+        guard let reason = Self.reason(head, body) else { return false }
         let forbidden = Self.common.union(Self.quoted(in: reason.text))
         var new = ""
         for character in name.unicodeScalars where forbidden.contains(character) && !new.unicodeScalars.contains(character) {
             new.unicodeScalars.append(character)
         }
         found += new
-        return !new.isEmpty
+        // The next response shows other causes. Each name is sent once.
+        guard new.isEmpty else { return true }
+        let more = ForbiddenNameRules(of: name, reason: reason.text).subtracting(rules)
+        rules.formUnion(more)
+        return !more.isEmpty
     }
 
     /// The characters that stand alone between quotation marks. Letters, digits and `_` are not replaced.
@@ -58,10 +78,13 @@ struct ForbiddenCharacters: Sendable {
             })
     }
 
-    /// The remark about the name. `nil` if the name has all its characters.
+    /// The remark about the name. `nil` if the name is as it was.
     var remark: String? {
-        guard !found.isEmpty else { return nil }
-        let characters = ServerText.line(found.unicodeScalars.map { String($0) }.joined(separator: " "))
-        return "the server does not allow \(characters) in file names, so \"_\" is in their place"
+        var remarks = [rules.remark].compactMap { $0 }
+        if !found.isEmpty {
+            let characters = ServerText.line(found.unicodeScalars.map { String($0) }.joined(separator: " "))
+            remarks.insert("the server does not allow \(characters) in file names, so \"_\" is in their place", at: 0)
+        }
+        return remarks.isEmpty ? nil : remarks.joined(separator: "; ")
     }
 }

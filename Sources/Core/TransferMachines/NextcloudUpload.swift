@@ -137,7 +137,7 @@ struct NextcloudUpload: UploadProtocol {
     ) -> UploadCommand {
         let memory = UploadMemory(
             step: step, nameIndex: index, creations: creations, distrustsHead: search.distrustsHead,
-            replaced: forbidden.found)
+            replaced: forbidden.found, nameRules: forbidden.rules.rawValue)
         return .send(plan.request(method, url, headers), content, persistFirst: memory)
     }
 

@@ -18,6 +18,8 @@ extension NextcloudUpload {
             state = .choosingName(0)
             return .continue
         }
+        // Other chunks do not help against a refused name.
+        if case .moving = state, ForbiddenCharacters.isRefusal(head, end.body) { return pauses.afterOther(head) }
         if let common = CommonAnswer(head, pauses) {
             if common.mayHaveActed { noteUncertainty() }
             return common.outcome

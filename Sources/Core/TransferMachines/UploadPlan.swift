@@ -165,15 +165,18 @@ package struct UploadMemory: Codable, Equatable, Sendable {
     package var distrustsHead: Bool?
     /// The characters of the file's name that the server forbids.
     package var replaced: String?
+    /// The rules that refused the file's name (`ForbiddenNameRules`).
+    package var nameRules: Int?
 
     package init(
         step: Step, nameIndex: Int = 0, isStored: Bool = false, place: String? = nil, creations: Int? = nil, version: Int? = nil,
-        isMarked: Bool = false, distrustsHead: Bool = false, replaced: String = ""
+        isMarked: Bool = false, distrustsHead: Bool = false, replaced: String = "", nameRules: Int = 0
     ) {
         // Absent as in rows of versions that knew of no mark.
         self.isMarked = isMarked ? true : nil
         self.distrustsHead = distrustsHead ? true : nil
         self.replaced = replaced.isEmpty ? nil : replaced
+        self.nameRules = nameRules == 0 ? nil : nameRules
         self.step = step
         self.nameIndex = nameIndex
         self.isStored = isStored

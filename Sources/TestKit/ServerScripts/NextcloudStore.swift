@@ -10,6 +10,7 @@ public final class NextcloudStore: MountedStore {
         var taken = 0
         var forbidden = ""
         var language = "en"
+        var refusesWindowsNames = false
     }
 
     /// Its paths begin so.
@@ -37,6 +38,9 @@ public final class NextcloudStore: MountedStore {
     public func forbid(_ characters: String, language: String = "en") {
         state.withLock { ($0.forbidden, $0.language) = (characters, language) }
     }
+
+    /// Refuses reserved names, a dot or a space at the end, and incomplete files, as Nextcloud does that takes only names which Windows takes.
+    public func forbidWindowsNames() { state.withLock { $0.refusesWindowsNames = true } }
 
     /// Body bytes of whole requests, over all.
     public var bytesTaken: Int { state.withLock { $0.taken } }
@@ -110,6 +114,7 @@ public final class NextcloudStore: MountedStore {
 
     private static func refusal(of place: String, _ state: State) -> ResponseScript? {
         let name = place.split(separator: "/").last.map(String.init) ?? ""
+        if state.refusesWindowsNames, let words = windowsRefusal(of: name) { return refusal(words) }
         guard let character = state.forbidden.first(where: name.contains) else { return nil }
         let quoted = character == "\"" ? "&quot;" : character == "<" ? "&lt;" : String(character)
         let words =
@@ -118,7 +123,18 @@ public final class NextcloudStore: MountedStore {
             case "fr": "«\u{A0}\(quoted)\u{A0}» n'est pas autorisé dans un nom de fichier ou de dossier."
             default: "\"\(quoted)\" is not allowed inside a file or folder name."
             }
-        return .xml(
+        return refusal(words)
+    }
+
+    private static func windowsRefusal(of name: String) -> String? {
+        let base = name.prefix { $0 != "." }.lowercased()
+        if ["con", "nul", "com1"].contains(base) { return "\"\(base)\" is a forbidden file or folder name." }
+        if name.hasSuffix(".part") { return "\".part\" is a forbidden file type." }
+        return name.hasSuffix(".") || name.hasSuffix(" ") ? "Filenames must not end with \"\(name.suffix(1))\"" : nil
+    }
+
+    private static func refusal(_ words: String) -> ResponseScript {
+        .xml(
             "<d:error xmlns:d=\"DAV:\" xmlns:s=\"http://sabredav.org/ns\"><s:exception>OCA\\DAV\\Connector\\Sabre\\Exception\\InvalidPath"
                 + "</s:exception><s:message>\(words)</s:message></d:error>", status: 400)
     }
