@@ -65,4 +65,29 @@ import Testing
             #expect(result.output.components(separatedBy: "one.jpg: is what was sent").count == 2, "\(result)")
         }
     }
+
+    @Test func `--to asks the named destination only`() async throws {
+        let second = "[upload.destinations.second]\nkind = \"webdav\"\nurl = \"\(VirtualHome.origin)/second/\"\n"
+        let first = "[upload.destinations.first]\nkind = \"webdav\"\nurl = \"\(VirtualHome.origin)/first/\"\n"
+        try await VirtualHome.play("[upload]\ndefault = \"first\"\n" + first + second) { home in
+            home.server.route(nil, "*", .status(404))
+            for name in ["first", "second"] {
+                home.server.mount(try DavStore(prefix: "/\(name)", directory: home.folder.appendingPathComponent(name)))
+            }
+            let photo = try home.picture("one.jpg").path
+            for name in ["first", "second"] {
+                #expect(try await home.stormy("upload", "--wait", "--to", name, photo).status == 0)
+            }
+            let other = try home.picture("two.jpg").path
+            #expect(try await home.stormy("upload", "--wait", "--to", "first", other).status == 0)
+            let requests = home.server.requests(matching: "/first/*").count
+            let result = try await home.stormy("upload", "--verify", "--to", "second", photo)
+            #expect(result.status == 0 && result.output.contains("/second/one.jpg"), "\(result)")
+            #expect(!result.output.contains("/first/") && home.server.requests(matching: "/first/*").count == requests)
+            let none = try await home.stormy("upload", "--verify", "--to", "second", other)
+            #expect(none.status == 66 && none.errors.contains("was not uploaded to second"), "\(none)")
+            #expect(try await home.stormy("upload", "--verify", "--to", "third", photo).status == 78)
+            #expect(try await home.stormy("upload", "--verify").output.contains("/first/one.jpg"))
+        }
+    }
 }

@@ -17,16 +17,24 @@ struct UploadVerification {
 
     init(store: StormyStore) { self.store = store }
 
-    /// - Parameter files: those to look at; none: all.
-    func run(_ files: [String], json: Bool) async throws {
+    /// - Parameters:
+    ///   - files: The files to verify; all if empty.
+    ///   - destination: The name of the destination to ask; all if `nil`.
+    func run(_ files: [String], at destination: String? = nil, json: Bool) async throws {
+        if let destination { _ = try Destinations().named(destination) }
         let paths = files.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
         let wanted = Set(paths)
         var problem = FirstProblem()
+        let photos = try store.photos().filter { photo in
+            destination.map { photo.destination?.hasPrefix($0 + " ") ?? false } ?? true
+        }
+        let numbers = Set(photos.map(\.id))
         let uploads = Self.newest(
             try BackgroundTransfers.all().filter { transfer in
-                transfer.receipt != nil && (wanted.isEmpty || wanted.contains(transfer.file ?? ""))
+                let photo = PhotoUploads.Label(parsing: transfer.taskDescription)?.photo
+                return transfer.receipt != nil && (wanted.isEmpty || wanted.contains(transfer.file ?? ""))
+                    && (destination == nil || photo.map(numbers.contains) ?? false)
             })
-        let photos = try store.photos()
         var missing = wanted.subtracting(uploads.compactMap(\.file))
         // Receipts are with the transfers: kept for a month at least, and lost with the ledger.
         let unproven = Set(photos.filter { $0.state == .completed }.compactMap(\.path)).subtracting(uploads.compactMap(\.file))
@@ -36,7 +44,8 @@ struct UploadVerification {
                 ? CommandFailure(
                     .unavailable,
                     "\(path): was uploaded, and its receipt is not kept any more; stormy upload --again sends it once more")
-                : CommandFailure(.notFound, "\(path): was not uploaded, as far as is known here")
+                : CommandFailure(
+                    .notFound, "\(path): was not uploaded\(destination.map { " to \($0)" } ?? ""), as far as is known here")
             problem.note(failure, at: position)
         }
         if wanted.isEmpty, !unproven.isEmpty {

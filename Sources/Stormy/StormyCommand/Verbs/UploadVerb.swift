@@ -44,7 +44,7 @@ struct UploadVerb: AsyncParsableCommand {
     func validate() throws {
         if files.isEmpty, !verify, !choose { throw ValidationError("say which photos") }
         if verify, wait || recursive || keepLocation || removeLocation || choose || again || when != .now {
-            throw ValidationError("--verify only looks; it goes with files and --json alone")
+            throw ValidationError("--verify only looks; it goes with files, --to and --json alone")
         }
         if keepLocation, removeLocation { throw ValidationError("--keep-location and --remove-location: use one of them") }
         if wait, when != .now { throw ValidationError("--wait and --when charging: that may take days") }
@@ -56,7 +56,7 @@ struct UploadVerb: AsyncParsableCommand {
 
     private func upload() async throws {
         try StormyTool.configure()
-        if verify { return try await UploadVerification(store: try StormyStore.open()).run(files, json: json) }
+        if verify { return try await UploadVerification(store: try StormyStore.open()).run(files, at: to, json: json) }
         let destination = try Destinations().named(to)
         // Chosen when there is somewhere to send them.
         guard let given = choose && files.isEmpty ? try await PhotoChoice.ask() : files else { return }
