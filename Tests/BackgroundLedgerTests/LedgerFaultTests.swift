@@ -1,5 +1,7 @@
 import Foundation
+import GRDB
 import ProcessSupport
+import SQLiteFiles
 import Testing
 
 @testable import BackgroundLedger
@@ -25,5 +27,18 @@ import Testing
         }
         try FileManager.default.removeItem(atPath: log)
         #expect(try test.open().read { try $0.fact(.lastTaskIdentifier) } == 1)
+    }
+
+    /// SQLite reports SQLITE_CORRUPT after a read that failed with EIO.
+    @Test func `a read that failed is not reported as damage`() {
+        let error = DatabaseError(resultCode: .SQLITE_CORRUPT)
+        var byte: UInt8 = 0
+        #expect(SQLiteOpening.readCall(-1, &byte, 1, 0) == -1)
+        guard case .passing(String(cString: strerror(EBADF))) = DatabaseTrouble(error, path: "/nowhere"),
+            case .damaged = DatabaseTrouble(error, path: "/nowhere")
+        else {
+            Issue.record("the reason is not that of the read")
+            return
+        }
     }
 }

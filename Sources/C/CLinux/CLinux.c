@@ -37,6 +37,20 @@ int clinux_open_for_sqlite(const char *path, int flags, int mode) {
 
 int clinux_sqlite_open_fault(void) { return last_open.fault; }
 
+static _Thread_local int last_read_fault;
+
+ssize_t clinux_pread_for_sqlite(int descriptor, void *bytes, size_t count, off_t offset) {
+    ssize_t done = pread(descriptor, bytes, count, offset);
+    if (done < 0 && errno != EINTR) last_read_fault = errno;
+    return done;
+}
+
+int clinux_sqlite_take_read_fault(void) {
+    int fault = last_read_fault;
+    last_read_fault = 0;
+    return fault;
+}
+
 int clinux_spawn(const clinux_spawn_request *request, pid_t *pid) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;

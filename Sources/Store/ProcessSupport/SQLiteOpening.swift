@@ -1,4 +1,5 @@
 import CLinux
+import Glibc
 
 /// The call by which SQLite opens files in this process. SQLite reads a file that it cannot open for writing, and keeps that file
 /// read-only. This call prevents that for a file that may be written, but cannot be opened for now.
@@ -7,4 +8,10 @@ package enum SQLiteOpening {
 
     /// The error number of the last call of this thread; 0 if the call succeeded.
     package static var fault: Int32 { clinux_sqlite_open_fault() }
+
+    /// The call by which SQLite reads files in this process.
+    package static let readCall: @convention(c) (CInt, UnsafeMutableRawPointer, Int, off_t) -> Int = clinux_pread_for_sqlite
+
+    /// Returns why a read of this thread failed since the last call of this function; 0 if none failed.
+    package static func takeReadFault() -> Int32 { clinux_sqlite_take_read_fault() }
 }

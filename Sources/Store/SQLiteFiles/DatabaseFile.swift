@@ -28,6 +28,10 @@ package struct DatabaseFile: Sendable {
     private static let opensFilesAsWanted: Void = {
         guard let system = sqlite3_vfs_find(nil), let replace = system.pointee.xSetSystemCall else { return }
         _ = replace(system, "open", unsafeBitCast(SQLiteOpening.call, to: sqlite3_syscall_ptr.self))
+        // SQLite is built with one of the two.
+        for name in ["pread", "pread64"] {
+            _ = replace(system, name, unsafeBitCast(SQLiteOpening.readCall, to: sqlite3_syscall_ptr.self))
+        }
     }()
 
     // MARK: Looking

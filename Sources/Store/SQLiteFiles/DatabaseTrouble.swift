@@ -16,7 +16,13 @@ package enum DatabaseTrouble: Sendable {
     case other(reason: String)
 
     package init(_ error: DatabaseError, path: String) {
-        self.init(error, path: path) { Self.fault(at: path) }
+        let readFault = SQLiteOpening.takeReadFault()
+        if readFault != 0, [.SQLITE_NOTADB, .SQLITE_CORRUPT].contains(error.resultCode) {
+            // SQLite calls a database damaged if its disk did not read it once.
+            self = .passing(reason: String(cString: strerror(readFault)))
+        } else {
+            self.init(error, path: path) { Self.fault(at: path) }
+        }
     }
 
     /// - Parameter fault: Returns the error number of the call that failed; `nil` if it is unknown.

@@ -132,6 +132,11 @@ int clinux_open_for_sqlite(const char *_Nonnull path, int flags, int mode);
 // Why the last call of this thread failed: an errno value. 0 if the call succeeded.
 int clinux_sqlite_open_fault(void);
 
+// How SQLite reads files. SQLite reports an input error of a disk as a damaged database.
+ssize_t clinux_pread_for_sqlite(int descriptor, void *_Nonnull bytes, size_t count, off_t offset);
+// Why a read of this thread failed since the last call of this function: an errno value. 0 if none failed.
+int clinux_sqlite_take_read_fault(void);
+
 // Open-file-description locks: inherited by children, and unlike flock() they can be asked about without being taken.
 #ifndef F_OFD_GETLK
 #define F_OFD_GETLK 36
