@@ -70,7 +70,7 @@ package struct CommandFailure: Error {
 
     private static func status(of error: StoreError) -> ExitStatus {
         switch error {
-        case .cannotCreate: .cannotCreate
+        case .cannotCreate, .unsafeFolder: .cannotCreate
         case .newerVersion, .unusableFolder: .badConfiguration
         case .replaced, .unsaved, .busy: .tryAgain
         case .notADatabase, .readOnly, .diskFull, .troubled, .failed: .inputOutput

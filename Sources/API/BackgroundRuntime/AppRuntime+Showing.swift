@@ -20,7 +20,7 @@ extension AppRuntime {
             _ = try ledger()
         } catch {
             switch error {
-            case .readOnly, .cannotCreate: break
+            case .readOnly, .cannotCreate, .unsafeFolder: break
             case .notADatabase, .newerVersion, .busy, .diskFull, .troubled, .failed, .replaced, .unsaved, .unusableFolder: return
             }
             guard let copy = try? Ledger(copyOf: directories) else { return }

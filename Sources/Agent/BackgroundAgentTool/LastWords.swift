@@ -15,7 +15,7 @@ enum LastWords {
             say("\(error)", of: app)
             return 65
         case .newerVersion, .unusableFolder: return 78
-        case .cannotCreate: return 73
+        case .cannotCreate, .unsafeFolder: return 73
         case .readOnly, .busy, .diskFull, .troubled, .failed, .replaced, .unsaved: return 74
         }
     }

@@ -96,7 +96,7 @@ package struct AppDirectories: Sendable, Equatable {
         guard stat(url.path, &information) == 0 else { throw notSeen(url, errno) }
         guard information.st_uid == geteuid(), information.st_mode & 0o022 == 0 else {
             // Whoever owns it could name the program that the agent launches.
-            throw .cannotCreate(path: url.path, reason: "the folder belongs to somebody else, or others may write to it")
+            throw .unsafeFolder(path: url.path)
         }
     }
 

@@ -3,6 +3,8 @@ import Foundation
 /// What can be wrong with the files of an app's store. Every case names the file and says what to do.
 package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     case cannotCreate(path: String, reason: String)
+    /// A folder that belongs to another user, or that others may write to. Another try does not help.
+    case unsafeFolder(path: String)
     case notADatabase(path: String)
     case newerVersion(path: String)
     case readOnly(path: String)
@@ -44,7 +46,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package var isPassing: Bool {
         switch self {
         case .busy, .diskFull, .troubled, .replaced, .unsaved: true
-        case .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed, .unusableFolder: false
+        case .cannotCreate, .unsafeFolder, .notADatabase, .newerVersion, .readOnly, .failed, .unusableFolder: false
         }
     }
 
@@ -52,7 +54,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package var mayPass: Bool {
         switch self {
         case .cannotCreate, .readOnly: true
-        case .notADatabase, .newerVersion, .failed, .unusableFolder: false
+        case .unsafeFolder, .notADatabase, .newerVersion, .failed, .unusableFolder: false
         case .busy, .diskFull, .troubled, .replaced, .unsaved: true
         }
     }
@@ -61,7 +63,9 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package var maySayFull: Bool {
         switch self {
         case .diskFull, .troubled: true
-        case .busy, .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed, .replaced, .unsaved, .unusableFolder: false
+        case .busy, .cannotCreate, .unsafeFolder, .notADatabase, .newerVersion, .readOnly, .failed, .replaced, .unsaved,
+            .unusableFolder:
+            false
         }
     }
 
@@ -69,6 +73,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .cannotCreate(let path, let reason):
             "cannot create \(path): \(reason)"
+        case .unsafeFolder(let path):
+            "cannot create \(path): the folder belongs to somebody else, or others may write to it"
         case .notADatabase(let path):
             "\(path) is damaged or not a ledger: it was left untouched; move it away to start afresh"
         case .newerVersion(let path):

@@ -31,7 +31,8 @@ extension EndToEnd {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             try Data(ImmichStore.key.utf8).write(to: secrets)
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: secrets.path)
-            var configuration = ""
+            // The table is about servers. A debug build needs seconds to search the large photos for a location.
+            var configuration = "[upload]\nkeep_location = true\n"
             for way in UploadWay.allCases {
                 for (number, fault) in UploadFault.all.enumerated() where fault.ways.contains(way) {
                     let name = "\(way.kind)\(way.size)-\(number)"
