@@ -179,10 +179,12 @@ extension EndToEnd {
             let accessLog = nginx.folder.appendingPathComponent("access.log").path
             #expect(FileWatch.wait(accessLog) { $0.components(separatedBy: "\"PUT ").count > 8 } != nil, "\(home.log)")
             first.end(SIGKILL)
-            home.environment["STORMY_NO_AGENT"] = nil
             let completed = try Ledger(home.directories).read { try $0.transfers() }.filter { $0.state == .completed }.count
             #expect(completed < 20, "the agent was killed too late")
             #expect(try home.status("agent", "running") as? Bool == false)
+            // The next command starts an agent. On a slow machine that agent runs before the command has printed its state.
+            home.environment["STORMY_NO_AGENT"] = nil
+            try home.stormy("status")
             try home.waitForQuiet(seconds: 60)
             var found: [String: String] = [:]
             for name in try FileManager.default.contentsOfDirectory(atPath: nginx.photos.path) {
