@@ -518,7 +518,7 @@ class Ground:
 
     def judge(self):
         say = self.findings.append
-        # Without the forecasts and the photos that a storm asks for, which are cancelled when the storm is no longer expected.
+        # Forecasts are left out. Photo requests without a photo are left out, because Stormy cancels them when it calls off their storm.
         rows = [row for row in self.home.rows() if row["kind"] == "upload" and (row["file"] or row["sourceSha256"])
                 or row["kind"] == "download" and "/v1/forecast" not in row["url"]]
         held = collections.Counter(row["file"] for row in rows if row["state"] == "held")

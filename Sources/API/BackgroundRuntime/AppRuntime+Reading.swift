@@ -4,9 +4,9 @@ import ProcessSupport
 
 /// Reads whose answer the app or its commands act upon.
 extension AppRuntime {
-    /// How long a list is waited for. An app that does not find its work in a list begins the work again.
+    /// The time limit of reads of a list. An app that does not find its work in a list begins the work again.
     package static let patienceForLists = Duration.seconds(60)
-    /// How long other answers, and numbers of new tasks, are waited for.
+    /// The time limit of other reads, and of reserving identifiers for new tasks.
     package static let patience = Duration.seconds(5)
 
     private var ledgerPatience: LedgerPatience { part { LedgerPatience() } }
@@ -26,10 +26,10 @@ extension AppRuntime {
         try patiently(for: patience) { (ledger) throws(StoreError) in try ledger.read(body) }
     }
 
-    /// The same for calls that cannot throw.
+    /// Reads the ledger, again if a read fails for a moment. Reports a lasting failure on standard error.
     ///
-    /// - Parameter name: What is read, for the message on standard error if it cannot be read.
-    /// - Returns: `nil` if it cannot be read.
+    /// - Parameter name: The subject of the report, for example "the pending requests".
+    /// - Returns: `nil` if the ledger cannot be read.
     package func read<Value>(
         _ name: String, for patience: Duration = patience, _ body: (LedgerTransaction) throws -> Value
     ) -> Value? {
@@ -44,14 +44,14 @@ extension AppRuntime {
     /// Whether a ledger exists. A missing ledger is not made for a read.
     private var hasLedger: Bool { opened.withLock { $0 != nil } || access(directories.ledger.path, F_OK) == 0 }
 
-    /// Whether a command of this app passed a desktop session to the agent: it shows notifications there.
+    /// True if a command of this app passed a desktop session to the agent, which shows notifications in that session.
     package var knowsDesktop: Bool {
         read("the desktop session") {
             try $0.fact(.sessionEnvironment)?.variables["DBUS_SESSION_BUS_ADDRESS"] != nil
         } ?? false
     }
 
-    /// Whether something is left for an agent to do. `true` also if the ledger cannot be read for the moment: an agent that finds nothing
+    /// True if the ledger has unfinished work. Also true if the ledger cannot be read for the moment, because an agent that finds no work
     /// exits.
     package var hasWorkLeft: Bool {
         guard hasLedger, !hasLedgerInMemory else { return false }
