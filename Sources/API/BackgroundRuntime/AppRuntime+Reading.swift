@@ -1,4 +1,5 @@
 import BackgroundLedger
+import BackgroundScheduling
 import Foundation
 import ProcessSupport
 
@@ -49,6 +50,14 @@ extension AppRuntime {
         read("the desktop session") {
             try $0.fact(.sessionEnvironment)?.variables["DBUS_SESSION_BUS_ADDRESS"] != nil
         } ?? false
+    }
+
+    /// The conditions that the agent observes. `nil` if no agent runs, or if the conditions are not known.
+    ///
+    /// Cost: one read of the ledger.
+    package var observedConditions: DesktopConditions? {
+        guard isAgentRunning else { return nil }
+        return read("the conditions") { try $0.fact(.conditions)?.conditions } ?? nil
     }
 
     /// True if the ledger has unfinished work. Also true if the ledger cannot be read for the moment, because an agent that finds no work

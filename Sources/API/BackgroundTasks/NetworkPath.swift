@@ -1,4 +1,3 @@
-import BackgroundLedger
 import BackgroundRuntime
 
 /// What connects this machine, for an app's own check before it moves much. Beyond Apple's BackgroundTasks, whose
@@ -15,10 +14,7 @@ public struct NetworkPath: Sendable, Hashable {
     ///
     /// Cost: one read of the ledger.
     public static var current: NetworkPath? {
-        let runtime = AppRuntime.shared
-        guard runtime.isAgentRunning,
-            let observed = runtime.read("the conditions", { try $0.fact(.conditions) })??.conditions
-        else { return nil }
+        guard let observed = AppRuntime.shared.observedConditions else { return nil }
         return NetworkPath(
             isConnected: observed.isNetworkAvailable, isMetered: observed.isNetworkMetered, usesWiFi: observed.isNetworkWiFi)
     }

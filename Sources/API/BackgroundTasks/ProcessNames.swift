@@ -1,4 +1,3 @@
-import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 import Synchronization
@@ -10,12 +9,7 @@ extension ProcessInfo {
     ///
     /// Differs from Apple: `false` also where no agent runs, or no service of the desktop's says so; and nobody posts
     /// `NSProcessInfoPowerStateDidChange`. Cost: one read of the ledger.
-    public var isLowPowerModeEnabled: Bool {
-        let runtime = AppRuntime.shared
-        guard runtime.isAgentRunning else { return false }
-        let observed = runtime.read("the conditions") { try $0.fact(.conditions) }
-        return observed??.conditions.isLowPowerMode ?? false
-    }
+    public var isLowPowerModeEnabled: Bool { AppRuntime.shared.observedConditions?.isLowPowerMode ?? false }
 
     /// Work that the process does not leave before: called with `false` on a background queue, and, where a launch's time runs out before that call has
     /// returned, once more with `true` on another: it has to stop. In a launch whose time is up already only that.
