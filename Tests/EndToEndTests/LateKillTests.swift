@@ -160,7 +160,14 @@ extension EndToEnd {
         /// From outside, in the middle of twenty, whatever they are doing; then one more verb.
         @Test func twentyPhotosOverAKillFromOutside() throws {
             let nginx = try Nginx()
-            let home = try Home(extra: "[upload.destinations.home]\nkind = \"webdav\"\nurl = \"\(nginx.url)photos/\"\n")
+            let home = try Home(
+                extra: """
+                    [upload.destinations.home]
+                    kind = "webdav"
+                    url = "\(nginx.url)photos/"
+                    location = "keep"
+
+                    """)
             let source = home.folder.appendingPathComponent("camera")
             try FileManager.default.createDirectory(at: source, withIntermediateDirectories: true)
             let noise = try #require(FileHandle(forReadingAtPath: "/dev/urandom"))

@@ -48,9 +48,32 @@ import Testing
     }
 
     @Test func `a large film has more time to be cleaned than a photo`() {
-        #expect(PhotoCleaner.patience(forBytes: 200_000) == 60_200)
-        #expect(PhotoCleaner.patience(forBytes: 4 << 30) > 200_000)
-        for count in [50 << 30, .max] as [Int64] { #expect(PhotoCleaner.patience(forBytes: count) == 600_000) }
+        #expect(CleanerPatience.processorTime(forBytes: 200_000) == 60.2)
+        #expect(CleanerPatience.processorTime(forBytes: 4 << 30) > 200)
+        for count in [50 << 30, .max] as [Int64] { #expect(CleanerPatience.processorTime(forBytes: count) == 600) }
+    }
+
+    @Test func `a cleaner that rarely gets a processor has time until it is done`() {
+        var patience = CleanerPatience(forBytes: 6_000_000, used: 100)
+        var used = 100.0
+        // An hour, with a bit of processor time every half minute.
+        for second in 1...3_600 {
+            if second % 30 == 0 { used += 0.02 }
+            let isOver = patience.isOver(used: used)
+            #expect(!isOver)
+        }
+    }
+
+    @Test func `a cleaner that does not run is given up after a minute`() {
+        var patience = CleanerPatience(forBytes: 6_000_000, used: 3)
+        let looks = (1...60).map { _ in patience.isOver(used: 3) }
+        #expect(looks.firstIndex(of: true) == 59)
+    }
+
+    @Test func `a cleaner that computes without an end is given up`() {
+        var patience = CleanerPatience(forBytes: 6_000_000, used: 1_000)
+        let looks = (1...70).map { patience.isOver(used: 1_000 + Double($0)) }
+        #expect(looks.firstIndex(of: true) == 66)
     }
 
     @Test func anythingElseIsSaidToBeThat() {

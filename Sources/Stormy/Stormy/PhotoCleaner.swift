@@ -17,9 +17,6 @@ final class PhotoCleaner: Sendable {
         case interrupted
     }
 
-    /// Milliseconds for one file: 60 seconds, and a second for each MB. At most ten minutes. A busy machine takes many times the usual time.
-    static func patience(forBytes count: Int64) -> Int32 { Int32(clamping: min(600_000, 60_000 + max(0, count) / 1_000)) }
-
     /// Those that have nothing to do.
     private let idle = Mutex<[Helper]>([])
     private let program: String?
@@ -125,18 +122,31 @@ final class PhotoCleaner: Sendable {
 
         func kill() { Glibc.kill(pid, SIGKILL) }
 
+        /// The seconds of processor time that the program used since its start.
+        private var processorTime: Double {
+            var (clock, time) = (clockid_t(), timespec())
+            guard clock_getcpuclockid(pid, &clock) == 0, clock_gettime(clock, &time) == 0 else { return 0 }
+            return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+        }
+
         /// `nil`: it did not answer.
         private func ask(about file: URL) throws(PhotoUploadError) -> Verdict? {
             let path = file.path.utf8CString
             guard path.withUnsafeBytes({ send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }) == path.count
             else { return nil }
             var information = stat()
-            let patience = PhotoCleaner.patience(forBytes: lstat(file.path, &information) == 0 ? Int64(information.st_size) : 0)
+            let size = lstat(file.path, &information) == 0 ? Int64(information.st_size) : 0
+            var patience = CleanerPatience(forBytes: size, used: processorTime)
             var buffer = [UInt8](repeating: 0, count: 1 << 14)
             // An empty field ends it.
             while !rest.suffix(2).elementsEqual([0, 0]) {
                 var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-                guard poll(&waiting, 1, patience) > 0 else { return nil }
+                var ready = poll(&waiting, 1, 1_000)
+                while ready == 0 || ready < 0 && errno == EINTR {
+                    if ready == 0, patience.isOver(used: processorTime) { return nil }
+                    ready = poll(&waiting, 1, 1_000)
+                }
+                guard ready > 0 else { return nil }
                 let count = recv(socket, &buffer, buffer.count, 0)
                 guard count > 0, rest.count < 1 << 20 else { return nil }
                 rest += buffer[..<count]
