@@ -4,7 +4,7 @@ SWIFT ?= swift
 RUN_PACKAGES = libcurl4-openssl-dev libssl-dev libnotify-dev libsqlite3-dev libtomlplusplus-dev nlohmann-json3-dev libexpat1-dev zlib1g-dev pkg-config
 TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 python3-dbusmock procps util-linux iproute2 libcairo2 fonts-dejavu-core libimage-exiftool-perl xdg-desktop-portal xdg-desktop-portal-gtk zsh fish man-db desktop-file-utils appstream
 INTEROP_PACKAGES = nginx-light apache2-bin lighttpd lighttpd-mod-webdav php-cli php-sabre-dav python3-venv curl
-BENCHMARK_PACKAGES = jq libnotify-bin curl
+BENCHMARK_PACKAGES = jq libnotify-bin curl rclone libnginx-mod-http-dav-ext
 PHOTO_PACKAGES = ffmpeg libheif-examples webp libjxl-tools libavif-bin python3-pil imagemagick libimage-exiftool-perl
 COMPARE_PACKAGES = cron anacron systemd libnotify-bin curl manpages
 # How much of each proof; CI takes less.
@@ -223,7 +223,7 @@ benchmark-transfers: run-packages test-packages benchmark-packages ## Downloads 
 	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
 	python3 Tests/Benchmarks/transfers.py
 
-benchmark-uploads: run-packages test-packages benchmark-packages ## Photos beside curl: 500 of 200 kB, 10,000 queued, one of 2 GiB
+benchmark-uploads: run-packages test-packages benchmark-packages ## Photos beside curl and rclone: 500 of 200 kB, 10,000 queued, one of 2 GiB
 	for product in background-agent photo-cleaner stormy; do \
 	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
 	python3 Tests/Benchmarks/uploads.py

@@ -28,7 +28,7 @@ def memory(pid, line):
 class Bench:
     """A folder with a home in it and an nginx that serves `www`; all of it is gone at the end, also after an error."""
 
-    def __init__(self, http="", server=""):
+    def __init__(self, http="", server="", modules=()):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bench-"))
         (self.folder / "www").mkdir()
         (self.folder / "run").mkdir(mode=0o700)
@@ -37,6 +37,7 @@ class Bench:
         for kind in ("CONFIG", "STATE", "DATA"):
             self.environment[f"XDG_{kind}_HOME"] = str(self.folder / kind.lower())
         self.directives = http, server
+        self.modules = "".join(f"load_module /usr/lib/nginx/modules/{module}.so; " for module in modules)
 
     def __enter__(self):
         with socket.socket() as probe:
@@ -47,7 +48,7 @@ class Bench:
         temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
         user = "user root;" if os.getuid() == 0 else ""
         (folder / "nginx.conf").write_text(
-            f"daemon off; pid {folder}/pid; error_log {folder}/error.log; {user} events {{}}\n"
+            f"{self.modules}daemon off; pid {folder}/pid; error_log {folder}/error.log; {user} events {{}}\n"
             f"http {{ access_log off; {temporary} {http} server {{ listen 127.0.0.1:{port}; root {folder}/www; {server} }} }}\n")
         self.server = subprocess.Popen(
             ["nginx", "-c", str(folder / "nginx.conf")], env=dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin"),

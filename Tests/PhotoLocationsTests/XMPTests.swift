@@ -36,7 +36,10 @@ import Testing
         #expect(try !cleaned(Samples.packet("<\(name)>Secret place</\(name)>")).contains("Secret"))
     }
 
-    @Test(arguments: ["exif:SubjectLocation", "xmp:Opacity", "crs:Velocity", "dc:description", "exif:SubjectArea"])
+    @Test(arguments: [
+        "exif:SubjectLocation", "xmp:Opacity", "crs:Velocity", "dc:description", "exif:SubjectArea", "plus:LicensorCity",
+        "Iptc4xmpCore:CreatorCity", "Iptc4xmpCore:CiAdrCity", "plus:LicensorCountry",
+    ])
     func `properties that are not about the world stay`(_ name: String) throws {
         #expect(try cleaned(Samples.packet("<\(name)>Kept value</\(name)>")).contains("Kept value"))
     }
