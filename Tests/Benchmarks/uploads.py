@@ -113,7 +113,7 @@ def large(bench):
         content.write(b"\xff\xd8\xff")
         for _ in range(256):
             content.write(os.urandom(8 << 20))
-    process = subprocess.Popen([BIN / "stormy", "upload", "--wait", file], env=bench.environment, stdout=subprocess.DEVNULL,
+    process = subprocess.Popen([BIN / "stormy", "upload", "--wait", "--to", "put", file], env=bench.environment, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
     agent = None
     while agent is None:
