@@ -2,8 +2,9 @@ import ProcessSupport
 
 /// Identifiers for new tasks of a background session. The ledger reserves them, so that no other process has the same.
 struct TaskIdentifiers {
-    /// How many are reserved at a time.
-    private static let blockSize = 16
+    /// How many are reserved next. The number grows, because each reservation is a commit.
+    private var blockSize = 16
+    private static let largestBlock = 1_024
 
     /// Reserved and not given yet.
     private var reserved = 0..<0
@@ -15,8 +16,9 @@ struct TaskIdentifiers {
     mutating func next(reserve: (Int) throws(StoreError) -> Int) -> Int {
         if reserved.isEmpty {
             do throws(StoreError) {
-                let first = try reserve(Self.blockSize)
-                reserved = first..<first + Self.blockSize
+                let first = try reserve(blockSize)
+                reserved = first..<first + blockSize
+                blockSize = min(4 * blockSize, Self.largestBlock)
             } catch {
                 let identifier = -1 - refusals.count
                 refusals[identifier] = error
