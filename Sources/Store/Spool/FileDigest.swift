@@ -49,7 +49,10 @@ package enum FileDigest {
     private static func read(_ descriptor: Int32, path: String, into digest: inout RunningDigest) throws(Snapshot.Failure)
         -> Int64
     {
-        var buffer = [UInt8](repeating: 0, count: 1 << 18)
+        var information = stat()
+        let size = fstat(descriptor, &information) == 0 ? Int(information.st_size) : .max
+        // One byte more than the file: the second read finds its end.
+        var buffer = [UInt8](repeating: 0, count: min(1 << 18, max(0, size) + 1))
         var offset: off_t = 0
         while true {
             let count = pread(descriptor, &buffer, buffer.count, offset)
@@ -124,6 +127,17 @@ package struct RunningDigest: Sendable {
     package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         if !isKnownUniquelyReferenced(&context) { context = Context(copyOf: context) }
         context.update(bytes)
+    }
+
+    /// Adds the bytes of a hole in a file.
+    mutating func update(zeros count: Int) {
+        guard count > 0 else { return }
+        let zeros = [UInt8](repeating: 0, count: min(count, 1 << 18))
+        var left = count
+        while left > 0 {
+            zeros.withUnsafeBytes { update(UnsafeRawBufferPointer(rebasing: $0[..<min(left, zeros.count)])) }
+            left -= min(left, zeros.count)
+        }
     }
 
     /// Of the bytes so far. Empty where the system's libcrypto does not know the algorithm (MD5 and SHA-1 under FIPS).

@@ -116,14 +116,14 @@ package struct Snapshot: Sendable {
         guard before.st_size > 0 || allowsEmpty else { throw .empty(path) }
 
         return try make(prefix, in: directories) { (copy, output) throws(Failure) in
-            if clinux_clone_file(output, input) != 0 {
-                try copyBytes(of: before, from: input, path, to: output, copy.path, in: directories)
-            }
+            let (digest, count) =
+                try clinux_clone_file(output, input) == 0
+                ? FileDigest.sha256(ofOpenFile: output, path: copy.path)
+                : copyBytes(of: before, from: input, path, to: output, copy.path, in: directories)
             let after = try information(of: input, path)
             let isSame =
                 before.st_size == after.st_size && before.st_mtim.tv_sec == after.st_mtim.tv_sec
                 && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec
-            let (digest, count) = try FileDigest.sha256(ofOpenFile: output, path: copy.path)
             guard isSame, count == Int64(after.st_size) else { throw .changedWhileRead(path) }
             return Snapshot(copy, byteCount: count, sha256: digest)
         }
@@ -151,7 +151,7 @@ package struct Snapshot: Sendable {
         let name = prefix + UUID().uuidString.lowercased()
         let copy: SpoolCopy
         do { copy = try SpoolCopy(name, in: directories) } catch {
-            throw .cannotWrite(directories.spool.appendingPathComponent(name).path, reason: "\(error)")
+            throw .cannotWrite(directories.spool.appendingPathComponent(name, isDirectory: false).path, reason: "\(error)")
         }
         var descriptor = clinux_open_unnamed(directories.spool.path, 0o600)
         let isUnnamed = descriptor >= 0
@@ -176,22 +176,25 @@ package struct Snapshot: Sendable {
         return information
     }
 
+    /// Copies a file and hashes it at the same time, because it is read once.
     private static func copyBytes(
         of information: stat, from input: Int32, _ inputPath: String, to output: Int32, _ outputPath: String,
         in directories: AppDirectories
-    ) throws(Failure) {
+    ) throws(Failure) -> (digest: String, byteCount: Int64) {
+        var digest = RunningDigest()
         let size = information.st_size
         // Holes take no room.
         let needed = min(Int64(size), Int64(clamping: information.st_blocks) * 512)
         guard needed <= DiskSpace.free(on: output) ?? .max else { throw .noSpace(directories.spool.path) }
-        var buffer = [UInt8](repeating: 0, count: 1 << 18)
-        var offset = clinux_next_data(input, 0, size)
+        var buffer = [UInt8](repeating: 0, count: min(1 << 18, max(1, size)))
+        var (offset, hashed) = (clinux_next_data(input, 0, size), off_t(0))
         while offset < size {
+            digest.update(zeros: offset - hashed)
             let hole = clinux_next_hole(input, offset, size)
             while offset < hole {
                 let count = pread(input, &buffer, min(buffer.count, Int(hole - offset)), offset)
                 // It became shorter, which its caller sees.
-                if count == 0 { return }
+                if count == 0 { return (digest.hex, Int64(offset)) }
                 guard count > 0 else { throw .unreadable(inputPath, reason: String(cString: strerror(errno))) }
                 var written = 0
                 while written < count {
@@ -201,11 +204,15 @@ package struct Snapshot: Sendable {
                     guard step > 0 else { throw cannotWrite(errno, outputPath, in: directories) }
                     written += step
                 }
+                buffer.withUnsafeBytes { digest.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
                 offset += off_t(count)
             }
+            hashed = offset
             offset = clinux_next_data(input, offset, size)
         }
+        digest.update(zeros: size - hashed)
         guard ftruncate(output, size) == 0 else { throw cannotWrite(errno, outputPath, in: directories) }
+        return (digest.hex, Int64(size))
     }
 
     /// What an error number means for a write.
