@@ -98,12 +98,12 @@ extension StormyStore {
         let (path, digest, storm, destination) = (new.path, new.digest, new.storm, new.destination)
         // Queued twice is one upload; so is one that is there already. A storm's own wish for it is then fulfilled.
         let again = try PhotoRecord.fetchOne(
-            database,
-            sql: """
-                SELECT * FROM photo WHERE digest = ?1 AND state IN ('queued', 'completed')
-                AND destination IS ?3 AND (?3 IS NOT NULL OR storm IS ?2 AND ?2 IS NOT NULL)
-                ORDER BY state, id LIMIT 1
-                """, arguments: [digest, storm, destination])
+            database.cachedStatement(
+                sql: """
+                    SELECT * FROM photo WHERE digest = ?1 AND state IN ('queued', 'completed')
+                    AND destination IS ?3 AND (?3 IS NOT NULL OR storm IS ?2 AND ?2 IS NOT NULL)
+                    ORDER BY state, id LIMIT 1
+                    """), arguments: [digest, storm, destination])
         // A photo that was sent with its location is not held as well.
         if let again, state != .queued, again.isKnown(again) { return (again, again) }
         if var again, state == .queued {
@@ -117,12 +117,13 @@ extension StormyStore {
             if let storm, again.storm != storm, new.isPhoto { try closeJob(of: storm, in: database) }
             return (again, again)
         }
-        let held = try PhotoRecord.filter(
-            Column("state") == "held" && Column("path") == path && Column("destination") == destination
-        ).fetchOne(database)
+        let held = try PhotoRecord.fetchOne(
+            database.cachedStatement(
+                sql: "SELECT * FROM photo WHERE state = 'held' AND path = ? AND destination IS ? ORDER BY id LIMIT 1"),
+            arguments: [path, destination])
         let job = try PhotoRecord.fetchOne(
-            database,
-            sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1",
+            database.cachedStatement(
+                sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1"),
             arguments: [storm])
         let before = held ?? (new.isPhoto ? job : nil)
         let now = BGTaskScheduler.now
@@ -220,14 +221,16 @@ extension StormyStore {
     ) throws -> PhotoRecord? {
         try queue.write { database in
             // A transfer of another photo, from before this store was made anew, may have the label of one of today's.
-            let labelled = try PhotoRecord.fetchOne(database, key: id).flatMap { photo in
-                photo.transfer == transfer || photo.transfer == nil && photo.state == .queued ? photo : nil
-            }
+            let photo = try PhotoRecord.fetchOne(
+                database.cachedStatement(sql: "SELECT * FROM photo WHERE id = ?"), arguments: [id])
             // One that its server lost is no transfer's any more.
-            if try PhotoRecord.filter(key: id).filter(Column("transfer") == Self.noTransfer).fetchCount(database) > 0 {
-                return nil
-            }
-            let known = try labelled ?? PhotoRecord.filter(Column("transfer") == transfer).fetchOne(database)
+            if photo?.transfer == Self.noTransfer { return nil }
+            let isLabelled = photo.map { $0.transfer == transfer || $0.transfer == nil && $0.state == .queued } ?? false
+            let known =
+                try isLabelled
+                ? photo
+                : PhotoRecord.fetchOne(
+                    database.cachedStatement(sql: "SELECT * FROM photo WHERE \"transfer\" = ?"), arguments: [transfer])
             guard var photo = try known ?? unknown() else { return nil }
             // The server has it: a ledger from a backup knows of that no more, and its copy is gone.
             if known != nil, photo.state == .completed, photo.transfer == transfer, state != .completed { return nil }
