@@ -285,11 +285,13 @@ public enum BackgroundTransfers {
                     waitingMessage: tally.waitingMessage)
             }
             guard tally.unfinished == 0 else { return nil }
-            let transfers = try ids.compactMap { try transaction.transfer($0) }
-            let isTold = try transfers.allSatisfy { transfer in
-                try !transfer.state.isTerminal || !transaction.isAwaited(transfer.id!, by: process)
-            }
-            return untilTold && !isTold ? nil : transfers.map(BackgroundTransferStatus.init)
+            // Most looks end here, so no row is read before.
+            let isUntold =
+                try untilTold
+                && ids.contains { id in
+                    try transaction.isAwaited(id, by: process) && transaction.transfer(id)?.state.isTerminal == true
+                }
+            return isUntold ? nil : try ids.compactMap { try transaction.transfer($0) }.map(BackgroundTransferStatus.init)
         }
     }
 }
