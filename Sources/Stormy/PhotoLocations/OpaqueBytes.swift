@@ -147,6 +147,8 @@ struct PatternTable<Value: Sendable>: Sendable {
     private var patterns: [(bytes: [UInt8], value: Value)] = []
     private var byPrefix: [[Int32]] = []
     private var isFirst = [UInt16](repeating: 0, count: 1 << 16)
+    /// One bit for each two bytes. It stays in the cache of the processor.
+    private var bits = [UInt64](repeating: 0, count: 1 << 10)
 
     init(_ patterns: [([UInt8], Value)]) {
         for (bytes, value) in patterns where bytes.count >= 2 {
@@ -154,6 +156,7 @@ struct PatternTable<Value: Sendable>: Sendable {
             if isFirst[prefix] == 0 {
                 byPrefix.append([])
                 isFirst[prefix] = UInt16(byPrefix.count)
+                bits[prefix >> 6] |= 1 << UInt64(prefix & 63)
             }
             byPrefix[Int(isFirst[prefix]) - 1].append(Int32(self.patterns.count))
             self.patterns.append((bytes, value))
@@ -162,13 +165,13 @@ struct PatternTable<Value: Sendable>: Sendable {
 
     func first(in bytes: [UInt8], from start: Int) -> (index: Int, value: Value)? {
         bytes.withUnsafeBufferPointer { bytes in
-            isFirst.withUnsafeBufferPointer { isFirst in
+            bits.withUnsafeBufferPointer { bits in
                 var index = start
                 let last = bytes.count - 1
                 while index < last {
-                    let list = isFirst[Int(bytes[index]) << 8 | Int(bytes[index + 1])]
-                    if list != 0 {
-                        for pattern in byPrefix[Int(list) - 1] {
+                    let prefix = Int(bytes[index]) << 8 | Int(bytes[index + 1])
+                    if bits[prefix >> 6] >> UInt64(prefix & 63) & 1 != 0 {
+                        for pattern in byPrefix[Int(isFirst[prefix]) - 1] {
                             let wanted = patterns[Int(pattern)].bytes
                             if wanted.count <= bytes.count - index,
                                 (2..<wanted.count).allSatisfy({ bytes[index + $0] == wanted[$0] })
