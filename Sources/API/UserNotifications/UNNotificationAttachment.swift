@@ -52,7 +52,7 @@ public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  //
 
     init(stored: NoticeAttachment) {
         (identifier, type) = (stored.identifier, stored.type)
-        url = AppRuntime.shared.directories.spool.appendingPathComponent(stored.file)
+        url = AppRuntime.shared.directories.spool.appendingPathComponent(stored.file, isDirectory: false)
         super.init()
     }
 

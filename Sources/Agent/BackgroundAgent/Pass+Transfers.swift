@@ -82,7 +82,9 @@ extension TransferRecord {
     func removals(_ commands: [TransferLife.Command], in spool: URL) -> [AgentEffect] {
         var files: [URL] = []
         if commands.contains(.removeFiles) { files += remains(in: spool) }
-        if commands.contains(.removeBody), let body = bodyFile { files.append(spool.appendingPathComponent(body)) }
+        if commands.contains(.removeBody), let body = bodyFile {
+            files.append(spool.appendingPathComponent(body, isDirectory: false))
+        }
         return files.map(AgentEffect.removeFile)
     }
 

@@ -46,7 +46,7 @@ extension TransferRecord {
 
     fileprivate static func isMissing(_ name: String, in spool: URL) -> Bool {
         var information = stat()
-        return lstat(spool.appendingPathComponent(name).path, &information) != 0
+        return lstat(spool.appendingPathComponent(name, isDirectory: false).path, &information) != 0
             && FileFault(errno).isAbsence
     }
 }

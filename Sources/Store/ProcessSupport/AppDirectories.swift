@@ -61,15 +61,15 @@ package struct AppDirectories: Sendable, Equatable {
         appIdentifier.uppercased().map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined() + "_NO_AGENT"
     }
 
-    package var ledger: URL { state.appendingPathComponent("agent.sqlite") }
-    package var agentLock: URL { state.appendingPathComponent("agent.lock") }
-    package var agentLog: URL { state.appendingPathComponent("agent.log") }
+    package var ledger: URL { state.appendingPathComponent("agent.sqlite", isDirectory: false) }
+    package var agentLock: URL { state.appendingPathComponent("agent.lock", isDirectory: false) }
+    package var agentLog: URL { state.appendingPathComponent("agent.log", isDirectory: false) }
     /// Processes that use the ledger lock bytes of this file: ``ProcessPresence``.
-    package var processLock: URL { state.appendingPathComponent("process.lock") }
-    package var launches: URL { state.appendingPathComponent("launches") }
-    package var spool: URL { state.appendingPathComponent("spool") }
+    package var processLock: URL { state.appendingPathComponent("process.lock", isDirectory: false) }
+    package var launches: URL { state.appendingPathComponent("launches", isDirectory: true) }
+    package var spool: URL { state.appendingPathComponent("spool", isDirectory: true) }
     /// Copies of files to upload that no row of the ledger knows.
-    package var leftCopies: URL { state.appendingPathComponent("spool-left") }
+    package var leftCopies: URL { state.appendingPathComponent("spool-left", isDirectory: true) }
     /// How the name of a copy of a file to upload begins.
     package static let copyPrefix = "upload-"
     /// How the name of a copy of a file that a notification shows begins.
@@ -77,9 +77,9 @@ package struct AppDirectories: Sendable, Equatable {
     /// Seconds that a copy which no row knows is kept for whoever finds it again.
     package static let leftCopyRetention: Double = 30 * 86_400
     /// Shared by whoever puts files there before any row names them; taken alone by who removes what no row names.
-    package var spoolLock: URL { state.appendingPathComponent("spool.lock") }
+    package var spoolLock: URL { state.appendingPathComponent("spool.lock", isDirectory: false) }
 
-    package func launchLock(_ id: Int64) -> URL { launches.appendingPathComponent("\(id).lock") }
+    package func launchLock(_ id: Int64) -> URL { launches.appendingPathComponent("\(id).lock", isDirectory: false) }
 
     /// Makes the state folders, for their owner alone (0700).
     package func createStateFolders() throws(StoreError) {

@@ -6,7 +6,9 @@ enum LocationNames {
     /// - Parameter name: Without the prefix of a namespace. ASCII.
     static func isLocation(_ name: some Sequence<UInt8>) -> Bool {
         let name = String(decoding: name.map { (65...90).contains($0) ? $0 + 32 : $0 }, as: UTF8.self)
-        guard name.utf8.count > 2, name.utf8.count < 200, !pixelPlaces.contains(name), !isAddressOfAPerson(name) else { return false }
+        guard name.utf8.count > 2, name.utf8.count < 200, !pixelPlaces.contains(name), !isAddressOfAPerson(name) else {
+            return false
+        }
         return names.contains(name) || words.contains { contains(name, $0) }
             || name.hasSuffix("city") && !["capacity", "opacity", "velocity", "elasticity"].contains { name.hasSuffix($0) }
     }

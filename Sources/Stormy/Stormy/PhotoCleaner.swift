@@ -100,7 +100,7 @@ final class PhotoCleaner: Sendable {
 
         /// Cleans the file in place. `nil`: the program did not answer, and the file is as it was or cleaned in part.
         func clean(_ file: URL) throws(PhotoUploadError) -> Verdict? {
-            let name = folder.url.appendingPathComponent("photo")
+            let name = folder.url.appendingPathComponent("photo", isDirectory: false)
             defer { unlink(name.path) }
             // Not every file system has second names.
             if link(file.path, name.path) != 0, (try? FileManager.default.copyItem(at: file, to: name)) == nil {

@@ -95,7 +95,7 @@ enum AttemptPreparation {
             }
             transfer.uploadMemory = memory
             KillPoint.reach(KillPoint(memory.step), id)
-            let copy = pass.spool.appendingPathComponent(name)
+            let copy = pass.spool.appendingPathComponent(name, isDirectory: false)
             return .attempt(PreparedAttempt(transfer, id, .comparison(machine, request, copy, part)))
         case .finished(let remoteURL): return .stored(at: remoteURL)
         case .fail(let trouble):
@@ -136,7 +136,7 @@ enum AttemptPreparation {
         of transfer: TransferRecord, size: Int64, _ content: UploadContent?, _ pass: Pass
     ) -> PreparedAttempt.Source? {
         guard let name = transfer.bodyFile else { return nil }
-        return .file(pass.spool.appendingPathComponent(name), size: size, content)
+        return .file(pass.spool.appendingPathComponent(name, isDirectory: false), size: size, content)
     }
 
     /// Its protocol's machine, where it stood; `nil`: not an upload of a protocol.
