@@ -98,5 +98,10 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
         }
     }
 
-    static func contentType(of file: URL) -> String { PhotoFormat(of: file)?.contentType ?? "application/octet-stream" }
+    static func contentType(of file: URL) -> String { PhotoFormat(of: file).contentType }
+}
+
+extension PhotoFormat? {
+    /// Media type. A file that is not a photo of a known kind has the general type.
+    var contentType: String { self?.contentType ?? "application/octet-stream" }
 }

@@ -110,19 +110,19 @@ package struct PhotoUploads: Sendable {
     ///
     /// - Throws: ``PhotoUploadError/isOwnFile(path:)`` for the app's password, say, whatever link leads to it.
     package func prepare(_ photo: PhotoFile, _ order: BatchOptions) throws -> Prepared {
-        let (file, path) = (URL(fileURLWithPath: photo.path), photo.path)
+        let (file, path) = (URL(fileURLWithPath: photo.path, isDirectory: false), photo.path)
         guard !ownFiles.contain(path) else { throw PhotoUploadError.isOwnFile(path: path) }
         let destination = order.destination
         let task = session(for: destination).uploadTask(with: Self.request(to: destination), fromFile: file)
         task.startsSuspended = order.isHeld
-        task.delivery = UploadDelivery(
-            destination.way, fileName: file.lastPathComponent, contentType: PhotoFormat.contentType(of: file))
+        task.delivery = UploadDelivery(destination.way, fileName: file.lastPathComponent)
         var (privacy, isPhoto) = (PhotoPrivacy.send(removed: [], note: nil), false)
         func snapshot(mayTryAgain: Bool) throws -> String {
             try task.takeSnapshot { copy in
                 let format = try Self.format(of: copy, path)
                 guard !photo.isKnownPhotoOnly || format != nil else { throw PhotoUploadError.isNoPhoto(path: path) }
                 isPhoto = format != nil
+                task.delivery.contentType = format.contentType
                 guard !order.location.keeps else { return false }
                 privacy = try clean(copy, format, mayTryAgain: mayTryAgain)
                 // A photo that is held back may have been changed before.

@@ -142,7 +142,12 @@ extension BackgroundSession {
         if case .file(let file) = body { new.sourceName = task.listedPath ?? file.path }
         var upload = Self.uploadOrder(task.delivery, name, taken)
         if case .file(let file) = body {
-            upload.modifiedAt = try? FileManager.default.attributesOfItem(atPath: file.path)[.modificationDate] as? Date
+            // FileManager also reads /etc/passwd for each file.
+            var information = stat()
+            if stat(file.path, &information) == 0 {
+                let time = information.st_mtim
+                upload.modifiedAt = Date(timeIntervalSince1970: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
+            }
         }
         new.upload = upload
         Self.fill(&new, from: task, now: now)
