@@ -125,8 +125,8 @@ struct UploadVerb: AsyncParsableCommand {
         private var troubles: [String] = []
         private var knownBefore: [String] = []
 
-        /// Photos that are made durable together.
-        private static let size = 100
+        /// Photos that are made durable together: few at first, so that the agent begins early, then more, because each commit takes time.
+        private static let sizes = (first: 100, largest: 400)
 
         init(_ order: PhotoUploads.BatchOptions) { self.order = order }
 
@@ -135,8 +135,8 @@ struct UploadVerb: AsyncParsableCommand {
         mutating func add(_ found: [PhotoFinder.Found]) async throws {
             let uploads = PhotoUploads(store: try StormyStore.open())
             let order = order
-            func begin(_ batch: [(Int, PhotoFile)]) -> Task<[Result<PhotoUploads.Prepared, any Error>], Never> {
-                let files = batch.map(\.1)
+            func begin(_ batch: ArraySlice<(position: Int, file: PhotoFile)>) -> Task<[Result<PhotoUploads.Prepared, any Error>], Never> {
+                let files = batch.map(\.file)
                 return Task.detached { uploads.prepare(files, order) }
             }
             var readable: [(position: Int, file: PhotoFile)] = []
@@ -146,8 +146,10 @@ struct UploadVerb: AsyncParsableCommand {
                 case .problem(let failure): note(failure, position)
                 }
             }
-            let batches = stride(from: 0, to: readable.count, by: Self.size).map { start in
-                Array(readable[start..<min(start + Self.size, readable.count)])
+            var (batches, rest, size) = ([ArraySlice<(position: Int, file: PhotoFile)>](), readable[...], Self.sizes.first)
+            while !rest.isEmpty {
+                batches.append(rest.prefix(size))
+                (rest, size) = (rest.dropFirst(size), min(2 * size, Self.sizes.largest))
             }
             var ahead = batches.first.map(begin)
             for (index, batch) in batches.enumerated() {
