@@ -74,6 +74,21 @@ import Testing
         }
     }
 
+    @Test func `a task that ended keeps its response when its row is gone`() async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            driver.network.server("https://api.test").route(nil, "/photo", .status(201, headers: ["Location": "/photos/1"]))
+            let heard = Listing()
+            let session = URLSession(configuration: Self.quietConfiguration, delegate: heard, delegateQueue: nil)
+            let url = try #require(URL(string: "https://api.test/photo"))
+            session.uploadTask(with: URLRequest(url: url), from: Data("photo".utf8)).resume()
+            try await driver.advance(by: .seconds(60))
+            let task = try #require(heard.ended.withLock { $0 }.first)
+            task.facts.withLock { $0.row = -1 }
+            #expect((task.response as? HTTPURLResponse)?.statusCode == 201)
+            #expect(task.state == .completed && task.countOfBytesSent == 5)
+        }
+    }
+
     /// Ends are delivered to no launch.
     private static var quietConfiguration: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.background(withIdentifier: "files")

@@ -56,6 +56,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var prefersIncrementalDelivery = true
         /// How it got on, of an ordinary task that ended, or when the ledger could be read last.
         var last: TaskStatus?
+        /// The status of a background task at its end. Its delegate receives that, also if the ledger cannot be read in that moment.
+        var end: TaskStatus?
     }
 
     let session: URLSession

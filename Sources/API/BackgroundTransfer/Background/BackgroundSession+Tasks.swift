@@ -20,7 +20,7 @@ extension BackgroundSession {
 
     func status(of task: URLSessionTask) -> TaskStatus {
         let facts = task.facts.withLock { $0 }
-        let status = facts.row.map { self.status(row: $0, of: task, facts) } ?? TaskStatus()
+        let status = facts.end ?? facts.row.map { self.status(row: $0, of: task, facts) } ?? TaskStatus()
         return facts.completing(status)
     }
 
@@ -123,7 +123,7 @@ extension URLSessionTask.Facts {
 }
 
 extension TaskStatus {
-    fileprivate init(_ record: TransferRecord) {
+    init(_ record: TransferRecord) {
         response = record.response
         if record.state.isTerminal, !record.hasAnswer { error = record.urlError }
         if record.kind == .upload {

@@ -269,7 +269,10 @@ extension BackgroundSession {
         if let place = transfer.destination {
             task.facts.withLock { $0.destination = URL(fileURLWithPath: place, isDirectory: false) }
         }
-        task.facts.withLock { ($0.error, $0.remoteURL) = (error, transfer.receipt.flatMap { URL(string: $0.url) }) }
+        task.facts.withLock { facts in
+            (facts.error, facts.remoteURL) = (error, transfer.receipt.flatMap { URL(string: $0.url) })
+            facts.end = TaskStatus(transfer)
+        }
         if transfer.hasAnswer { task.progress.totalUnitCount = max(transfer.bytesDone, 0) }
         task.progress.completedUnitCount = transfer.bytesDone
         defer { tellJoined(transfer, session) }
@@ -302,7 +305,7 @@ extension BackgroundSession {
         let answer = Answer(transfer)
         let joined = state.withLock { state in transfer.id.flatMap { state.joined.removeValue(forKey: $0) } ?? [] }
         for task in joined {
-            task.facts.withLock { $0.error = answer.error }
+            task.facts.withLock { ($0.error, $0.end) = (answer.error, TaskStatus(transfer)) }
             finished(task, nil)
             defer { forget(task) }
             if let completion = task.facts.withLock({ $0.completion }) {

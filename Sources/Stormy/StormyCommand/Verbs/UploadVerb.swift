@@ -135,7 +135,9 @@ struct UploadVerb: AsyncParsableCommand {
         mutating func add(_ found: [PhotoFinder.Found]) async throws {
             let uploads = PhotoUploads(store: try StormyStore.open())
             let order = order
-            func begin(_ batch: ArraySlice<(position: Int, file: PhotoFile)>) -> Task<[Result<PhotoUploads.Prepared, any Error>], Never> {
+            func begin(_ batch: ArraySlice<(position: Int, file: PhotoFile)>) -> Task<
+                [Result<PhotoUploads.Prepared, any Error>], Never
+            > {
                 let files = batch.map(\.file)
                 return Task.detached { uploads.prepare(files, order) }
             }
