@@ -139,8 +139,9 @@ private struct DictionaryServer {
         _ request: WireRequest, _ body: Int64?, _ server: inout DictionaryServer, _ dice: inout Dice, quiet: Bool
     ) -> WireEnd {
         let lost = WireEnd(head: nil, failure: .connectionLost, bytesSent: 0, bytesReceived: 0)
+        let sent = body ?? 0
         if quiet || dice.chance(70) {
-            var end = WireEnd(head: server.answer(request, body: body), failure: nil, bytesSent: 0, bytesReceived: 0)
+            var end = WireEnd(head: server.answer(request, body: body), failure: nil, bytesSent: sent, bytesReceived: 0)
             if request.method == "GET" { end.comparison = server.comparison(request) }
             return end
         }
@@ -148,14 +149,14 @@ private struct DictionaryServer {
         case 4 where request.method == "MOVE":
             // Something between us repeats the request: the answer is the second one's.
             _ = server.answer(request, body: body)
-            return WireEnd(head: server.answer(request, body: body), failure: nil, bytesSent: 0, bytesReceived: 0)
+            return WireEnd(head: server.answer(request, body: body), failure: nil, bytesSent: sent, bytesReceived: 0)
         case 3 where request.method == "MOVE" && server.isFree(request):
             // The server says yes and renames nothing. It never says so of a name that another file has.
-            return WireEnd(head: server.head(201), failure: nil, bytesSent: 0, bytesReceived: 0)
+            return WireEnd(head: server.head(201), failure: nil, bytesSent: sent, bytesReceived: 0)
         case 0:
             return lost
         case 1:
-            return WireEnd(head: server.head(503), failure: nil, bytesSent: 0, bytesReceived: 0)
+            return WireEnd(head: server.head(503), failure: nil, bytesSent: sent, bytesReceived: 0)
         case 2 where body != nil && server.keepsHalfFiles:
             _ = server.answer(request, body: 4)
             return lost
@@ -164,7 +165,7 @@ private struct DictionaryServer {
             // A gateway's 502 hides what the server did.
             if dice.chance(50) { return lost }
             let shown = server.head(head.status < 300 ? 502 : head.status)
-            return WireEnd(head: shown, failure: nil, bytesSent: 0, bytesReceived: 0)
+            return WireEnd(head: shown, failure: nil, bytesSent: sent, bytesReceived: 0)
         }
     }
 }

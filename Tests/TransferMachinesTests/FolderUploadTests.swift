@@ -35,8 +35,8 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
             let fields = lengths[index].map { [HeaderField("Content-Length", "\($0)")] } ?? []
             let head = ResponseHead(status: status, headers: fields, url: "")
             var end = WireEnd(
-                head: status == 0 ? nil : head, failure: status == 0 ? .connectionLost : nil, bytesSent: 0,
-                bytesReceived: 0)
+                head: status == 0 ? nil : head, failure: status == 0 ? .connectionLost : nil,
+                bytesSent: line.hasSuffix(" body") ? 10 : 0, bytesReceived: 0)
             if line.hasPrefix("GET ") { end.comparison = comparison }
             outcome = machine.ended(end, now: now, attemptsWithoutProgress: 0, jitter: 0.5)
         }
@@ -324,7 +324,9 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(outcome == done && machine.proof == .digest)
         // Somebody else's file of another length stays as it is.
         machine = UploadMachine(plan: plan(.put), resuming: .init(step: .put, nameIndex: 0, isStored: false))
-        _ = play(&machine, [("HEAD \(name)", 200), ("HEAD \(next)", 404), ("PUT \(next) body", 201)], lengths: [0: 4])
+        let looks = [(String, Int)](repeating: ("HEAD \(name)", 200), count: 4)
+        _ = play(
+            &machine, looks + [("HEAD \(next)", 404), ("PUT \(next) body", 201)], lengths: [0: 4, 1: 4, 2: 4, 3: 4])
         #expect(ask(&machine)?.line == "HEAD \(next)")
     }
 

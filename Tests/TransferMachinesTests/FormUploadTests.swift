@@ -105,6 +105,19 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(trouble.message.contains("expired"))
     }
 
+    @Test(arguments: [0, 9] as [Int64])
+    func `a response that came before the complete file is not about the file`(_ sent: Int64) {
+        var machine = machine()
+        let head = ResponseHead(status: 200, headers: [], url: "")
+        let early = WireEnd(head: head, failure: nil, bytesSent: sent, bytesReceived: 0)
+        guard case .retry(_, let trouble) = machine.ended(early, now: now, attemptsWithoutProgress: 0, jitter: 0) else {
+            Issue.record("believed")
+            return
+        }
+        #expect(trouble.message == "The server answered before it had the whole file.")
+        guard case .send(_, .snapshot(0, 10), _) = machine.next() else { Issue.record("not sent again"); return }
+    }
+
     @Test func anAddressWithoutAQueryIsAFolder() {
         var machine = machine("https://h/photos/")
         guard case .send(let request, .none, _) = machine.next() else {

@@ -4,23 +4,34 @@ import Testing
 @testable import TransferMachines
 
 /// Three machines put photos of the same names and lengths into one folder, by plain PUT, over a network that loses requests and
-/// responses. The server knows `If-None-Match`.
+/// responses. The server knows `If-None-Match`, carries some requests out after their connection broke, and shows some files a few looks late.
 @Suite struct SharedFolderPropertyTests {
     private static let photosOfEach = 15
 
     private struct Server {
         /// Number of the photo under each address.
         var files: [String: Int] = [:]
+        /// Requests whose connections broke, and that are carried out later.
+        var late: [(request: WireRequest, photo: Int)] = []
+        /// Looks at an address that do not show its file.
+        var hidden: [String: Int] = [:]
+
+        mutating func carryOutLate(_ dice: inout Dice) {
+            guard let index = late.indices.randomElement(using: &dice) else { return }
+            let (request, photo) = late.remove(at: index)
+            _ = answer(request, photo)
+        }
 
         mutating func answer(_ request: WireRequest, _ photo: Int) -> WireEnd {
             var head = ResponseHead(status: 404, headers: [], url: request.url)
-            var end = WireEnd(head: nil, failure: nil, bytesSent: 0, bytesReceived: 0)
+            var end = WireEnd(head: nil, failure: nil, bytesSent: 10, bytesReceived: 0)
             let there = files[request.url]
             switch request.method {
             case "PUT":
                 let isRefused = there != nil && request.headers.contains(HeaderField("If-None-Match", "*"))
                 if !isRefused { files[request.url] = photo }
                 head.status = isRefused ? 412 : there == nil ? 201 : 204
+            case "HEAD" where hidden[request.url, default: 0] > 0: hidden[request.url]? -= 1
             case "HEAD" where there != nil: (head.status, head.headers) = (200, [HeaderField("Content-Length", "10")])
             case "GET" where there != nil:
                 head.status = 200
@@ -78,10 +89,15 @@ import Testing
             }
             var end = WireEnd(head: nil, failure: .connectionLost, bytesSent: 0, bytesReceived: 0)
             // A request that does not arrive, and a response that does not.
-            if !dice.chance(10) {
+            if dice.chance(10) {
+                if request.method == "PUT", dice.chance(50) { server.late.append((request, senders[index].photo)) }
+            } else {
+                let wasThere = server.files[request.url] != nil
                 let answer = server.answer(request, senders[index].photo)
+                if !wasThere, dice.chance(10) { server.hidden[request.url] = Int.random(in: 1...3, using: &dice) }
                 if !dice.chance(20) { end = answer }
             }
+            if dice.chance(30) { server.carryOutLate(&dice) }
             let outcome = senders[index].machine.ended(
                 end, now: Date(timeIntervalSince1970: 0), attemptsWithoutProgress: 0, jitter: 0)
             switch outcome {
@@ -94,6 +110,7 @@ import Testing
                 senders[index].goOn()
             }
         }
+        while !server.late.isEmpty { server.carryOutLate(&dice) }
         #expect(places.count == 3 * Self.photosOfEach, "seed \(seed): no end")
         for (photo, place) in places {
             #expect(server.files[place] == photo, "seed \(seed): photo \(photo) is not at \(place)")

@@ -25,11 +25,15 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
             guard case .send(let request, let content, _) = machine.next() else { break }
             requests.append(request)
             var line = "\(request.method) \(request.url)"
-            if case .snapshot(let from, let count) = content { line += " \(from)+\(count)" }
+            var sent: Int64 = 0
+            if case .snapshot(let from, let count) = content {
+                line += " \(from)+\(count)"
+                sent = count
+            }
             lines.append(line)
             let head = ResponseHead(status: status, headers: headers.map { HeaderField($0.key, $0.value) }, url: "")
             let end = WireEnd(
-                head: status == 0 ? nil : head, failure: status == 0 ? .connectionLost : nil, bytesSent: 0, bytesReceived: 0)
+                head: status == 0 ? nil : head, failure: status == 0 ? .connectionLost : nil, bytesSent: sent, bytesReceived: 0)
             outcome = machine.ended(end, now: now, attemptsWithoutProgress: 0, jitter: 0.5)
         }
         return (lines, requests, outcome)

@@ -94,4 +94,5 @@ struct DoubtedUpload: UploadProtocol {
     }
 
     mutating func noteUncertainty() { rules.noteUncertainty() }
+    mutating func noteEarlyAnswer() { rules.noteEarlyAnswer() }
 }

@@ -20,13 +20,13 @@ struct FolderUpload: UploadProtocol {
         /// a process before this one had the response.
         case checkingBody(Int, mayBeAnothers: Bool)
         /// GET a file of our name and length: its content tells whose it is.
-        case readingBack(Int, ReadBack)
+        case readingBack(Int, ReadBack, isStored: Bool)
         /// MOVE to the final name.
         case moving(Int)
         /// HEAD the temporary name after a MOVE without a clear yes. `wasRefused`: the server said 412.
         case lookingForTemporary(Int, wasRefused: Bool)
-        /// HEAD the final name: is it ours already?
-        case lookingForTarget(Int)
+        /// HEAD the final name: is it ours already? `wasRefused`: the server said 412, and a WebDAV upload has its temporary file.
+        case lookingForTarget(Int, wasRefused: Bool)
         /// HEAD the final name after a MOVE that was answered with yes: is the file there?
         case confirming(Int)
     }
@@ -49,17 +49,14 @@ struct FolderUpload: UploadProtocol {
     var state: State
     /// How it is known that the server has the file.
     var proof = UploadProof.answer
-    /// How often in a row the server showed another length than was sent.
-    var otherLengths = 0
-    static let maximumOtherLengths = 4
+    /// The doubt whether a file under the final name is ours. A WebDAV upload also counts the looks at its temporary name.
+    var doubt: NameDoubt
     /// The strong entity tag in the response to the PUT.
     var storedTag: String?
-    /// How often the file was read back without a clear finding.
-    var unclearFindings = 0
-    /// How often in a row the server did not show the file after its MOVE.
-    var missingTargets = 0
     /// Addresses at which this machine's other uploads are, or may be.
     private(set) var taken: Set<String> = []
+    /// Addresses that completed uploads of this machine had.
+    private(set) var stored: Set<String> = []
 
     var search: NameSearch
     var forbidden: ForbiddenCharacters
@@ -70,8 +67,8 @@ struct FolderUpload: UploadProtocol {
     /// It may be there under its own name, or somebody else's is: it goes to a name that nobody else has.
     var isMarked: Bool
 
-    mutating func note(taken: Set<String>) {
-        self.taken = taken
+    mutating func note(taken: Set<String>, stored: Set<String>) {
+        (self.taken, self.stored) = (taken, stored)
         guard plan.kind == .put, case .sendingBody(let index, let foldersMade) = state else { return }
         let free = firstName(from: index)
         // Another upload of this machine began to send its file there since the name was asked about.
@@ -92,6 +89,7 @@ struct FolderUpload: UploadProtocol {
         address = CollectionAddress(plan.collectionURL)
         isMarked = saved?.isMarked ?? false
         search = NameSearch(resuming: saved)
+        doubt = NameDoubt(resuming: saved, sentIn: plan.kind == .webdav ? [.move] : [.put, .check])
         forbidden = ForbiddenCharacters(resuming: saved)
         cannotAsk = search.distrustsHead
         let name = saved?.nameIndex ?? 0
@@ -100,7 +98,7 @@ struct FolderUpload: UploadProtocol {
         case .chooseName: state = .choosingName(name, isStored: saved?.isStored ?? false)
         case .put:
             // It may have been sent: a file of our length under that name is ours.
-            state = plan.kind == .webdav ? .lookingForBody(name, foldersMade: false) : .lookingForTarget(name)
+            state = plan.kind == .webdav ? .lookingForBody(name, foldersMade: false) : .lookingForTarget(name, wasRefused: false)
         case .check: state = .checkingBody(name, mayBeAnothers: true)
         // A MOVE that was answered leaves no temporary file.
         case .move: state = saved?.isStored == false ? .confirming(name) : .lookingForTemporary(name, wasRefused: false)
@@ -130,13 +128,14 @@ struct FolderUpload: UploadProtocol {
             return send("MKCOL", address.folder(levels: level), saving: .put, index, isStored: false)
         case .checkingBody(let index, let mayBeAnothers):
             let url = address.file(plan.kind == .put ? finalName(index) : temporaryName)
-            let digest = mayBeAnothers && plan.kind == .put ? [Self.wantedDigest] : []
+            let digest = mayBeAnothers && plan.kind == .put ? [NameDoubt.wantedDigest] : []
             return send("HEAD", url, digest, saving: .check, index, isStored: true)
-        case .readingBack(let index, let question):
+        case .readingBack(let index, let question, let isStored):
             var request = plan.request("GET", address.file(finalName(index)), question.headers)
             // The sink that compares the body also ends it.
             request.maximumBodyBytes = nil
-            return .compare(request, question.part, persistFirst: record(.put, index, isStored: false))
+            let step = plan.kind == .put ? UploadMemory.Step.put : .chooseName
+            return .compare(request, question.part, persistFirst: record(step, index, isStored: isStored))
         case .moving(let index):
             let headers = [
                 HeaderField("Destination", address.publicFile(finalName(index))), HeaderField("Overwrite", "F"),
@@ -144,18 +143,26 @@ struct FolderUpload: UploadProtocol {
             return send("MOVE", address.file(temporaryName), headers, saving: .move, index, isStored: true)
         case .lookingForTemporary(let index, _):
             return send("HEAD", address.file(temporaryName), saving: .move, index, isStored: true)
-        case .lookingForTarget(let index):
+        case .lookingForTarget(let index, _):
             let url = address.file(finalName(index))
             guard plan.kind == .put else { return send("HEAD", url, saving: .move, index, isStored: true) }
-            return send("HEAD", url, [Self.wantedDigest], saving: .put, index, isStored: false)
+            return send("HEAD", url, [NameDoubt.wantedDigest], saving: .put, index, isStored: false)
         case .confirming(let index):
             return send("HEAD", address.file(finalName(index)), saving: .move, index, isStored: false)
         }
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
-        if case .readingBack(let index, let question) = state {
-            return afterReadBack(head, end.comparison, index, question, pauses)
+        switch state {
+        case .readingBack(let index, let question, let isStored):
+            return afterReadBack(head, end.comparison, index, question, isStored: isStored, pauses)
+        // The server accepted the file. A look that it refuses gives nothing up.
+        case .checkingBody(let index, let mayBeAnothers) where [401, 403].contains(head.status):
+            return afterBodyCheck(head, index, mayBeAnothers: mayBeAnothers, pauses)
+        case .confirming(let index) where [401, 403].contains(head.status): return afterConfirmation(head, index, pauses)
+        case .choosingName, .doubting, .sendingBody, .makingFolder, .lookingForBody, .checkingBody, .moving, .lookingForTemporary,
+            .lookingForTarget, .confirming:
+            break
         }
         if case .makingFolder(let index, let level, let goingDown, let why) = state, head.status == 403 {
             return afterFolder(head, index, level: level, goingDown: goingDown, why)
@@ -175,7 +182,6 @@ struct FolderUpload: UploadProtocol {
             return pauses.retry(head)
         }
         if isOther(head, end) { return .continue }
-        if head.status == 403, let outcome = afterHiddenFile() { return outcome }
         if let outcome = commonStatus(head, pauses) ?? afterPage(head, pauses) { return outcome }
         switch state {
         case .choosingName(let index, let isStored):
@@ -190,14 +196,14 @@ struct FolderUpload: UploadProtocol {
             return afterFolder(head, index, level: level, goingDown: goingDown, why)
         case .checkingBody(let index, let mayBeAnothers):
             return afterBodyCheck(head, index, mayBeAnothers: mayBeAnothers, pauses)
-        case .readingBack(let index, let question):
-            return afterReadBack(head, end.comparison, index, question, pauses)
+        case .readingBack(let index, let question, let isStored):
+            return afterReadBack(head, end.comparison, index, question, isStored: isStored, pauses)
         case .moving(let index):
             return afterMove(head, index, pauses)
         case .lookingForTemporary(let index, let wasRefused):
             return afterTemporaryCheck(head, index, wasRefused: wasRefused)
-        case .lookingForTarget(let index):
-            return afterTargetCheck(head, index, pauses)
+        case .lookingForTarget(let index, let wasRefused):
+            return afterTargetCheck(head, index, wasRefused: wasRefused, pauses)
         case .confirming(let index):
             return afterConfirmation(head, index, pauses)
         }
@@ -206,8 +212,10 @@ struct FolderUpload: UploadProtocol {
     var openName: String? {
         guard plan.kind == .put, let address else { return nil }
         switch state {
-        case .sendingBody(let index, _), .checkingBody(let index, _), .readingBack(let index, _), .lookingForTarget(let index):
+        case .sendingBody(let index, _), .checkingBody(let index, _), .readingBack(let index, _, _),
+            .lookingForTarget(let index, _):
             return address.publicFile(finalName(index))
+        case .choosingName(let index, _) where doubt.isOpen: return address.publicFile(finalName(index))
         case .choosingName, .doubting, .lookingForBody, .makingFolder, .moving, .lookingForTemporary, .confirming: return nil
         }
     }
@@ -219,14 +227,15 @@ struct FolderUpload: UploadProtocol {
     /// The first name that no other upload of this machine has, or may have.
     func firstName(from index: Int) -> Int {
         guard plan.kind == .put, let address else { return index }
-        return RemoteName.firstIndex(from: index) { !taken.contains(address.publicFile(finalName($0))) }
+        let others = cannotAsk ? taken.union(stored) : taken
+        return RemoteName.firstIndex(from: index) { !others.contains(address.publicFile(finalName($0))) }
     }
 
     /// How far it came: 0 nothing is on the server, 1 the whole body is. It may fall back, when what was stored is lost.
     var stage: Int64 {
         switch state {
-        case .choosingName(_, let isStored), .doubting(_, let isStored): isStored ? 1 : 0
-        case .sendingBody, .lookingForBody, .makingFolder, .checkingBody, .readingBack: 0
+        case .choosingName(_, let isStored), .doubting(_, let isStored), .readingBack(_, _, let isStored): isStored ? 1 : 0
+        case .sendingBody, .lookingForBody, .makingFolder, .checkingBody: 0
         case .lookingForTarget: plan.kind == .webdav ? 1 : 0
         case .moving, .lookingForTemporary, .confirming: 1
         }
@@ -235,8 +244,8 @@ struct FolderUpload: UploadProtocol {
     var nameIndex: Int {
         switch state {
         case .choosingName(let index, _), .doubting(let index, _), .sendingBody(let index, _), .lookingForBody(let index, _),
-            .makingFolder(let index, _, _, _), .checkingBody(let index, _), .readingBack(let index, _), .moving(let index),
-            .lookingForTemporary(let index, _), .lookingForTarget(let index), .confirming(let index):
+            .makingFolder(let index, _, _, _), .checkingBody(let index, _), .readingBack(let index, _, _), .moving(let index),
+            .lookingForTemporary(let index, _), .lookingForTarget(let index, _), .confirming(let index):
             index
         }
     }
@@ -251,19 +260,17 @@ struct FolderUpload: UploadProtocol {
             return plan.request("DELETE", address.file(finalName(index)), condition)
         }
         switch state {
-        case .sendingBody, .lookingForBody, .checkingBody, .moving, .lookingForTemporary:
+        case .sendingBody, .lookingForBody, .checkingBody, .moving, .lookingForTemporary,
+            .lookingForTarget(_, wasRefused: true):
             return plan.request("DELETE", address.file(temporaryName))
-        case .choosingName(_, let isStored), .doubting(_, let isStored):
+        case .choosingName(_, let isStored), .doubting(_, let isStored), .readingBack(_, _, let isStored):
             return isStored ? plan.request("DELETE", address.file(temporaryName)) : nil
-        case .makingFolder, .readingBack, .lookingForTarget, .confirming: return nil
+        case .makingFolder, .lookingForTarget, .confirming: return nil
         }
     }
 
     /// All of it, once it is whole under its temporary name.
     var storedBytes: Int64 { stage > 0 ? plan.byteCount : 0 }
-
-    /// A server that knows RFC 9530 says the digest of what it has.
-    private static let wantedDigest = HeaderField("Want-Repr-Digest", "sha-256=10")
 
     var temporaryName: String { RemoteName.temporary(token: plan.token) }
 
@@ -282,6 +289,8 @@ struct FolderUpload: UploadProtocol {
     private func record(_ step: UploadMemory.Step, _ index: Int, isStored: Bool) -> UploadMemory {
         UploadMemory(
             step: step, nameIndex: index, isStored: isStored, isMarked: isMarked, distrustsHead: search.distrustsHead,
-            replaced: forbidden.found, nameRules: forbidden.rules.rawValue)
+            replaced: forbidden.found, nameRules: forbidden.rules.rawValue,
+            // The other steps are doubtful themselves.
+            isDoubted: doubt.isOpen && (step == .chooseName || plan.kind == .webdav && [.put, .check].contains(step)))
     }
 }

@@ -6,13 +6,21 @@ extension FolderUpload {
     mutating func noteUncertainty() {
         switch state {
         case .moving(let index):
+            doubt.open()
             state = .lookingForTemporary(index, wasRefused: false)
-        case .sendingBody(let index, let foldersMade):
-            state = plan.kind == .put ? .lookingForTarget(index) : .lookingForBody(index, foldersMade: foldersMade)
+        case .sendingBody(let index, _) where plan.kind == .put:
+            doubt.open()
+            state = .lookingForTarget(index, wasRefused: false)
+        case .sendingBody(let index, let foldersMade): state = .lookingForBody(index, foldersMade: foldersMade)
         case .choosingName, .doubting, .lookingForBody, .makingFolder, .checkingBody, .readingBack, .lookingForTemporary,
             .lookingForTarget, .confirming:
             break
         }
+    }
+
+    mutating func noteEarlyAnswer() {
+        noteUncertainty()
+        doubt.noteEarlyAnswer()
     }
 
     /// Reads whether the server refused the characters of the name, and chooses another name. A stored temporary file stays.
@@ -20,9 +28,11 @@ extension FolderUpload {
         switch state {
         case .sendingBody(let index, _) where plan.kind == .put:
             guard forbidden.read(head, end.body, for: finalName(index)) else { return false }
+            doubt.close()
             state = .choosingName(0, isStored: false)
         case .moving(let index):
             guard forbidden.read(head, end.body, for: finalName(index)) else { return false }
+            doubt.close()
             state = .choosingName(0, isStored: true)
         case .sendingBody, .choosingName, .doubting, .makingFolder, .lookingForBody, .checkingBody, .readingBack,
             .lookingForTemporary,
@@ -56,6 +66,9 @@ extension FolderUpload {
         cannotAsk = answer.isUnknown
         switch answer {
         case .there where head.isPage(inPlaceOf: plan): return pauses.page(head)
+        // The file was sent to this name before, and the server did not show it until now.
+        case .there(let length) where doubt.isOpen && index == wished && length == plan.byteCount:
+            return lookInside(head, index, isStored: isStored)
         case .there:
             guard search.recordTaken() else { return tryName(after: index, isStored: isStored) }
             state = .doubting(index, isStored: isStored)
@@ -113,6 +126,7 @@ extension FolderUpload {
         switch head.status {
         case 200..<300:
             storedTag = Self.strongTag(in: head)
+            if plan.kind == .put { doubt.open() }
             // A server says 201 of a new file. Another status may be about a file that was there and is replaced.
             state = .checkingBody(index, mayBeAnothers: head.status != 201)
             return .continue
@@ -129,9 +143,11 @@ extension FolderUpload {
             isMarked = true
             state = .sendingBody(0, foldersMade: false)
             return .continue
-        // Certain: the transport sends a PUT once, and a lost answer is asked about before the next.
+        case 412 where plan.kind == .put && cannotAsk: return afterRefusedName(index, isStored: false)
+        // Another's file, or ours: an earlier PUT that the server carried out late, or that something between us sent twice.
         case 412 where plan.kind == .put:
-            return afterRefusedName(index, isStored: false)
+            state = .lookingForTarget(index, wasRefused: true)
+            return .continue
         default:
             if plan.kind == .put { state = .choosingName(index, isStored: false) }
             return refused(head)
@@ -185,26 +201,23 @@ extension FolderUpload {
     mutating func afterBodyCheck(
         _ head: ResponseHead, _ index: Int, mayBeAnothers: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
-        switch existence(head) {
-        case .there(let length):
-            proof = length == plan.byteCount ? .length : .answer
-            if length == plan.byteCount, plan.kind == .put, mayBeAnothers || isOtherVersion(head) {
-                return lookInside(head, index)
-            }
-            if length == nil || length == plan.byteCount { return stored(index) }
-            // Some servers show the length a moment late.
-            let message = "The server kept \(length ?? 0) of \(plan.byteCount) bytes."
-            otherLengths += 1
-            if otherLengths < Self.maximumOtherLengths { return pauses.retry(head, message) }
-            if plan.kind == .put { return .fail(head, -1011, message) }
-            otherLengths = 0
+        switch doubt.confirmation(head, of: plan, isTrusted: !search.distrustsHead, pauses) {
+        case .stored(let isMeasured):
+            proof = isMeasured ? .length : .answer
+            if isMeasured, plan.kind == .put, mayBeAnothers || isOtherVersion(head) { return lookInside(head, index) }
+            return stored(index)
+        case .hidden:
+            proof = .answer
+            return stored(index)
+        case .again(let outcome): return outcome
+        case .otherLength(let length) where plan.kind == .put: return .fail(head, -1011, NameDoubt.kept(length, of: plan))
+        case .otherLength(let length):
             state = .sendingBody(index, foldersMade: false)
-            return pauses.retry(head, message)
-        case .absent:
-            state = plan.kind == .put ? .lookingForTarget(index) : .sendingBody(index, foldersMade: false)
-            return pauses.retry(head, "The server does not show the file it took.")
-        case .unknown: return stored(index)
-        case .refused: return refused(head)
+            return pauses.retry(head, NameDoubt.kept(length, of: plan))
+        case .missing:
+            state = plan.kind == .put ? .lookingForTarget(index, wasRefused: false) : .sendingBody(index, foldersMade: false)
+            return pauses.retry(head, NameDoubt.notShown)
+        case .other: return refused(head)
         }
     }
 
@@ -217,7 +230,7 @@ extension FolderUpload {
     mutating func afterMove(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200, 201, 204:
-            (otherLengths, missingTargets) = (0, 0)
+            doubt.open()
             state = .confirming(index)
             return .continue
         case 405, 501: return .fail(head, -1011, "The server cannot rename files (MOVE): use a plain PUT upload.")
@@ -239,48 +252,22 @@ extension FolderUpload {
     ///
     /// A server that says yes and renames nothing still has the temporary file.
     mutating func afterConfirmation(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
-        switch existence(head) {
-        case .there(let length):
-            if let length, length != plan.byteCount {
-                let message = "The server kept \(length) of \(plan.byteCount) bytes."
-                otherLengths += 1
-                // The file is not replaced: it may be another's.
-                return otherLengths < Self.maximumOtherLengths ? pauses.retry(head, message) : .fail(head, -1011, message)
-            }
-            if length != nil { proof = .length }
+        switch doubt.confirmation(head, of: plan, isTrusted: !search.distrustsHead, pauses) {
+        case .stored(let isMeasured):
+            if isMeasured { proof = .length }
             return finish(index)
-        case .absent:
-            // Some servers show a file a moment late.
-            missingTargets += 1
-            if missingTargets >= Self.maximumOtherLengths {
-                missingTargets = 0
-                state = .lookingForTemporary(index, wasRefused: false)
-            }
-            return pauses.retry(head, "The server does not show the file it took.")
-        case .unknown: return finishUnseen(index)
-        case .refused: return refused(head)
-        }
-    }
-
-    /// A server that took the file and does not let it be looked at (403) has refused nothing that the upload needs.
-    ///
-    /// - Returns: `nil` if the file is not stored yet.
-    mutating func afterHiddenFile() -> UploadOutcome? {
-        switch state {
-        case .checkingBody(let index, _):
+        // The response to the MOVE is all that is known of the file.
+        case .hidden:
             proof = .answer
-            return stored(index)
-        case .confirming(let index): return finishUnseen(index)
-        case .choosingName, .doubting, .sendingBody, .makingFolder, .lookingForBody, .readingBack, .moving, .lookingForTemporary,
-            .lookingForTarget:
-            return nil
+            return finish(index)
+        case .again(let outcome): return outcome
+        // The file is not replaced: it may be another's.
+        case .otherLength(let length): return .fail(head, -1011, NameDoubt.kept(length, of: plan))
+        case .missing:
+            state = .lookingForTemporary(index, wasRefused: false)
+            return pauses.retry(head, NameDoubt.notShown)
+        case .other: return refused(head)
         }
-    }
-
-    /// The response to the MOVE is all that is known of the file.
-    private mutating func finishUnseen(_ index: Int) -> UploadOutcome {
-        proof = .answer
-        return finish(index)
     }
 
     mutating func afterTemporaryCheck(_ head: ResponseHead, _ index: Int, wasRefused: Bool) -> UploadOutcome {
@@ -290,55 +277,32 @@ extension FolderUpload {
                 state = .sendingBody(index, foldersMade: false)
                 return .continue
             }
-            if wasRefused { return afterRefusedName(index, isStored: true) }
-            state = .moving(index)
+            return moveAgain(index, wasRefused: wasRefused)
         case .absent:
-            state = .lookingForTarget(index)
-        case .unknown:
-            if wasRefused { return afterRefusedName(index, isStored: true) }
-            state = .moving(index)
-        case .refused:
-            return refused(head)
+            state = .lookingForTarget(index, wasRefused: false)
+            return .continue
+        case .unknown: return moveAgain(index, wasRefused: wasRefused)
+        case .refused: return refused(head)
         }
-        return .continue
     }
 
-    /// The final name after a response was lost. A file of another length is not ours.
-    ///
-    /// After a plain PUT a file of our length can be another machine's, because the PUT may not have been carried out. After a MOVE the
-    /// temporary file has shown whose it is.
-    mutating func afterTargetCheck(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
-        switch existence(head) {
-        case .there where plan.kind == .put && address.map { taken.contains($0.publicFile(finalName(index))) } ?? false:
-            return tryName(after: index, isStored: false)
-        case .there(let length):
-            // A MOVE is whole or not at all, so a server without lengths is believed; a lost PUT may be half.
-            if length == plan.byteCount || (length == nil && plan.kind == .webdav) {
-                if plan.kind == .put { return lookInside(head, index) }
-                if length != nil { proof = .length }
-                return finish(index)
-            }
-            if plan.kind == .put { return tryName(after: index, isStored: false) }
-            state = .choosingName(index, isStored: false)
-            return pauses.retry(head, "The temporary file is gone from the server.")
-        case .absent, .unknown:
-            if plan.kind == .put {
-                if existence(head).isUnknown { (cannotAsk, mayBeThere) = (true, true) }
-                state = .sendingBody(index, foldersMade: false)
-                return .continue
-            }
-            state = .choosingName(index, isStored: false)
-            return pauses.retry(head, "The temporary file is gone from the server.")
-        case .refused:
-            return refused(head)
+    private mutating func moveAgain(_ index: Int, wasRefused: Bool) -> UploadOutcome {
+        if !wasRefused {
+            state = .moving(index)
+        } else if doubt.isOpen, !cannotAsk {
+            // A server that copies the file and removes the temporary one later shows both.
+            state = .lookingForTarget(index, wasRefused: true)
+        } else {
+            return afterRefusedName(index, isStored: true)
         }
+        return .continue
     }
 }
 
 // MARK: - Words of an answer
 
 extension FolderUpload {
-    private enum Existence {
+    enum Existence {
         case there(length: Int64?)
         case absent
         /// The server does not know HEAD.
@@ -348,7 +312,7 @@ extension FolderUpload {
         var isUnknown: Bool { if case .unknown = self { true } else { false } }
     }
 
-    private func existence(_ head: ResponseHead) -> Existence {
+    func existence(_ head: ResponseHead) -> Existence {
         switch head.status {
         case 200..<300 where search.distrustsHead: .unknown
         // The length of a coded body is not the file's.
@@ -361,13 +325,14 @@ extension FolderUpload {
 
     mutating func tryName(after index: Int, isStored: Bool) -> UploadOutcome {
         guard index < RemoteName.maximumIndex else { return .everyNameIsTaken }
+        doubt.close()
         state = .choosingName(index + 1, isStored: isStored)
         return .continue
     }
 
     /// The server refused a name with 412. If HEAD reported the name as free, it is asked again after some names. A server without HEAD gets
     /// the file under a name with a part of the digest.
-    private mutating func afterRefusedName(_ index: Int, isStored: Bool) -> UploadOutcome {
+    mutating func afterRefusedName(_ index: Int, isStored: Bool) -> UploadOutcome {
         if !cannotAsk, search.recordRefusal(of: index) {
             state = .choosingName(index, isStored: isStored)
         } else if cannotAsk, !isMarked, search.recordTaken() {
@@ -383,7 +348,7 @@ extension FolderUpload {
         .finished(remoteURL: address?.publicFile(finalName(index)) ?? plan.collectionURL)
     }
 
-    private func refused(_ head: ResponseHead) -> UploadOutcome {
+    func refused(_ head: ResponseHead) -> UploadOutcome {
         .fail(head, -1011, "The server answered with status \(head.status).")
     }
 }

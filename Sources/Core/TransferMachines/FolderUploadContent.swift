@@ -1,47 +1,88 @@
-/// Whose a file of our name and length is.
+/// Decides whose a file is that has our name.
 extension FolderUpload {
-    /// A file of our length is under the name that a PUT was sent to, and the PUT may not have made it.
+    /// The final name after a response was lost, or after the server said that a file has the name.
+    ///
+    /// After a plain PUT a file of our length can be another machine's, because the PUT may not have been carried out. After a MOVE the
+    /// temporary file shows whose it is, unless it is still there.
+    mutating func afterTargetCheck(
+        _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
+    ) -> UploadOutcome {
+        let isMoved = plan.kind == .webdav && !wasRefused
+        switch existence(head) {
+        case .there where plan.kind == .put && address.map { taken.contains($0.publicFile(finalName(index))) } ?? false:
+            return tryName(after: index, isStored: false)
+        // A MOVE is whole or not at all, so a server without lengths is believed; a lost PUT may be half.
+        case .there(nil) where isMoved: return finish(index)
+        case .there(plan.byteCount):
+            guard isMoved else { return lookInside(head, index, isStored: plan.kind == .webdav) }
+            proof = .length
+            return finish(index)
+        case .there(let length):
+            if let length, doubt.looksAgain() { return pauses.retry(head, NameDoubt.kept(length, of: plan)) }
+            if isMoved { return chooseAgain(head, index, pauses) }
+            // The server would keep a part of the file under each name.
+            if doubt.isPartial {
+                return .fail(head, -1011, length.map { NameDoubt.kept($0, of: plan) } ?? UploadMachine.answeredEarly)
+            }
+            return tryName(after: index, isStored: plan.kind == .webdav)
+        case .absent, .unknown:
+            if wasRefused {
+                if doubt.looksAgain() { return pauses.retry(head, NameDoubt.notShown) }
+                return afterRefusedName(index, isStored: plan.kind == .webdav)
+            }
+            if isMoved { return chooseAgain(head, index, pauses) }
+            if existence(head).isUnknown { (cannotAsk, mayBeThere) = (true, true) }
+            // The second PUT is refused with 412 if the first one is carried out late.
+            state = .sendingBody(index, foldersMade: false)
+            return .continue
+        case .refused: return refused(head)
+        }
+    }
+
+    private mutating func chooseAgain(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        state = .choosingName(index, isStored: false)
+        return pauses.retry(head, "The temporary file is gone from the server.")
+    }
+
+    /// A file of our length is under the name that a file was sent to, and the request may not have made it.
     ///
     /// No other machine uses a marked name.
-    mutating func lookInside(_ head: ResponseHead, _ index: Int) -> UploadOutcome {
+    ///
+    /// - Parameter isStored: the temporary file of a WebDAV upload is there.
+    mutating func lookInside(_ head: ResponseHead, _ index: Int, isStored: Bool = false) -> UploadOutcome {
         proof = .length
         guard !isMarked, plan.byteCount > 0 else { return finish(index) }
-        switch hasOurDigest(head) {
+        switch NameDoubt.hasOurDigest(head, plan) {
         case true?:
             proof = .digest
             return finish(index)
-        case false?: return tryName(after: index, isStored: false)
+        case false?: return tryName(after: index, isStored: isStored)
         case nil:
-            unclearFindings = 0
-            state = .readingBack(index, ReadBack(plan.byteCount))
+            state = .readingBack(index, ReadBack(plan.byteCount), isStored: isStored)
             return .continue
         }
     }
 
-    /// A part of the file, or all of it, was requested. If the server does not send it, its length is all that is known.
+    /// A part of the file, or all of it, was requested. If the server does not send it, its length is all that is known. The length
+    /// proves nothing if this upload sent nothing there before, or if another upload of this machine stored its file there.
     mutating func afterReadBack(
-        _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, _ pauses: Pauses
+        _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, isStored: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
-        // A network with a log-in page has one at every address.
-        if head.status == 200, head.isPage(inPlaceOf: plan), comparison != .same { return pauses.page(head) }
-        switch question.finding(head, comparison) {
+        let isKnown = address.map { stored.contains($0.publicFile(finalName(index))) } ?? false
+        let verdict = doubt.verdict(
+            question, head, comparison, of: plan, lengthIsProof: doubt.isOpen && !isKnown && !isStored, pauses)
+        switch verdict {
         case .ours(let found):
             proof = found
             return finish(index)
-        case .another: return tryName(after: index, isStored: false)
+        case .another: return tryName(after: index, isStored: isStored)
         case .next(let next):
-            state = .readingBack(index, next)
+            state = .readingBack(index, next, isStored: isStored)
             return .continue
-        case .changed:
-            state = .lookingForTarget(index)
-            return pauses.retry(head, "The file on the server changed while it was read back.")
-        case .unclear:
-            unclearFindings += 1
-            guard unclearFindings < Self.maximumOtherLengths else { return finish(index) }
-            return pauses.retry(head, "The file could not be read back completely.")
-        case .refused:
-            if case .retry(let after, let trouble)? = CommonAnswer(head, pauses)?.outcome { return .retry(after: after, trouble) }
-            return finish(index)
+        case .changed(let outcome):
+            state = plan.kind == .put ? .lookingForTarget(index, wasRefused: false) : .choosingName(index, isStored: isStored)
+            return outcome
+        case .again(let outcome): return outcome
         }
     }
 
@@ -53,13 +94,5 @@ extension FolderUpload {
 
     static func strongTag(in head: ResponseHead) -> String? {
         if case .entityTag(let tag)? = Validator.from(head) { tag } else { nil }
-    }
-
-    /// - Returns: `nil` if the server does not say a digest that is known here.
-    private func hasOurDigest(_ head: ResponseHead) -> Bool? {
-        guard head.contentCoding == nil, let ours = plan.sha256, let theirs = RequiredDigest.announced(in: head),
-            theirs.header == "Repr-Digest", theirs.algorithm == .sha256
-        else { return nil }
-        return Hex.text(theirs.bytes) == ours.lowercased()
     }
 }

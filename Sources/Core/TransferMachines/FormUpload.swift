@@ -22,11 +22,10 @@ struct FormUpload: UploadProtocol {
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
-        case 200..<300 where end.bytesSent >= form.length(around: plan.byteCount),
-            303 where end.bytesSent >= form.length(around: plan.byteCount):
-            .finished(remoteURL: place(of: head))
+        case 200..<300: .finished(remoteURL: place(of: head))
+        case 303 where end.bytesSent >= form.length(around: plan.byteCount): .finished(remoteURL: place(of: head))
         // Answered before it had the whole form: whatever it says, it is not about this photo.
-        case 200..<300, 303: pauses.retry(head, "The server answered before it had the whole file.")
+        case 303: pauses.retry(head, UploadMachine.answeredEarly)
         // Many thank by 302, as browsers take it; a session that has ended leads to its log-in likewise.
         case 300..<400 where end.bytesSent >= form.length(around: plan.byteCount) && head.status != 304:
             .fail(head, -1010, CommonAnswer.ledOn(to: CommonAnswer.place(head)))

@@ -92,9 +92,6 @@ struct ImmichUpload: UploadProtocol {
             return isSent ? afterNoWord(head) : begin()
         case (.readingVersion, _): return afterVersion(head, end)
         case (.sending, 200..<300):
-            guard end.bytesSent >= form.length(around: plan.byteCount) else {
-                return pauses.retry(head, "The server answered before it had the whole file.")
-            }
             asset = (try? JSONDecoder().decode(Asset.self, from: end.body))?.id
             state = .asking(isSent: true)
             return .continue

@@ -24,8 +24,11 @@ struct NextcloudUpload: UploadProtocol {
         /// PROPFIND of the chunks' folder after a MOVE without a clear yes: it goes with a MOVE that was carried out.
         /// `wasRefused`: the server said 412.
         case lookingForPlace(Int, wasRefused: Bool)
-        /// HEAD the final name, once the chunks are gone: is it ours?
-        case lookingForTarget(Int)
+        /// HEAD the final name, once the chunks are gone or the name is refused: is it ours? `wasRefused`: the chunks are there, and the
+        /// server said 412.
+        case lookingForTarget(Int, wasRefused: Bool)
+        /// GET a file of our name and length after a MOVE that was refused.
+        case readingBack(Int, ReadBack)
         /// HEAD what the MOVE made.
         case checking(Int)
     }
@@ -40,6 +43,8 @@ struct NextcloudUpload: UploadProtocol {
     var creations: Int
     var search: NameSearch
     var forbidden: ForbiddenCharacters
+    /// The doubt whether a file under the final name is ours.
+    var doubt: NameDoubt
     var stored: Set<Int> = []
     var proof = UploadProof.answer
 
@@ -49,6 +54,7 @@ struct NextcloudUpload: UploadProtocol {
         parts = UploadParts(byteCount: plan.byteCount, smallest: Self.chunkBytes)
         creations = memory?.creations ?? 0
         search = NameSearch(resuming: memory)
+        doubt = NameDoubt(resuming: memory, sentIn: [.move, .check])
         forbidden = ForbiddenCharacters(resuming: memory)
         let name = memory?.nameIndex ?? 0
         state =
@@ -111,7 +117,13 @@ struct NextcloudUpload: UploadProtocol {
             return send("MOVE", place + "/.file", headers, remembering: .move, index)
         case .lookingForPlace(let index, _):
             return send("PROPFIND", place + "/", [HeaderField("Depth", "1")], remembering: .move, index)
-        case .lookingForTarget(let index): return send("HEAD", target(index), remembering: .move, index)
+        case .lookingForTarget(let index, let wasRefused):
+            return send("HEAD", target(index), wasRefused ? [NameDoubt.wantedDigest] : [], remembering: .move, index)
+        case .readingBack(let index, let question):
+            var request = plan.request("GET", target(index), question.headers)
+            // The sink that compares the body also ends it.
+            request.maximumBodyBytes = nil
+            return .compare(request, question.part, persistFirst: memory(.move, index))
         case .checking(let index): return send("HEAD", target(index), remembering: .check, index)
         }
     }
@@ -135,17 +147,20 @@ struct NextcloudUpload: UploadProtocol {
         _ method: String, _ url: String, _ headers: [HeaderField] = [], _ content: UploadContent = .none,
         remembering step: UploadMemory.Step, _ index: Int
     ) -> UploadCommand {
-        let memory = UploadMemory(
+        .send(plan.request(method, url, headers), content, persistFirst: memory(step, index))
+    }
+
+    private func memory(_ step: UploadMemory.Step, _ index: Int) -> UploadMemory {
+        UploadMemory(
             step: step, nameIndex: index, creations: creations, distrustsHead: search.distrustsHead,
-            replaced: forbidden.found, nameRules: forbidden.rules.rawValue)
-        return .send(plan.request(method, url, headers), content, persistFirst: memory)
+            replaced: forbidden.found, nameRules: forbidden.rules.rawValue, isDoubted: doubt.isOpen)
     }
 
     // MARK: How far
 
     var storedBytes: Int64 {
         switch state {
-        case .moving, .lookingForPlace, .lookingForTarget, .checking: plan.byteCount
+        case .moving, .lookingForPlace, .lookingForTarget, .readingBack, .checking: plan.byteCount
         case .choosingName, .doubting, .makingPlace, .makingFolder, .asking, .sendingChunk: parts.bytes(of: stored)
         }
     }
@@ -156,7 +171,7 @@ struct NextcloudUpload: UploadProtocol {
         switch state {
         case .choosingName(let index), .doubting(let index), .makingPlace(let index), .makingFolder(let index, _, _),
             .asking(let index), .sendingChunk(let index, _), .moving(let index), .lookingForPlace(let index, _),
-            .lookingForTarget(let index), .checking(let index):
+            .lookingForTarget(let index, _), .readingBack(let index, _), .checking(let index):
             index
         }
     }
@@ -164,7 +179,7 @@ struct NextcloudUpload: UploadProtocol {
     var removal: WireRequest? {
         switch state {
         case .choosingName, .doubting, .checking: nil
-        case .makingPlace, .makingFolder, .asking, .sendingChunk, .moving, .lookingForPlace, .lookingForTarget:
+        case .makingPlace, .makingFolder, .asking, .sendingChunk, .moving, .lookingForPlace, .lookingForTarget, .readingBack:
             place.map { plan.request("DELETE", $0) }
         }
     }

@@ -5,16 +5,28 @@ extension NextcloudUpload {
     mutating func noteUncertainty() {
         switch state {
         case .sendingChunk(let index, _): state = .asking(index)
-        case .moving(let index): state = .lookingForPlace(index, wasRefused: false)
-        case .choosingName, .doubting, .makingPlace, .makingFolder, .asking, .lookingForPlace, .lookingForTarget, .checking: break
+        case .moving(let index):
+            doubt.open()
+            state = .lookingForPlace(index, wasRefused: false)
+        case .choosingName, .doubting, .makingPlace, .makingFolder, .asking, .lookingForPlace, .lookingForTarget, .readingBack,
+            .checking:
+            break
         }
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
-        if case .makingFolder(let index, let level, let goingDown) = state, head.status == 403 {
+        switch state {
+        case .makingFolder(let index, let level, let goingDown) where head.status == 403:
             return afterFolder(head, index, level: level, goingDown: goingDown, pauses)
+        case .readingBack(let index, let question): return afterReadBack(head, end.comparison, index, question, pauses)
+        // The server accepted the file. A look that it refuses gives nothing up.
+        case .checking(let index) where [401, 403].contains(head.status): return afterCheck(head, index, pauses)
+        case .choosingName, .doubting, .makingPlace, .makingFolder, .asking, .sendingChunk, .moving, .lookingForPlace,
+            .lookingForTarget, .checking:
+            break
         }
         if isOther(head, end) {
+            doubt.close()
             state = .choosingName(0)
             return .continue
         }
@@ -34,7 +46,8 @@ extension NextcloudUpload {
         case .sendingChunk(let index, let number): return afterChunk(head, index, number, pauses)
         case .moving(let index): return afterMove(head, index, pauses)
         case .lookingForPlace(let index, let wasRefused): return afterPlaceCheck(head, index, wasRefused: wasRefused, pauses)
-        case .lookingForTarget(let index): return afterTarget(head, index, pauses)
+        case .lookingForTarget(let index, let wasRefused): return afterTarget(head, index, wasRefused: wasRefused, pauses)
+        case .readingBack(let index, let question): return afterReadBack(head, end.comparison, index, question, pauses)
         case .checking(let index): return afterCheck(head, index, pauses)
         }
     }
@@ -44,13 +57,15 @@ extension NextcloudUpload {
         switch state {
         case .makingPlace(let index), .sendingChunk(let index, _), .moving(let index):
             forbidden.read(head, end.body, for: name(index))
-        case .choosingName, .doubting, .makingFolder, .asking, .lookingForPlace, .lookingForTarget, .checking: false
+        case .choosingName, .doubting, .makingFolder, .asking, .lookingForPlace, .lookingForTarget, .readingBack, .checking: false
         }
     }
 
     private mutating func afterName(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
+        case 200..<300 where doubt.isOpen && !search.distrustsHead && head.contentLength == plan.byteCount:
+            return lookInside(head, index)
         case 200..<300 where !search.distrustsHead:
             guard search.recordTaken() else { return tryName(after: index) }
             state = .doubting(index)
@@ -82,6 +97,7 @@ extension NextcloudUpload {
 
     private mutating func tryName(after index: Int) -> UploadOutcome {
         guard index < RemoteName.maximumIndex else { return .everyNameIsTaken }
+        doubt.close()
         state = .choosingName(index + 1)
         return .continue
     }
@@ -188,6 +204,7 @@ extension NextcloudUpload {
     private mutating func afterMove(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 201, 204, 200:
+            doubt.open()
             state = .checking(index)
             return .continue
         case 412:
@@ -206,7 +223,8 @@ extension NextcloudUpload {
             state = .asking(index)
             return pauses.retry(head, "The server could not put the chunks together.")
         case 404, 410:
-            state = .lookingForTarget(index)
+            doubt.open()
+            state = .lookingForTarget(index, wasRefused: false)
             return pauses.retry(head, "The server has thrown away what it had of the file.")
         default:
             noteUncertainty()
@@ -219,37 +237,67 @@ extension NextcloudUpload {
     ) -> UploadOutcome {
         switch head.status {
         case 200..<300:
-            if wasRefused { return afterRefusedName(index) }
-            state = .moving(index)
+            // An earlier MOVE may have made the file: the chunks can be those that were sent after it.
+            if wasRefused, !doubt.isOpen { return afterRefusedName(index) }
+            state = wasRefused ? .lookingForTarget(index, wasRefused: true) : .moving(index)
             return .continue
         case 404, 410:
-            state = .lookingForTarget(index)
+            state = .lookingForTarget(index, wasRefused: false)
             return .continue
         default: return pauses.afterOther(head)
         }
     }
 
-    /// The chunks are gone, and the name was free just before: a file of our length is ours.
-    private mutating func afterTarget(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+    /// The chunks are gone, and the name was free just before: a file of our length is ours. After a refused MOVE it is read back.
+    private mutating func afterTarget(
+        _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
+    ) -> UploadOutcome {
         switch head.status {
         case 200..<300 where !search.distrustsHead:
-            return head.contentLength == plan.byteCount ? finish(index, .length) : tryName(after: index)
+            if head.contentLength == plan.byteCount { return wasRefused ? lookInside(head, index) : finish(index, .length) }
+            if let length = head.contentLength, doubt.looksAgain() {
+                return pauses.retry(head, NameDoubt.kept(length, of: plan))
+            }
+            return tryName(after: index)
         case 200..<300, 404, 405, 409, 410:
+            if [404, 409, 410].contains(head.status), doubt.looksAgain() { return pauses.retry(head, NameDoubt.notShown) }
+            if wasRefused { return afterRefusedName(index) }
             state = .asking(index)
             return .continue
         default: return pauses.afterOther(head)
         }
     }
 
+    private mutating func lookInside(_ head: ResponseHead, _ index: Int) -> UploadOutcome {
+        if plan.byteCount == 0 { return finish(index, .length) }
+        switch NameDoubt.hasOurDigest(head, plan) {
+        case true?: return finish(index, .digest)
+        case false?: return tryName(after: index)
+        case nil:
+            state = .readingBack(index, ReadBack(plan.byteCount))
+            return .continue
+        }
+    }
+
+    private mutating func afterReadBack(
+        _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, _ pauses: Pauses
+    ) -> UploadOutcome {
+        switch doubt.verdict(question, head, comparison, of: plan, lengthIsProof: doubt.isOpen, pauses) {
+        case .ours(let found): return finish(index, found)
+        case .another: return tryName(after: index)
+        case .next(let next):
+            state = .readingBack(index, next)
+            return .continue
+        case .changed(let outcome):
+            state = .lookingForTarget(index, wasRefused: true)
+            return outcome
+        case .again(let outcome): return outcome
+        }
+    }
+
     private mutating func afterCheck(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
-        switch head.status {
-        case 200..<300:
-            guard let length = head.contentLength, head["Content-Encoding"] == nil, !search.distrustsHead else {
-                return finish(index, .answer)
-            }
-            guard length == plan.byteCount else {
-                return .fail(head, -1011, "The server kept \(length) of \(plan.byteCount) bytes.")
-            }
+        switch doubt.confirmation(head, of: plan, isTrusted: !search.distrustsHead, pauses) {
+        case .stored(isMeasured: true):
             if let checksum, let kept = head["OC-Checksum"], kept.uppercased().hasPrefix("SHA256:"),
                 kept.caseInsensitiveCompare(checksum) != .orderedSame
             {
@@ -257,11 +305,13 @@ extension NextcloudUpload {
             }
             // The same checksum proves no more than the length: it may be the one that it was told.
             return finish(index, .length)
-        case 404, 409, 410:
+        case .stored, .hidden: return finish(index, .answer)
+        case .again(let outcome): return outcome
+        case .otherLength(let length): return .fail(head, -1011, NameDoubt.kept(length, of: plan))
+        case .missing:
             state = .asking(index)
-            return pauses.retry(head, "The server does not show the file it took.")
-        case 405, 501: return finish(index, .answer)
-        default: return pauses.afterOther(head)
+            return pauses.retry(head, NameDoubt.notShown)
+        case .other: return pauses.afterOther(head)
         }
     }
 

@@ -131,7 +131,7 @@ struct ResumableUpload: UploadProtocol {
         return switch state {
         case .creating: afterCreation(head, pauses)
         case .asking: afterQuestion(head, pauses)
-        case .appending(let offset): afterAppend(head, end, offset, pauses)
+        case .appending(let offset): afterAppend(head, offset, pauses)
         }
     }
 
@@ -219,9 +219,7 @@ struct ResumableUpload: UploadProtocol {
         }
     }
 
-    private mutating func afterAppend(
-        _ head: ResponseHead, _ end: WireEnd, _ offset: Int64, _ pauses: Pauses
-    ) -> UploadOutcome {
+    private mutating func afterAppend(_ head: ResponseHead, _ offset: Int64, _ pauses: Pauses) -> UploadOutcome {
         let count = piece(from: offset)
         let isLast = offset + count == plan.byteCount
         switch head.status {
@@ -230,12 +228,11 @@ struct ResumableUpload: UploadProtocol {
             // The answer of whoever took the whole: it does not want it.
             return .fail(head, -1011, "The server has the whole file and does not want it (status \(head.status)).")
         case 200..<300:
-            if isLast, Self.isComplete(head) == true, end.bytesSent >= count { return finish() }
+            if isLast, Self.isComplete(head) == true { return finish() }
             guard let now = StructuredField.integer(head["Upload-Offset"]), now > offset, now <= plan.byteCount else {
                 // Without a word of how far it is: they are asked.
                 state = .asking
-                return isLast || end.bytesSent < count
-                    ? pauses.retry(head, "The server does not say how much of the file it has.") : .continue
+                return isLast ? pauses.retry(head, "The server does not say how much of the file it has.") : .continue
             }
             storedBytes = now
             state = .appending(now)

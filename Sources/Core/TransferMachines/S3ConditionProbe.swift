@@ -61,7 +61,9 @@ extension S3Upload {
         // The parts belong to their key.
         case .completing(let index): state = .lookingAgain(index)
         case .sendingWhole(let index): state = .looking(index, isTaken: false)
-        case .looking, .doubting, .probing, .creating, .listing, .sendingPart, .lookingAgain, .aborting, .confirming: break
+        case .looking, .doubting, .probing, .creating, .listing, .sendingPart, .lookingAgain, .aborting, .confirming,
+            .readingBack:
+            break
         }
     }
 }

@@ -29,6 +29,8 @@ struct S3Upload: UploadProtocol {
         case aborting(Int)
         /// HEAD what was made.
         case confirming(Int)
+        /// GET an object of our key and length that does not say whose it is.
+        case readingBack(Int, ReadBack, isTaken: Bool)
     }
 
     /// Amazon's least size of a part, and what goes in one piece.
@@ -54,6 +56,8 @@ struct S3Upload: UploadProtocol {
     /// The bucket was probed for this upload, perhaps without a result.
     var hasProbed = false
     var search: NameSearch
+    /// The doubt whether an object under the key is ours.
+    var doubt: NameDoubt
     /// What the last process had begun.
     private let begun: UploadMemory.Step?
 
@@ -71,6 +75,7 @@ struct S3Upload: UploadProtocol {
         begun = memory?.step
         isMarked = memory?.isMarked ?? false
         search = NameSearch(resuming: memory)
+        doubt = NameDoubt(resuming: memory, sentIn: [.put, .move, .check])
         let name = memory?.nameIndex ?? 0
         // Whatever was sent without an answer: the parts, or the object itself, tell.
         state = uploadID == nil ? .looking(name, isTaken: false) : .listing(name, marker: 0)
@@ -78,7 +83,7 @@ struct S3Upload: UploadProtocol {
 
     // MARK: Requests
 
-    private var isInParts: Bool { plan.byteCount > Self.partBytes }
+    var isInParts: Bool { plan.byteCount > Self.partBytes }
 
     func key(_ index: Int) -> String { address?.file(name(index)) ?? plan.collectionURL }
 
@@ -120,6 +125,11 @@ struct S3Upload: UploadProtocol {
             return send("POST", key(index) + query, condition, .data(list), remembering: .move, index)
         case .aborting(let index):
             return send("DELETE", key(index) + query, remembering: .chooseName, index)
+        case .readingBack(let index, let question, _):
+            var request = signed(plan.request("GET", key(index), question.headers))
+            // The sink that compares the body also ends it.
+            request.maximumBodyBytes = nil
+            return .compare(request, question.part, persistFirst: memory(.chooseName, index))
         }
     }
 
@@ -151,10 +161,13 @@ struct S3Upload: UploadProtocol {
         _ method: String, _ url: String, _ headers: [HeaderField] = [], _ content: UploadContent = .none,
         payload: String? = nil, remembering step: UploadMemory.Step, _ index: Int
     ) -> UploadCommand {
-        let memory = UploadMemory(
+        .send(signed(plan.request(method, url, headers), payload: payload), content, persistFirst: memory(step, index))
+    }
+
+    private func memory(_ step: UploadMemory.Step, _ index: Int) -> UploadMemory {
+        UploadMemory(
             step: step, nameIndex: index, place: uploadID, creations: creations, isMarked: isMarked,
-            distrustsHead: search.distrustsHead)
-        return .send(signed(plan.request(method, url, headers), payload: payload), content, persistFirst: memory)
+            distrustsHead: search.distrustsHead, isDoubted: doubt.isOpen)
     }
 
     private func signed(_ request: WireRequest, payload: String? = nil) -> WireRequest {
@@ -173,16 +186,16 @@ struct S3Upload: UploadProtocol {
     var openName: String? {
         switch begun {
         case .put, .create, .ask, .append, .move, .check: publicName(nameIndex)
-        case .chooseName, nil: nil
+        case .chooseName, nil: doubt.isOpen ? publicName(nameIndex) : nil
         }
     }
 
-    mutating func note(taken: Set<String>) {
+    mutating func note(taken: Set<String>, stored: Set<String>) {
         switch state {
         case .looking(let index, _), .sendingWhole(let index), .creating(let index):
             let free = RemoteName.firstIndex(from: index) { !taken.contains(publicName($0)) }
             if free != index { state = .looking(free, isTaken: false) }
-        case .doubting, .probing, .listing, .sendingPart, .lookingAgain, .completing, .aborting, .confirming: break
+        case .doubting, .probing, .listing, .sendingPart, .lookingAgain, .completing, .aborting, .confirming, .readingBack: break
         }
     }
 
@@ -199,7 +212,7 @@ struct S3Upload: UploadProtocol {
         switch state {
         case .looking(let index, _), .doubting(let index), .probing(let index, _), .sendingWhole(let index), .creating(let index),
             .listing(let index, _), .sendingPart(let index, _), .lookingAgain(let index), .completing(let index),
-            .aborting(let index), .confirming(let index):
+            .aborting(let index), .confirming(let index), .readingBack(let index, _, _):
             index
         }
     }
@@ -212,7 +225,7 @@ struct S3Upload: UploadProtocol {
         case .listing(let index, _), .sendingPart(let index, _), .lookingAgain(let index), .completing(let index),
             .aborting(let index):
             return signed(plan.request("DELETE", key(index) + query))
-        case .looking, .doubting, .probing, .sendingWhole, .creating, .confirming: return nil
+        case .looking, .doubting, .probing, .sendingWhole, .creating, .confirming, .readingBack: return nil
         }
     }
 
@@ -225,6 +238,7 @@ struct S3Upload: UploadProtocol {
 
     /// Without a look at what is there.
     mutating func beginMarked() -> UploadOutcome {
+        if !isMarked { doubt.close() }
         isMarked = true
         return begin(0)
     }
@@ -249,6 +263,7 @@ struct S3Upload: UploadProtocol {
 
     mutating func tryName(after index: Int) -> UploadOutcome {
         guard index < RemoteName.maximumIndex else { return .everyNameIsTaken }
+        doubt.close()
         state = .looking(index + 1, isTaken: false)
         return .continue
     }
@@ -258,13 +273,21 @@ struct S3Upload: UploadProtocol {
         return .finished(remoteURL: publicName(index))
     }
 
+    mutating func noteEarlyAnswer() {
+        noteUncertainty()
+        doubt.noteEarlyAnswer()
+    }
+
     mutating func noteUncertainty() {
         switch state {
-        case .sendingWhole(let index): state = .looking(index, isTaken: false)
+        case .sendingWhole(let index):
+            doubt.open()
+            state = .looking(index, isTaken: false)
         case .sendingPart(let index, _), .completing(let index):
+            if case .completing = state { doubt.open() }
             tags = [:]
             state = .listing(index, marker: 0)
-        case .looking, .doubting, .probing, .creating, .listing, .lookingAgain, .aborting, .confirming: break
+        case .looking, .doubting, .probing, .creating, .listing, .lookingAgain, .aborting, .confirming, .readingBack: break
         }
     }
 }

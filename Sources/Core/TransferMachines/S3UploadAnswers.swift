@@ -7,6 +7,9 @@ extension S3Upload {
         if case .probing(let index, .remove(let found)) = state {
             return afterProbe(head, .remove(lacksConditions: found), for: index, pauses)
         }
+        if case .readingBack(let index, let question, let isTaken) = state {
+            return afterReadBack(head, end.comparison, index, question, isTaken: isTaken, pauses)
+        }
         if head.status >= 300, let outcome = beforeAll(head, S3Error(end.body), pauses) { return outcome }
         // It was signed for where the bucket is.
         if (200..<300).contains(head.status) { rememberRegion() }
@@ -24,9 +27,11 @@ extension S3Upload {
         case .aborting(let index):
             // Taken away or not: it is not the photo.
             (uploadID, tags) = (nil, [:])
-            guard search.recordRefusal(of: index) else { return tryName(after: index) }
+            guard doubt.isOpen || search.recordRefusal(of: index) else { return tryName(after: index) }
             state = .looking(index, isTaken: true)
             return .continue
+        case .readingBack(let index, let question, let isTaken):
+            return afterReadBack(head, end.comparison, index, question, isTaken: isTaken, pauses)
         }
     }
 
@@ -66,7 +71,7 @@ extension S3Upload {
     private var hasCondition: Bool {
         switch state {
         case .sendingWhole, .completing, .probing: true
-        case .looking, .doubting, .creating, .listing, .sendingPart, .lookingAgain, .aborting, .confirming: false
+        case .looking, .doubting, .creating, .listing, .sendingPart, .lookingAgain, .aborting, .confirming, .readingBack: false
         }
     }
 
@@ -83,11 +88,19 @@ extension S3Upload {
         case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
         case 200..<300 where isOurs(head): return finish(index, .length)
         case 200..<300 where search.distrustsHead: return isMarked ? begin(index) : beginMarked()
+        // The server may keep no metadata. Then the content of the object is compared.
+        case 200..<300 where doubt.isOpen && head["x-amz-meta-sha256"] == nil && head.contentLength == plan.byteCount:
+            return lookInside(index, isTaken: isTaken)
+        case 200..<300 where mayBeOurs(head) && doubt.looksAgain():
+            return pauses.retry(head, NameDoubt.kept(head.contentLength ?? 0, of: plan))
+        case 200..<300 where mayBeOurs(head) && doubt.isPartial:
+            return .fail(head, -1011, NameDoubt.kept(head.contentLength ?? 0, of: plan))
         case 200..<300 where !isMarked && knowledge.lacksConditions == true: return beginMarked()
         case 200..<300:
             guard search.recordTaken() else { return tryName(after: index) }
             state = .doubting(index)
             return .continue
+        case 404 where (isTaken || isInParts) && doubt.looksAgain(): return pauses.retry(head, NameDoubt.notShown)
         case 404 where isTaken: return search.recordRefusal(of: index) ? .freeNamesAreRefused : tryName(after: index)
         case 404: return begin(index)
         // HEAD has no words: this may be about the signature, whose time a clock that is wrong spoils.
@@ -127,25 +140,53 @@ extension S3Upload {
         return head["x-amz-meta-sha256"]?.lowercased() == digest && head.contentLength == plan.byteCount
     }
 
+    /// The object does not say that it is another's, and an earlier request may have made it.
+    private func mayBeOurs(_ head: ResponseHead) -> Bool {
+        doubt.isOpen && head.contentLength != nil && (head["x-amz-meta-sha256"] ?? plan.sha256)?.lowercased() == plan.sha256
+    }
+
     private mutating func afterConfirmation(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
-        switch head.status {
-        case 200..<300 where search.distrustsHead: return finish(index, isOurs(head) ? .length : .answer)
-        case 200..<300:
+        if (200..<300).contains(head.status) {
+            if search.distrustsHead, isOurs(head) { return finish(index, .length) }
             // Another's that came in between, on a server without conditions.
-            if let theirs = head["x-amz-meta-sha256"], let ours = plan.sha256, theirs.lowercased() != ours {
+            if !search.distrustsHead, let theirs = head["x-amz-meta-sha256"], let ours = plan.sha256, theirs.lowercased() != ours
+            {
                 return tryName(after: index)
             }
-            guard let length = head.contentLength else { return finish(index, .answer) }
-            guard length == plan.byteCount else {
-                return .fail(head, -1011, "The server kept \(length) of \(plan.byteCount) bytes.")
-            }
-            return finish(index, .length)
-        case 403, 405, 501: return finish(index, .answer)
-        case 404:
+        }
+        switch doubt.confirmation(head, of: plan, isTrusted: !search.distrustsHead, pauses) {
+        case .stored(let isMeasured): return finish(index, isMeasured ? .length : .answer)
+        case .hidden: return finish(index, .answer)
+        case .again(let outcome): return outcome
+        case .otherLength(let length): return .fail(head, -1011, NameDoubt.kept(length, of: plan))
+        case .missing:
             // Its parts may still be there.
             state = uploadID == nil ? .looking(index, isTaken: false) : .listing(index, marker: 0)
-            return pauses.retry(head, "The server does not show the file it took.")
-        default: return pauses.afterOther(head)
+            return pauses.retry(head, NameDoubt.notShown)
+        case .other: return pauses.afterOther(head)
+        }
+    }
+
+    /// No other computer uses a marked name.
+    private mutating func lookInside(_ index: Int, isTaken: Bool) -> UploadOutcome {
+        if isMarked || plan.byteCount == 0 { return finish(index, .length) }
+        state = .readingBack(index, ReadBack(plan.byteCount), isTaken: isTaken)
+        return .continue
+    }
+
+    private mutating func afterReadBack(
+        _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, isTaken: Bool, _ pauses: Pauses
+    ) -> UploadOutcome {
+        switch doubt.verdict(question, head, comparison, of: plan, lengthIsProof: doubt.isOpen, pauses) {
+        case .ours(let found): return finish(index, found)
+        case .another: return tryName(after: index)
+        case .next(let next):
+            state = .readingBack(index, next, isTaken: isTaken)
+            return .continue
+        case .changed(let outcome):
+            state = .looking(index, isTaken: isTaken)
+            return outcome
+        case .again(let outcome): return outcome
         }
     }
 
@@ -168,6 +209,7 @@ extension S3Upload {
     ) -> UploadOutcome {
         switch head.status {
         case 200..<300:
+            doubt.open()
             state = .confirming(index)
             return .continue
         case 412:
@@ -260,6 +302,7 @@ extension S3Upload {
                 noteUncertainty()
                 return pauses.retry(head, "The server's answer was cut off.")
             }
+            doubt.open()
             state = .confirming(index)
             return .continue
         case 404: return startOver(index)

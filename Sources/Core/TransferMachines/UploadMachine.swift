@@ -95,8 +95,13 @@ package struct UploadMachine: Sendable {
         var outcome: UploadOutcome
         // A head is an answer, also if the connection broke after it: servers refuse large bodies that way.
         if wire.failure != .cancelled, let head = wire.head {
-            let reason = head.status >= 400 ? ServerReason(wire.body) : nil
-            outcome = suspecting(rules.answered(head, wire, pauses), head, pauses).explained(by: reason)
+            if isEarly(head, wire) {
+                rules.noteEarlyAnswer()
+                outcome = pauses.retry(head, Self.answeredEarly)
+            } else {
+                let reason = head.status >= 400 ? ServerReason(wire.body) : nil
+                outcome = suspecting(rules.answered(head, wire, pauses), head, pauses).explained(by: reason)
+            }
         } else {
             let failure = wire.failure ?? .badAnswer("no headers")
             outcome = pauses.after(failure)
@@ -110,6 +115,21 @@ package struct UploadMachine: Sendable {
         case .fail(let trouble): end = .failed(trouble)
         }
         return outcome
+    }
+
+    static let answeredEarly = "The server answered before it had the whole file."
+
+    /// Returns whether the server answered with yes before all bytes of the request were sent. The server cannot know the file at that moment.
+    private func isEarly(_ head: ResponseHead, _ wire: WireEnd) -> Bool {
+        guard (200..<300).contains(head.status), case .send(_, let content, _) = rules.next() else {
+            return false
+        }
+        switch content {
+        case .none, .empty, .data: return false
+        case .snapshot(_, let count): return wire.bytesSent < count
+        case .wrapped(let before, let after):
+            return wire.bytesSent < Int64(before.count) + plan.byteCount + Int64(after.count)
+        }
     }
 
     /// A page in place of what a protocol says is no word of the server: it gives nothing up.
@@ -143,11 +163,14 @@ package struct UploadMachine: Sendable {
     /// The address at which the file is, or may be, while its answer is open; without secrets. `nil`: nothing was sent there.
     package var openName: String? { rules.openName }
 
-    /// Addresses at which this machine's other uploads are, or may be: a file there is not this one, and none is sent there.
-    package mutating func note(taken: Set<String>) { rules.note(taken: taken) }
+    /// Names that this computer's other uploads use.
+    ///
+    /// - Parameter taken: addresses at which the other uploads are, or may be. A file there is not this one, and none is sent there.
+    /// - Parameter stored: addresses of completed uploads. The server may have lost their files since.
+    package mutating func note(taken: Set<String>, stored: Set<String> = []) { rules.note(taken: taken, stored: stored) }
 
     /// The file is sent next to an address of which the server would not say whether something is there: only what this machine knows
-    /// of its own uploads, to be told by ``note(taken:)``, keeps one from being written over the other.
+    /// of its own uploads, to be told by ``note(taken:stored:)``, keeps one from being written over the other.
     package var needsNames: Bool { rules.needsNames }
 
     /// How it is known that the server has the whole file.
@@ -172,6 +195,8 @@ protocol UploadProtocol: Sendable {
     func next() -> UploadCommand
     /// The last request may have been carried out, though its answer is lost or says otherwise: ask before it is repeated.
     mutating func noteUncertainty()
+    /// The server answered the last request with yes before the file was sent completely.
+    mutating func noteEarlyAnswer()
     /// No answer came to a request that was sent, in part or as a whole.
     mutating func lost(_ end: WireEnd)
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory?
@@ -185,7 +210,7 @@ protocol UploadProtocol: Sendable {
     var knowledge: ServerKnowledge { get }
     var memory: UploadMemory? { get }
     var remark: String? { get }
-    mutating func note(taken: Set<String>)
+    mutating func note(taken: Set<String>, stored: Set<String>)
     var openName: String? { get }
     var needsNames: Bool { get }
 }
@@ -193,6 +218,7 @@ protocol UploadProtocol: Sendable {
 /// Of one request with nothing before or after it.
 extension UploadProtocol {
     mutating func noteUncertainty() {}
+    mutating func noteEarlyAnswer() { noteUncertainty() }
     mutating func lost(_ end: WireEnd) { noteUncertainty() }
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory? { nil }
     var stage: Int64 { 0 }
@@ -203,7 +229,7 @@ extension UploadProtocol {
     var knowledge: ServerKnowledge { ServerKnowledge() }
     var memory: UploadMemory? { nil }
     var remark: String? { nil }
-    mutating func note(taken: Set<String>) {}
+    mutating func note(taken: Set<String>, stored: Set<String>) {}
     var openName: String? { nil }
     var needsNames: Bool { false }
 }

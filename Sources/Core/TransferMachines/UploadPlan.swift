@@ -167,16 +167,19 @@ package struct UploadMemory: Codable, Equatable, Sendable {
     package var replaced: String?
     /// The rules that refused the file's name (`ForbiddenNameRules`).
     package var nameRules: Int?
+    /// The file was sent to this name in an earlier step, and may be there.
+    package var isDoubted: Bool?
 
     package init(
         step: Step, nameIndex: Int = 0, isStored: Bool = false, place: String? = nil, creations: Int? = nil, version: Int? = nil,
-        isMarked: Bool = false, distrustsHead: Bool = false, replaced: String = "", nameRules: Int = 0
+        isMarked: Bool = false, distrustsHead: Bool = false, replaced: String = "", nameRules: Int = 0, isDoubted: Bool = false
     ) {
         // Absent as in rows of versions that knew of no mark.
         self.isMarked = isMarked ? true : nil
         self.distrustsHead = distrustsHead ? true : nil
         self.replaced = replaced.isEmpty ? nil : replaced
         self.nameRules = nameRules == 0 ? nil : nameRules
+        self.isDoubted = isDoubted ? true : nil
         self.step = step
         self.nameIndex = nameIndex
         self.isStored = isStored
@@ -184,6 +187,11 @@ package struct UploadMemory: Codable, Equatable, Sendable {
         self.creations = creations
         self.version = version
     }
+}
+
+extension UploadMemory {
+    /// The file of a plain PUT was sent to its name, and the server did not confirm it for certain.
+    package var mayBeThere: Bool { step == .put || step == .check || isDoubted == true }
 }
 
 /// What a server turned out to be able to do: kept per server, so that no upload asks again.

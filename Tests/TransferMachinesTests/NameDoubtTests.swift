@@ -1,0 +1,360 @@
+import Foundation
+import Testing
+
+@testable import TransferMachines
+
+/// An upload looks at the name that it sent its file to before it goes to another name, whatever the protocol is.
+@Suite struct NameDoubtTests {
+    private static let digest = String(repeating: "ab", count: 32)
+    private let name = "https://h/up/noon.jpg"
+    private let next = "https://h/up/noon-1.jpg"
+    private let ofOurLength = ["Content-Length": "10"]
+
+    private static func plan(_ kind: UploadKind, size: Int64 = 10) -> UploadPlan {
+        let folder = kind == .nextcloud ? "https://h/remote.php/dav/files/me/up" : kind == .s3 ? "https://h" : "https://h/up"
+        var plan = UploadPlan(
+            kind: kind, collectionURL: folder, fileName: "noon.jpg", byteCount: size, token: "t1", sha256: digest)
+        plan.s3 = S3Access(bucket: "up", region: "us-east-1", accessKey: "a", secretKey: "s")
+        plan.knowledge.lacksConditions = false
+        return plan
+    }
+
+    private func isRetry(_ talk: Dialogue) -> Bool { if case .retry? = talk.outcome { true } else { false } }
+
+    private func place(_ talk: Dialogue) -> String? {
+        if case .finished(let url)? = talk.outcome { url.split(separator: "/").last.map(String.init) } else { nil }
+    }
+
+    private func puts(_ talk: Dialogue) -> Int { talk.lines.count { $0.hasPrefix("PUT") } }
+
+    /// A new process continues with what was committed last.
+    private func restarted(_ talk: Dialogue) throws -> Dialogue {
+        let saved = try #require(talk.machine.memory ?? talk.memory)
+        let kept = try JSONDecoder().decode(UploadMemory.self, from: JSONEncoder().encode(saved))
+        return Dialogue(Self.plan(.put), resuming: kept)
+    }
+
+    // MARK: A PUT that the server carries out late
+
+    @Test(arguments: [false, true])
+    func `a PUT that arrives after the look at its name is found by its content`(_ isOtherProcess: Bool) {
+        var talk = isOtherProcess ? Dialogue(Self.plan(.put), resuming: UploadMemory(step: .put)) : Dialogue(Self.plan(.put))
+        if !isOtherProcess {
+            talk.hear(404)
+            talk.hear(0)
+        }
+        talk.hear(404)
+        talk.hear(412)
+        talk.hear(404)
+        #expect(isRetry(talk), "\(talk.lines)")
+        talk.hear(200, ofOurLength)
+        talk.hear(200, comparison: .same)
+        #expect(talk.outcome == .finished(remoteURL: name) && talk.machine.proof == .digest, "\(talk.lines)")
+    }
+
+    @Test func `another's file that has the name and the length keeps the name`() {
+        var talk = Dialogue(Self.plan(.put), resuming: UploadMemory(step: .put))
+        talk.hear(404)
+        talk.hear(412)
+        talk.hear(200, ofOurLength)
+        talk.hear(200, comparison: .differs)
+        talk.hear(404)
+        talk.hear(201)
+        talk.hear(200, ofOurLength)
+        #expect(talk.outcome == .finished(remoteURL: next) && puts(talk) == 2, "\(talk.lines)")
+    }
+
+    /// For example after the state was restored from a backup.
+    @Test func `a refused name with our content is ours, and the length alone is no proof`() {
+        let findings: [(BodyComparison, String?)] = [(.same, "noon.jpg"), (.differs, nil), (.impossible, nil)]
+        for (comparison, expected) in findings {
+            var talk = Dialogue(Self.plan(.put))
+            talk.hear(404)
+            talk.hear(412)
+            talk.hear(200, ofOurLength)
+            talk.hear(200, comparison: comparison)
+            #expect(place(talk) == expected, "\(talk.lines)")
+            talk.hear(404)
+            if expected == nil { #expect(talk.lines.last == "HEAD \(next)") }
+        }
+        var talk = Dialogue(Self.plan(.put))
+        talk.hear(404)
+        talk.hear(412)
+        talk.hear(200, ["Content-Length": "9"])
+        talk.hear(404)
+        #expect(talk.lines.suffix(2) == ["HEAD \(name)", "HEAD \(next)"], "nothing was sent there: one look is enough")
+    }
+
+    @Test func `a server that refuses a GET after a lost response is believed because of the length`() {
+        var talk = Dialogue(Self.plan(.put), resuming: UploadMemory(step: .put))
+        talk.hear(404)
+        talk.hear(412)
+        talk.hear(200, ofOurLength)
+        talk.hear(403)
+        #expect(talk.outcome == .finished(remoteURL: name) && talk.machine.proof == .length)
+    }
+
+    // MARK: A file that is shown late
+
+    @Test func `a file that is shown a moment after its PUT is there once`() {
+        var talk = Dialogue(Self.plan(.put))
+        talk.hear(404)
+        talk.hear(201)
+        for _ in 0..<3 {
+            talk.hear(404)
+            #expect(isRetry(talk))
+        }
+        talk.hear(200, ofOurLength)
+        #expect(talk.outcome == .finished(remoteURL: name) && puts(talk) == 1, "\(talk.lines)")
+    }
+
+    @Test(arguments: [false, true])
+    func `a file that is shown after its second PUT was refused is there once`(_ isRestarted: Bool) throws {
+        var talk = Dialogue(Self.plan(.put))
+        talk.hear(404)
+        talk.hear(201)
+        for _ in 0..<5 { talk.hear(404) }
+        talk.hear(412)
+        for _ in 0..<3 {
+            talk.hear(404)
+            #expect(isRetry(talk))
+        }
+        if isRestarted { talk = try restarted(talk) }
+        talk.hear(200, ofOurLength)
+        talk.hear(200, comparison: .same)
+        #expect(talk.outcome == .finished(remoteURL: name), "\(talk.lines)")
+    }
+
+    /// The server was busy with the second PUT, so its name is chosen again.
+    @Test(arguments: [false, true])
+    func `a name that is chosen again is looked at`(_ isRestarted: Bool) throws {
+        var talk = Dialogue(Self.plan(.put))
+        talk.hear(404)
+        talk.hear(0)
+        talk.hear(404)
+        talk.hear(429)
+        #expect(talk.machine.openName == name)
+        if isRestarted { talk = try restarted(talk) }
+        talk.hear(200, ofOurLength)
+        talk.hear(200, comparison: .same)
+        #expect(talk.outcome == .finished(remoteURL: name), "\(talk.lines)")
+    }
+
+    @Test(arguments: [UploadKind.put, .webdav, .nextcloud, .s3])
+    func `a length that is a moment late is looked at again, and a length that stays wrong is an error`(_ kind: UploadKind) {
+        for looks in [1, 3, 4] {
+            var talk = sent(kind)
+            for _ in 0..<looks { talk.hear(200, ["Content-Length": "5"]) }
+            guard looks < 4 else {
+                #expect(talk.message == "The server kept 5 of 10 bytes.", "\(kind)")
+                continue
+            }
+            #expect(isRetry(talk), "\(kind)")
+            talk.hear(200, ofOurLength)
+            #expect(place(talk) == "noon.jpg", "\(kind) \(talk.lines)")
+        }
+    }
+
+    /// The upload up to the response after which its file is there.
+    private func sent(_ kind: UploadKind) -> Dialogue {
+        var talk = Dialogue(Self.plan(kind))
+        talk.hear(404)
+        talk.hear(201)
+        if kind == .webdav || kind == .nextcloud {
+            talk.hear(kind == .webdav ? 200 : 201, kind == .webdav ? ofOurLength : [:])
+            talk.hear(201)
+        }
+        #expect(talk.outcome == .continue, "\(talk.lines)")
+        return talk
+    }
+
+    // MARK: A look that is refused
+
+    @Test(arguments: [UploadKind.put, .webdav, .nextcloud, .s3])
+    func `a look that is refused once gives nothing up`(_ kind: UploadKind) {
+        var talk = sent(kind)
+        talk.hear(401)
+        #expect(isRetry(talk), "\(kind)")
+        talk.hear(503)
+        #expect(isRetry(talk), "\(kind)")
+        talk.hear(200, ofOurLength)
+        #expect(place(talk) == "noon.jpg" && talk.machine.proof == .length, "\(kind)")
+    }
+
+    @Test(arguments: [UploadKind.put, .webdav, .nextcloud, .s3], [401, 403, 405, 501])
+    func `a server that shows no file to this user is believed, and the receipt says so`(_ kind: UploadKind, _ status: Int) {
+        var talk = sent(kind)
+        for _ in 0..<(status == 401 ? 4 : 1) { talk.hear(status) }
+        #expect(place(talk) == "noon.jpg" && talk.machine.proof == .answer, "\(kind) \(String(describing: talk.outcome))")
+    }
+
+    // MARK: Names of earlier uploads
+
+    @Test func `a name that an earlier upload had is read back`() {
+        for (status, comparison, expected) in [
+            (200, BodyComparison.same, "noon.jpg"), (200, .differs, nil), (403, nil, nil), (200, .impossible, nil),
+        ] as [(Int, BodyComparison?, String?)] {
+            var talk = Dialogue(Self.plan(.put), resuming: UploadMemory(step: .put))
+            talk.machine.note(taken: [], stored: [name])
+            talk.hear(200, ofOurLength)
+            talk.hear(status, comparison: comparison)
+            #expect(place(talk) == expected, "\(status)")
+            talk.hear(404)
+            if expected == nil { #expect(talk.lines.last == "HEAD \(next)") }
+        }
+    }
+
+    @Test func `a name that the server showed as free stays the name, whatever an earlier upload stored there`() {
+        var talk = Dialogue(Self.plan(.put))
+        talk.hear(404)
+        talk.hear(0)
+        talk.hear(404)
+        talk.machine.note(taken: [], stored: [name])
+        talk.hear(201)
+        #expect(talk.lines.last == "PUT \(name) 0+10", "\(talk.lines)")
+    }
+
+    @Test func `a server that cannot be asked is sent no name of an earlier upload`() {
+        var talk = Dialogue(Self.plan(.put))
+        talk.hear(405)
+        #expect(talk.machine.needsNames)
+        talk.machine.note(taken: [], stored: [name])
+        talk.hear(201)
+        #expect(talk.lines.last == "PUT \(next) 0+10", "\(talk.lines)")
+    }
+
+    // MARK: Responses before the complete file
+
+    @Test(arguments: [UploadKind.put, .webdav, .multipart, .tus, .resumable, .s3, .nextcloud, .immich], [200, 201, 204])
+    func `no server is believed that says yes before it has the complete file`(_ kind: UploadKind, _ status: Int) {
+        var talk = Dialogue(Self.plan(kind))
+        for _ in 0..<8 {
+            guard case .send(let request, let content, _) = talk.machine.next() else { break }
+            switch content {
+            case .snapshot, .wrapped:
+                talk.hear(status, ["Upload-Offset": "10", "Upload-Complete": "?1"], bytesSent: 9)
+                #expect(isRetry(talk), "\(kind) \(String(describing: talk.outcome))")
+                return
+            case .none, .empty, .data:
+                switch request.method {
+                case "HEAD", "GET": talk.hear(404)
+                default: talk.hear(201, ["Location": "/1", "Upload-Complete": "?0"])
+                }
+            }
+        }
+        Issue.record("nothing was sent: \(talk.lines)")
+    }
+
+    /// The server would keep a part of the file under each name.
+    @Test(arguments: [UploadKind.put, .s3])
+    func `a part that a server confirmed and kept is an error of the server`(_ kind: UploadKind) {
+        var talk = Dialogue(Self.plan(kind))
+        talk.hear(404)
+        talk.hear(200, bytesSent: 4)
+        for _ in 0..<4 { talk.hear(200, ["Content-Length": "4"]) }
+        #expect(talk.message == "The server kept 4 of 10 bytes." && puts(talk) == 1, "\(talk.lines)")
+    }
+
+    @Test func `an early response of a server that shows nothing is no proof`() {
+        var talk = Dialogue(Self.plan(.put))
+        talk.hear(404)
+        talk.hear(200, bytesSent: 4)
+        talk.hear(405)
+        #expect(talk.outcome == .continue)
+        talk.hear(201)
+        talk.hear(405)
+        #expect(talk.outcome == .finished(remoteURL: name) && puts(talk) == 2, "\(talk.lines)")
+    }
+
+    // MARK: Other protocols
+
+    private static let chunks =
+        "<multistatus><response><href>x/00001</href><getcontentlength>10</getcontentlength></response></multistatus>"
+
+    @Test(arguments: [(BodyComparison.same, "noon.jpg"), (.differs, nil)] as [(BodyComparison, String?)])
+    func `a file of Nextcloud that is shown after its second MOVE was refused is read back`(
+        _ comparison: BodyComparison, _ expected: String?
+    ) throws {
+        var talk = sent(.nextcloud)
+        for _ in 0..<4 {
+            talk.hear(404)
+            #expect(isRetry(talk))
+        }
+        // The chunks are gone with the first MOVE, and are sent again. Another process continues.
+        talk.hear(404)
+        talk = Dialogue(Self.plan(.nextcloud), resuming: talk.memory)
+        talk.hear(404)
+        for status in [201, 201, 412] { talk.hear(status) }
+        talk.hear(207, [:], Self.chunks)
+        talk.hear(404)
+        #expect(isRetry(talk), "\(talk.lines)")
+        talk.hear(200, ofOurLength)
+        talk.hear(200, comparison: comparison)
+        #expect(place(talk) == expected, "\(talk.lines)")
+        talk.hear(404)
+        if expected == nil { #expect(talk.lines.last?.hasSuffix("/up/noon-1.jpg") == true, "\(talk.lines)") }
+    }
+
+    @Test(arguments: [(BodyComparison.same, "noon.jpg"), (.differs, nil)] as [(BodyComparison, String?)])
+    func `a MOVE that the server carries out late, while it still shows the temporary file, is found by the content`(
+        _ comparison: BodyComparison, _ expected: String?
+    ) {
+        var talk = Dialogue(Self.plan(.webdav), resuming: UploadMemory(step: .check, isStored: true))
+        talk.hear(200, ofOurLength)
+        talk.hear(0)
+        talk.hear(200, ofOurLength)
+        talk.hear(412)
+        talk.hear(200, ofOurLength)
+        talk.hear(200, ofOurLength)
+        talk.hear(200, comparison: comparison)
+        #expect(place(talk) == expected, "\(talk.lines)")
+        talk.hear(404)
+        guard expected == nil else { return }
+        #expect(talk.lines.last == "HEAD \(next)")
+        talk.hear(201)
+        #expect(talk.lines.last?.hasPrefix("MOVE") == true && talk.header("Destination") == next)
+    }
+
+    @Test(arguments: [(BodyComparison.same, "noon.jpg"), (.differs, nil)] as [(BodyComparison, String?)])
+    func `an object without metadata is read back after a lost response`(_ comparison: BodyComparison, _ expected: String?) {
+        var talk = Dialogue(Self.plan(.s3))
+        talk.hear(404)
+        talk.hear(0)
+        talk.hear(404)
+        talk.hear(412)
+        talk.hear(404)
+        #expect(isRetry(talk))
+        talk = Dialogue(Self.plan(.s3), resuming: talk.memory)
+        talk.hear(200, ofOurLength)
+        #expect(talk.outcome == .continue)
+        talk.hear(200, comparison: comparison)
+        #expect(talk.lines == ["HEAD \(name)", "GET \(name)"] && talk.requests.allSatisfy { $0.signing != nil })
+        #expect(place(talk) == expected)
+    }
+
+    @Test func `an object in parts whose completion was lost is looked at before its parts are sent again`() {
+        let size: Int64 = 6 << 20
+        let list =
+            "<ListPartsResult><Part><PartNumber>1</PartNumber><ETag>1</ETag><Size>5242880</Size></Part>"
+            + "<Part><PartNumber>2</PartNumber><ETag>2</ETag><Size>1048576</Size></Part></ListPartsResult>"
+        var talk = Dialogue(
+            Self.plan(.s3, size: size), resuming: UploadMemory(step: .append, place: "u", creations: 1))
+        talk.hear(200, [:], list)
+        talk.hear(0)
+        talk.hear(404)
+        for _ in 0..<3 {
+            talk.hear(404)
+            #expect(isRetry(talk), "\(talk.lines)")
+        }
+        talk.hear(200, ["Content-Length": "\(size)"])
+        for _ in 0..<4 { talk.hear(206, comparison: .same) }
+        #expect(place(talk) == "noon.jpg" && talk.machine.proof == .content, "\(talk.lines)")
+    }
+
+    @Test func `an object without metadata of a new upload is another's`() {
+        var talk = Dialogue(Self.plan(.s3))
+        talk.hear(200, ofOurLength)
+        talk.hear(404)
+        #expect(talk.lines == ["HEAD \(name)", "HEAD \(next)"])
+    }
+}
