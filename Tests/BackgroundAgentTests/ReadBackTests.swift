@@ -19,16 +19,8 @@ import TransferMachines
     /// A PUT whose response is lost, after which the server shows a file of the same length.
     ///
     /// - Returns: The number of the transfer.
-    private func lostPut(_ bytes: Data) throws -> Int64 {
-        try bytes.write(to: copy)
-        let id = try bench.download("photos/") {
-            $0.kind = .upload
-            $0.method = "PUT"
-            $0.bodyFile = "upload-1"
-            $0.bytesTotal = Int64(bytes.count)
-            $0.sourceSHA256 = FileDigest.sha256(of: bytes)
-            $0.upload = UploadSpec(method: .put, fileName: "a.jpg", byteCount: Int64(bytes.count), token: "t")
-        }
+    private func lostPut(_ bytes: Data, to folder: String = "photos/") throws -> Int64 {
+        let id = try queue(bytes, to: folder)
         try bench.turn()
         try end(id, status: 404)
         #expect(try bench.attempt(id).request.method == "PUT")
@@ -36,6 +28,18 @@ import TransferMachines
         try waitForNextAttempt(id)
         try end(id, status: 200, [HeaderField("Content-Length", "\(bytes.count)")])
         return id
+    }
+
+    private func queue(_ bytes: Data, to folder: String) throws -> Int64 {
+        try bytes.write(to: copy)
+        return try bench.download(folder) {
+            $0.kind = .upload
+            $0.method = "PUT"
+            $0.bodyFile = "upload-1"
+            $0.bytesTotal = Int64(bytes.count)
+            $0.sourceSHA256 = FileDigest.sha256(of: bytes)
+            $0.upload = UploadSpec(method: .put, fileName: "a.jpg", byteCount: Int64(bytes.count), token: "t")
+        }
     }
 
     private func waitForNextAttempt(_ id: Int64) throws {
@@ -46,11 +50,13 @@ import TransferMachines
     }
 
     /// The response to the attempt that runs now.
-    private func end(_ id: Int64, status: Int, _ headers: [HeaderField] = [], _ failure: WireFailure? = nil) throws {
+    private func end(
+        _ id: Int64, status: Int, _ headers: [HeaderField] = [], _ failure: WireFailure? = nil, sent: Int64 = 0
+    ) throws {
         let attempt = try bench.attempt(id)
         let head = ResponseHead(status: status, headers: headers, url: attempt.request.url)
         try bench.hear(
-            .transport(.ended(attempt.id, WireEnd(head: head, failure: failure, bytesSent: 0, bytesReceived: 0))))
+            .transport(.ended(attempt.id, WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: 0))))
     }
 
     /// The server sends these bytes in pieces, and ends the attempt where the sink does not want more.
@@ -150,5 +156,27 @@ import TransferMachines
         try end(id, status: 200, [HeaderField("Content-Length", "1000")])
         try send(photo(1_000), to: id)
         #expect(try proof(id) == .digest)
+    }
+
+    /// An earlier photo of the same name was removed from the server, and its receipt is still in the ledger.
+    @Test func `a name that an earlier upload had is read back after a lost response`() throws {
+        let bytes = photo(1_000)
+        for (shown, isOurs) in [(bytes, true), (photo(999) + Data("x".utf8), false)] {
+            let folder = "photos-\(isOurs)/"
+            let earlier = try queue(Data("earlier".utf8), to: folder)
+            try bench.turn()
+            try end(earlier, status: 404)
+            try end(earlier, status: 201, sent: 7)
+            try end(earlier, status: 200, [HeaderField("Content-Length", "7")])
+            #expect(try proof(earlier) == .length)
+            let id = try lostPut(bytes, to: folder)
+            try send(shown, to: id)
+            if isOurs {
+                #expect(try proof(id) == .digest)
+            } else {
+                let next = try bench.attempt(id).request
+                #expect(next.method == "HEAD" && next.url.hasSuffix("/a-1.jpg"))
+            }
+        }
     }
 }

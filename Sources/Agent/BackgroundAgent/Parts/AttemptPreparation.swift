@@ -65,7 +65,8 @@ enum AttemptPreparation {
         // The destination may have been corrected since the last attempt.
         var machine = known.flatMap { $0.follows(plan) ? $0 : nil } ?? machine(plan, of: transfer)
         if transfer.upload?.method.choosesNames == true {
-            machine.note(taken: try namesOfOthers(transfer, pass.transaction, alsoStored: machine.needsNames))
+            let names = try namesOfOthers(transfer, pass.transaction, alsoStored: machine.needsNames)
+            machine.note(taken: names.open, stored: names.stored)
         }
         let command = machine.next()
         known = machine
@@ -104,21 +105,21 @@ enum AttemptPreparation {
         }
     }
 
-    /// Names in the same folder that this computer's other uploads may have taken: their answers are open. With `alsoStored`, or where the
-    /// server cannot be asked, those that are surely there, too.
+    /// Names in the same folder that this computer's other uploads may have: `open` are those whose responses are missing.
+    ///
+    /// `stored` are the names of completed uploads. They are needed if the server cannot be asked, or if this upload may have a file there.
     private static func namesOfOthers(
         _ transfer: TransferRecord, _ transaction: LedgerTransaction, alsoStored: Bool
-    ) throws -> Set<String> {
-        guard let id = transfer.id else { return [] }
+    ) throws -> (open: Set<String>, stored: Set<String>) {
+        guard let id = transfer.id else { return ([], []) }
         let beginning = Self.plainBeginning(of: transfer.upload?.fileName ?? "")
-        var names = Set(
-            try transaction.uploadsWithOpenAnswer(to: transfer.url, except: id, having: beginning).compactMap { other in
-                try uploadMachine(other, transaction)?.openName
-            })
-        if alsoStored || transfer.upload?.method == .put && transfer.uploadMemory?.step == .put {
-            names.formUnion(try transaction.storedUploads(to: transfer.url, except: id, beginning: beginning))
+        let open = try transaction.uploadsWithOpenAnswer(to: transfer.url, except: id, having: beginning).compactMap { other in
+            try uploadMachine(other, transaction)?.openName
         }
-        return names
+        guard alsoStored || transfer.upload?.method == .put && transfer.uploadMemory?.mayBeThere == true else {
+            return (Set(open), [])
+        }
+        return (Set(open), try transaction.storedUploads(to: transfer.url, except: id, beginning: beginning))
     }
 
     /// What a name and its numbered forms have in common, as far as it is written the same in an address, and not so long that it may have been
