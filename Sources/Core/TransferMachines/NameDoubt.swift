@@ -2,8 +2,8 @@
 ///
 /// All protocols that choose a name use this type, and follow one rule: an upload whose response was lost, or is contradicted by the
 /// server, does not go to another name before it has looked at the first one. Some servers show a new file, or its length, a moment late, and
-/// some carry out a request after its connection broke. So a look that shows no such file is repeated, and a file of the right length is
-/// read back.
+/// some carry out a request after its connection broke. For this reason a look that does not show the file is repeated, and a file of the
+/// right length is read back.
 struct NameDoubt: Sendable {
     /// Looks at a file in a row before the server's response counts.
     static let maximumLooks = 4
@@ -49,7 +49,7 @@ extension NameDoubt {
 
     static func kept(_ length: Int64, of plan: UploadPlan) -> String { "The server kept \(length) of \(plan.byteCount) bytes." }
 
-    /// What HEAD shows of a file after the server confirmed it.
+    /// The finding of a HEAD for a file that the server confirmed.
     enum Confirmation {
         /// `isMeasured`: the server showed its length.
         case stored(isMeasured: Bool)
@@ -91,7 +91,7 @@ extension NameDoubt {
 // MARK: - The content of a file that has our length
 
 extension NameDoubt {
-    /// Whose a file is, after a part of it was requested.
+    /// The finding of a request for a part of a file.
     enum Verdict {
         case ours(UploadProof)
         case another
