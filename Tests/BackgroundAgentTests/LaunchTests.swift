@@ -1,6 +1,7 @@
 @testable import BackgroundLedger
 import BackgroundScheduling
 import Foundation
+import ProcessSupport
 import Testing
 
 @testable import BackgroundAgent
@@ -323,6 +324,22 @@ import Testing
         try bench.end(id, .completed)
         #expect(bench.host.hasFinished)
         #expect(try (bench.request("next") == nil) == isQuit)
+    }
+
+    /// The agent was stopped by a signal, and the command that asked has ended.
+    @Test func `work that came after an abandoned quit is wanted`() throws {
+        func quit(_ asker: ProcessIdentity) throws -> String? {
+            let question = try bench.ledger.write { try $0.ask(.quit, by: asker, now: bench.now) }
+            try bench.turn()
+            return try bench.ledger.read { try $0.answer(to: question) }
+        }
+        let ended = ProcessIdentity(pid: .max, start: 1)
+        try bench.submit("a", after: 3_600)
+        #expect(try quit(ended)?.hasPrefix("error") == true)
+        #expect(!bench.host.hasFinished)
+        try bench.ledger.write { try $0.deleteRequest("a") }
+        #expect(try quit(ended) == "stopping")
+        #expect(bench.host.hasFinished)
     }
 
     @Test func quitByQuestionIsAnswered() throws {

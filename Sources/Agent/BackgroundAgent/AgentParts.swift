@@ -197,6 +197,12 @@ struct AgentParts {
             try launches.stop(launch, .simulated, &pass)
             return "ended the time of \(question.argument)"
         case .quit:
+            // A signal had stopped this agent, and the command has ended. The user queued work after that, and wants an agent for it.
+            if !question.isAwaited(in: pass.directories),
+                try pass.transaction.hasActiveTransfers() || pass.transaction.hasRequests()
+            {
+                return "error: work was queued after the command had ended"
+            }
             try quit(forGood: true, &pass)
             return "stopping"
         }

@@ -36,13 +36,14 @@ extension ControlRecord: LedgerRecord {
 extension LedgerTransaction {
     /// Returns the row's id, by which the answer is found.
     @discardableResult
-    package func ask(_ verb: ControlRecord.Verb, _ argument: String = "", now: Date) throws -> Int64 {
+    package func ask(
+        _ verb: ControlRecord.Verb, _ argument: String = "", by asker: ProcessIdentity = .current, now: Date
+    ) throws -> Int64 {
         // Answered questions are of no use to anybody after a day.
         try database.run(
             sql: "DELETE FROM control WHERE createdAt < ?", arguments: [now.timeIntervalSince1970 - 86_400])
         var record = ControlRecord(id: nil, verb: verb, argument: argument, createdAt: now, answer: nil)
-        record.askerPID = ProcessIdentity.current.pid
-        record.askerStart = ProcessIdentity.current.start
+        (record.askerPID, record.askerStart) = (asker.pid, asker.start)
         try record.insert(database)
         return record.id!
     }
