@@ -2,7 +2,10 @@ import BackgroundTasksTesting
 import Foundation
 import ProcessSupport
 import ServerScripts
+import Synchronization
 import Testing
+
+@testable import StormyCommand
 
 /// Which files `stormy upload` sends, and which it does not.
 @Suite(.timeLimit(.minutes(30))) struct PhotoSelectionTests {
@@ -54,6 +57,71 @@ import Testing
             #expect(sent.errors.contains("\(album.path)/gone.jpg: the link leads to nothing"), "\(sent)")
             #expect(sent.errors.contains("1 other file skipped"), "\(sent)")
         }
+    }
+
+    /// Renames all photos of a folder after each of the first lists of it.
+    private static func finder(renaming times: Int) -> PhotoFinder {
+        let count = Mutex(0)
+        return PhotoFinder(isRecursive: true) { folder in
+            let list = PhotoFinder.entries(of: folder)
+            let isMoved = count.withLock { count in
+                count += 1
+                return count <= times
+            }
+            for name in list.names.map({ String(decoding: $0, as: UTF8.self) }) where isMoved && name.hasSuffix(".jpg") {
+                rename(folder + "/" + name, folder + "/n" + name)
+            }
+            return list
+        }
+    }
+
+    @Test(arguments: [1, 2, 3]) func `photos that are renamed while their folder is read are found`(_ times: Int) async throws {
+        try await VirtualHome.play { home in
+            for name in ["1.jpg", "2.jpg"] { try home.picture(name) }
+            var finder = Self.finder(renaming: times)
+            let prefix = home.camera.path + "/" + String(repeating: "n", count: times)
+            #expect(Self.words(finder.find([home.camera.path])) == [prefix + "1.jpg", prefix + "2.jpg"])
+        }
+    }
+
+    @Test func `photos that are renamed again and again are reported`() async throws {
+        try await VirtualHome.play { home in
+            for name in ["1.jpg", "2.jpg"] { try home.picture(name) }
+            var finder = Self.finder(renaming: .max)
+            let found = Self.words(finder.find([home.camera.path]))
+            #expect(found.count { $0.contains("/1.jpg: was renamed or removed while its folder was read") } == 1, "\(found)")
+            #expect(found.count { $0.contains("/2.jpg: was renamed or removed while its folder was read") } == 1, "\(found)")
+        }
+    }
+
+    @Test func `photos in a folder that is renamed while it is read are found`() async throws {
+        try await VirtualHome.play { home in
+            try home.picture("a/deep/1.jpg")
+            let (old, new) = (home.camera.path + "/a", home.camera.path + "/b")
+            var finder = PhotoFinder(isRecursive: true) { folder in
+                let list = PhotoFinder.entries(of: folder)
+                if folder == old { rename(old, new) }
+                return list
+            }
+            #expect(Self.words(finder.find([home.camera.path])) == [new + "/deep/1.jpg"])
+        }
+    }
+
+    private static func words(_ found: [PhotoFinder.Found]) -> [String] {
+        found.map {
+            switch $0 {
+            case .file(let file): file.path
+            case .problem(let failure): failure.message
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "a.jpg\nb.jpg\n", "a.jpg\r\n\r\nb.jpg\r\n", "\n\na.jpg\n\nb.jpg", "\r\na.jpg\r\nb.jpg\r", "a.jpg\0\0b.jpg\0",
+    ])
+    func `empty lines of a list are not names`(_ list: String) {
+        #expect(PhotoFinder.paths(in: Data(list.utf8)) == ["a.jpg", "b.jpg"])
+        #expect(PhotoFinder.paths(in: Data([0xEF, 0xBB, 0xBF] + list.utf8)) == ["a.jpg", "b.jpg"])
     }
 
     @Test func `an empty argument is not the working directory`() async throws {

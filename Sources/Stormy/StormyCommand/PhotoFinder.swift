@@ -18,8 +18,11 @@ struct PhotoFinder {
     /// Hidden photos of folders, and hidden folders that have photos in them.
     private var hidden: [String] = []
     private let ownFiles = OwnFiles()
+    private let listFolder: (String) -> (names: [[UInt8]], code: Int32)
 
-    init(isRecursive: Bool) { self.isRecursive = isRecursive }
+    init(isRecursive: Bool, listFolder: @escaping (String) -> (names: [[UInt8]], code: Int32) = Self.entries) {
+        (self.isRecursive, self.listFolder) = (isRecursive, listFolder)
+    }
 
     /// A file to send, or the reason why something that was named cannot be sent.
     enum Found {
@@ -91,23 +94,28 @@ struct PhotoFinder {
 
     // MARK: Listed
 
-    /// One path per line; where there is a NUL, between NULs. They are names, and no patterns: what is not there any more is said.
+    /// The entries are names, not patterns. A file that does not exist any more is reported.
     private mutating func list() -> [Found] {
-        var (data, problem) = Self.readStandardInput()
-        // Of a list that was made on Windows, as a line's CR is.
-        if data.starts(with: [0xEF, 0xBB, 0xBF]) { data = data.dropFirst(3) }
-        let isOfLines = !data.contains(0)
-        let found = data.split(separator: isOfLines ? 0x0A : 0).flatMap { bytes -> [Found] in
-            var path = String(decoding: bytes, as: UTF8.self)
-            if isOfLines, path.last == "\r", !FileManager.default.fileExists(atPath: path) { path.removeLast() }
-            return listed(path)
-        }
+        let (data, problem) = Self.readStandardInput()
+        let found = Self.paths(in: data).flatMap { listed($0) }
         if let problem { return found + [.problem(problem)] }
         // A list of photos with a folder among them is one that a program made. This list is of folders that a user wants sent.
         if found.isEmpty, skipped.isEmpty, skippedFolders > 0 {
             return [.problem(CommandFailure(.badData, "the list has only folders: --recursive sends the photos in them"))]
         }
         return found
+    }
+
+    /// Returns the paths of a list: one in each line, or between NUL characters if the list has any. Empty lines are left out.
+    static func paths(in list: Data) -> [String] {
+        // A list that was made on Windows begins with this mark, and its lines end with CR.
+        let data = list.starts(with: [0xEF, 0xBB, 0xBF]) ? list.dropFirst(3) : list
+        let isOfLines = !data.contains(0)
+        return data.split(separator: isOfLines ? 0x0A : 0).map { bytes in
+            var path = String(decoding: bytes, as: UTF8.self)
+            if isOfLines, path.last == "\r", !FileManager.default.fileExists(atPath: path) { path.removeLast() }
+            return path
+        }.filter { !$0.isEmpty }
     }
 
     /// Returns what could be read, and the error that ended it. Waits for data if the descriptor is non-blocking.
@@ -167,11 +175,6 @@ struct PhotoFinder {
 
     // MARK: Walked
 
-    private mutating func noteHidden(_ name: [UInt8], in folder: String) {
-        let path = folder + (folder.hasSuffix("/") ? "" : "/") + String(decoding: name, as: UTF8.self)
-        if Self.hasPhoto(path) { hidden.append(path) }
-    }
-
     /// Returns whether a hidden file is a photo, or a hidden folder has one. An unreadable file or folder counts.
     private static func hasPhoto(_ path: String) -> Bool {
         var paths = [path]
@@ -195,7 +198,7 @@ struct PhotoFinder {
     /// The names in a folder, and the error number that ended the list; 0 if it is complete.
     ///
     /// Not by Foundation, which leaves out names that are not UTF-8, without an error.
-    private static func entries(of folder: String) -> (names: [[UInt8]], code: Int32) {
+    static func entries(of folder: String) -> (names: [[UInt8]], code: Int32) {
         guard let entries = opendir(folder) else { return ([], errno) }
         defer { closedir(entries) }
         var names: [[UInt8]] = []
@@ -206,53 +209,101 @@ struct PhotoFinder {
         }
     }
 
+    private static let mostRounds = 5
+
     /// Hidden files are left out, because a folder of photos may be full of thumbnails. A link to a photo is a photo; a link to a folder may
     /// lead in circles.
-    private mutating func walk(_ folder: String) -> [Found] {
-        var found: [(path: String, what: Found)] = []
-        func note(_ status: ExitStatus, _ path: String, _ why: String) {
-            found.append((path, .problem(CommandFailure(status, "\(path): \(why)"))))
-        }
-        func noteUnreadable(_ path: String, _ code: Int32) { found.append((path, .problem(Self.unreadable(path, code)))) }
-        var folders = [folder]
-        while let next = folders.popLast() {
-            let (names, code) = Self.entries(of: next)
-            if code != 0 { noteUnreadable(next, code) }
-            for bytes in names {
-                guard bytes.first != UInt8(ascii: ".") else {
-                    if bytes != Array(".".utf8), bytes != Array("..".utf8) { noteHidden(bytes, in: next) }
-                    continue
-                }
-                guard let name = String(validating: bytes, as: UTF8.self) else {
-                    note(.badData, "\(next)/\(String(decoding: bytes, as: UTF8.self))", "its name is not UTF-8; rename it first")
-                    continue
-                }
-                let path = next.hasSuffix("/") ? next + name : next + "/" + name
-                var information = stat()
-                guard lstat(path, &information) == 0 else {
-                    // Removed since, or out of reach, for example because the path has more than 4,096 bytes.
-                    if errno != ENOENT { noteUnreadable(path, errno) }
-                    continue
-                }
-                let isPhoto: Bool
-                switch information.st_mode & S_IFMT {
-                case S_IFDIR:
-                    folders.append(path)
-                    continue
-                case S_IFREG: isPhoto = mayBePhoto(path)
-                case S_IFLNK:
-                    if stat(path, &information) != 0, errno == ENOENT {
-                        note(.notFound, path, "the link leads to nothing")
-                        continue
+    ///
+    /// The folders are listed until two lists agree: an entry that is renamed while a folder is read may be listed under neither name.
+    private mutating func walk(_ root: String) -> [Found] {
+        var found: [String: Found] = [:]
+        var listed: [String: Set<[UInt8]>] = [:]
+        var folders: Set<String> = []
+        var vanished: Set<String> = []
+        var isSame = false
+        for _ in 0..<Self.mostRounds where !isSame {
+            isSame = !listed.isEmpty
+            var (now, rest): ([String: Set<[UInt8]>], [String]) = ([:], [root])
+            while let folder = rest.popLast() {
+                let (names, code) = listFolder(folder)
+                found[folder] = code == 0 ? nil : .problem(Self.unreadable(folder, code))
+                let before = listed[folder] ?? []
+                var there: Set<[UInt8]> = []
+                for name in names where name != Array(".".utf8) && name != Array("..".utf8) {
+                    let path = Self.path(of: name, in: folder)
+                    if !before.contains(name) {
+                        isSame = false
+                        switch look(at: name, path) {
+                        case .found(let what): found[path] = what
+                        case .folder: folders.insert(path)
+                        case .nothing: break
+                        case .vanished:
+                            vanished.insert(path)
+                            continue
+                        }
                     }
-                    isPhoto = mayLeadToPhoto(path)
-                default:
-                    skipped.append(path)
-                    continue
+                    there.insert(name)
+                    if folders.contains(path) { rest.append(path) }
                 }
-                if isPhoto { found.append((path, .file(PhotoFile(path: path, isKnownPhotoOnly: true)))) }
+                now[folder] = there
             }
+            for (folder, names) in listed {
+                for name in names.subtracting(now[folder] ?? []) {
+                    isSame = false
+                    let path = Self.path(of: name, in: folder)
+                    found[path] = nil
+                    folders.remove(path)
+                    vanished.insert(path)
+                    (skipped, hidden) = (skipped.filter { $0 != path }, hidden.filter { $0 != path })
+                }
+            }
+            listed = now
         }
-        return found.sorted { $0.path < $1.path }.map(\.what)
+        // Two lists that agree are complete.
+        for path in isSame ? [] : vanished where found[path] == nil {
+            found[path] = .problem(CommandFailure(.notFound, "\(path): was renamed or removed while its folder was read"))
+        }
+        return found.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    private static func path(of name: [UInt8], in folder: String) -> String {
+        folder + (folder.hasSuffix("/") ? "" : "/") + String(decoding: name, as: UTF8.self)
+    }
+
+    private enum Look {
+        case found(Found)
+        case folder
+        /// It was skipped.
+        case nothing
+        case vanished
+    }
+
+    private mutating func look(at bytes: [UInt8], _ path: String) -> Look {
+        if bytes.first == UInt8(ascii: ".") {
+            if Self.hasPhoto(path) { hidden.append(path) }
+            return .nothing
+        }
+        guard String(validating: bytes, as: UTF8.self) != nil else {
+            return .found(.problem(CommandFailure(.badData, "\(path): its name is not UTF-8; rename it first")))
+        }
+        var information = stat()
+        guard lstat(path, &information) == 0 else {
+            // The path may have more than 4,096 bytes, for example.
+            return errno == ENOENT ? .vanished : .found(.problem(Self.unreadable(path, errno)))
+        }
+        let isPhoto: Bool
+        switch information.st_mode & S_IFMT {
+        case S_IFDIR: return .folder
+        case S_IFREG: isPhoto = mayBePhoto(path)
+        case S_IFLNK:
+            if stat(path, &information) != 0, errno == ENOENT {
+                return .found(.problem(CommandFailure(.notFound, "\(path): the link leads to nothing")))
+            }
+            isPhoto = mayLeadToPhoto(path)
+        default:
+            skipped.append(path)
+            return .nothing
+        }
+        return isPhoto ? .found(.file(PhotoFile(path: path, isKnownPhotoOnly: true))) : .nothing
     }
 }
