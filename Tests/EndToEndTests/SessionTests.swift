@@ -293,6 +293,15 @@ extension EndToEnd {
             }
         }
 
+        /// The app has no delegate that would receive the error.
+        @Test func `an upload that cannot be queued is reported on standard error`() throws {
+            try prepareUploads("begins")
+            home.environment["COURIER_FILE"] = home.folder.appendingPathComponent("missing").path
+            home.environment["COURIER_URL"] = server.url + "/up?signature=secret"
+            let errors = try courier().errors.split(separator: "\n").filter { $0.contains("was not queued") }
+            #expect(errors.count == 2 && errors.allSatisfy { $0.contains("\(server.url)/up was not queued: ") }, "\(errors)")
+        }
+
         /// No exit handler of a library takes away what another thread uses.
         @Test func `an app that calls exit beside a thread that hashes does not crash`() throws {
             try prepareUploads("exits")

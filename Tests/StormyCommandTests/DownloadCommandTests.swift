@@ -1,6 +1,8 @@
 import BackgroundTasksTesting
+import BackgroundTransfer
 import Foundation
 import ServerScripts
+import Stormy
 import Testing
 
 @testable import StormyCommand
@@ -38,6 +40,26 @@ import Testing
             // Another file was there before.
             #expect(DownloadVerb.absence(of: place.path, byteCount: 99_999) != nil)
             #expect(DownloadVerb.absence(of: home.folder.path, byteCount: 0) != nil)
+        }
+    }
+
+    /// Both commands looked at the place before one of them queued its download.
+    @Test func `two downloads to one file are queued once`() async throws {
+        try await VirtualHome.play { home in
+            home.server.route("GET", "/disk.img", .file(Self.file, etag: "\"v1\""))
+            let place = home.folder.appendingPathComponent("disk.img")
+            await home.setStartsAgents(false)
+            let refusals = try await home.command {
+                let session = URLSession(configuration: Downloads.configuration())
+                let url = try #require(URL(string: VirtualHome.origin + "/disk.img"))
+                let tasks = [false, true].map { Downloads.task(from: url, to: place, replacing: $0, sha256: nil, in: session) }
+                for task in tasks { task.resume() }
+                return tasks.map { $0.error?.localizedDescription }
+            }
+            #expect(refusals == [nil, "transfer 1 downloads to it already"])
+            let third = try await home.stormy("download", VirtualHome.origin + "/disk.img", "-o", place.path)
+            #expect(third.status == 73 && third.errors.contains("\(place.path): transfer 1 downloads to it already"), "\(third)")
+            #expect(try await home.rows("transfers").count == 1)
         }
     }
 

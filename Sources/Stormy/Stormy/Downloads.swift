@@ -29,6 +29,7 @@ package enum Downloads {
         task.destination = file
         if let replacing { task.replacesDestination = replacing }
         task.expectedSHA256 = sha256
+        (task.claimsDestination, task.isRefusalRead) = (true, true)
         return task
     }
 

@@ -113,6 +113,21 @@ final class VirtualHome: Sendable {
         return Result(status: status, output: captured.output, errors: captured.errors)
     }
 
+    /// Runs code in a process of Stormy.
+    func command<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        let result = Mutex<Swift.Result<Value, any Error>?>(nil)
+        _ = try await driver.run(
+            command: {
+                let outcome = Swift.Result {
+                    try StormyTool.configure()
+                    return try body()
+                }
+                result.withLock { $0 = outcome }
+                return 0
+            }, environment: environment)
+        return try #require(result.withLock { $0 }).get()
+    }
+
     /// The JSON document of a command.
     func json(_ arguments: String...) async throws -> Any { try await document(arguments) }
 

@@ -37,6 +37,10 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         /// `nil`: what stands there when the task is resumed.
         var replacesDestination: Bool?
         var listedPath: String?
+        /// ``URLSessionDownloadTask/claimsDestination``.
+        var claimsDestination = false
+        /// ``URLSessionTask/isRefusalRead``.
+        var isRefusalRead = false
         var expectedSHA256: String?
         var delegate: HeldDelegate?
         /// Number in the ledger, once resumed in a background session.
@@ -146,6 +150,13 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     /// Number of the transfer in the ledger, once resumed: what `transfers` lists. Beyond Apple.
     public var transferNumber: Int64? { facts.withLock { $0.row } }
 
+    /// The code that resumes the task reads ``error`` after that. If it is `false` and the task has no delegate, a failure to start is
+    /// reported on standard error.
+    package var isRefusalRead: Bool {
+        get { facts.withLock { $0.isRefusalRead } }
+        set { facts.withLock { $0.isRefusalRead = newValue } }
+    }
+
     /// Each of these looks at the transfer as it is now. Cost: a read of the ledger, in a background session.
     open var state: State { session.engine.status(of: self).state }
     /// A person paused it, who alone lets it go on: it is ``State/suspended``, and `resume()` leaves it so. Beyond Apple.
@@ -230,6 +241,12 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
     public var replacesDestination: Bool {
         get { facts.withLock { $0.replacesDestination ?? false } }
         set { facts.withLock { $0.replacesDestination = newValue } }
+    }
+
+    /// `resume()` fails if another unfinished download has the same ``destination``.
+    package var claimsDestination: Bool {
+        get { facts.withLock { $0.claimsDestination } }
+        set { facts.withLock { $0.claimsDestination = newValue } }
     }
 
     /// 64 hex digits: a file with another SHA-256 is a failure. Set before `resume()`. Background sessions only; beyond Apple.

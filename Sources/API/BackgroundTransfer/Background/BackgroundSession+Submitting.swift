@@ -72,15 +72,31 @@ extension BackgroundSession {
         record.priority = Double(facts.priority)
         record.expectedToReceive = facts.expectsToReceive
         if let place = facts.destination { record.setDestination(place.standardizedFileURL.path) }
-        // What stands there now is meant to go; what somebody puts there later is not.
-        let standing = facts.replacesDestination == nil ? record.destination.flatMap(FileIdentity.init) : nil
-        record.mayReplace = facts.replacesDestination ?? (standing != nil)
-        record.replacedFile = standing?.text
+        noteStanding(&record, facts)
         record.expectedSHA256 = facts.expectedSHA256?.lowercased() ?? record.expectedSHA256
         if facts.earliestBegin != nil {
             record.earliestBegin = facts.earliestBegin
             _ = record.handle(.scheduled(for: facts.earliestBegin, now: now))
         }
+    }
+
+    /// What stands there now is meant to go; what somebody puts there later is not.
+    private static func noteStanding(_ record: inout TransferRecord, _ facts: URLSessionTask.Facts) {
+        let standing = facts.replacesDestination == nil ? record.destination.flatMap(FileIdentity.init) : nil
+        record.mayReplace = facts.replacesDestination ?? (standing != nil)
+        record.replacedFile = standing?.text
+    }
+
+    /// Throws if another download will stand at the destination. A download that has ended since the task was made left its file there.
+    private static func claimDestination(
+        _ record: inout TransferRecord, _ facts: URLSessionTask.Facts, _ transaction: LedgerTransaction
+    ) throws {
+        guard let destination = record.destination else { return }
+        if let other = try transaction.unfinishedTransfer(to: destination), let number = other.id {
+            let why = "transfer \(number) downloads to it already"
+            throw URLError(.cannotCreateFile, userInfo: [NSLocalizedDescriptionKey: why])
+        }
+        noteStanding(&record, facts)
     }
 
     /// What was awaited is the task's from here on, with its session's patience.
@@ -117,7 +133,11 @@ extension BackgroundSession {
                 var known = try transaction.adoptableTransfer(
                     session: wanted.session, key: wanted.key, cancelledAwaits: cancelledAwaits, now: now),
                 known.kind == .download
-            else { return try transaction.insert(wanted) }
+            else {
+                var new = wanted
+                if facts.claimsDestination { try Self.claimDestination(&new, facts, transaction) }
+                return try transaction.insert(new)
+            }
             let identifier = known.isAdopted ? known.taskIdentifier : task.taskIdentifier
             known.launchesApp = wanted.launchesApp
             try Self.adopt(&known, for: task, identifier: identifier, patience: wanted.resourceTimeout, transaction, now: now)

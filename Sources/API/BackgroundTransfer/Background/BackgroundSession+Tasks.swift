@@ -9,13 +9,22 @@ import TransferMachines
 // The tasks of a session as the app sees them: their identifiers, their list, their states.
 extension BackgroundSession {
     func nextTaskIdentifier() -> Int {
-        identifiers.withLock { identifiers in
+        let beginnings = Beginnings.current
+        beginnings.enter()
+        let identifier = identifiers.withLock { identifiers in
             identifiers.next { (count) throws(StoreError) in
                 try AppRuntime.shared.patiently { (ledger) throws(StoreError) in
                     try ledger.write { try $0.reserveTaskIdentifiers(count) }
                 }
             }
         }
+        guard identifier < 0 else {
+            beginnings.leave()
+            return identifier
+        }
+        // `resume()` reports the reason. The process does not leave before the code that made the task had time to call that.
+        DispatchQueue.global().asyncAfter(deadline: .now() + 1) { beginnings.leave() }
+        return identifier
     }
 
     func status(of task: URLSessionTask) -> TaskStatus {

@@ -167,7 +167,7 @@ final class BackgroundSession: SessionEngine {
     private func begin(_ tasks: [URLSessionTask]) {
         let new = tasks.filter { task in
             let (row, refused) = task.facts.withLock { ($0.row, $0.error) }
-            if refused != nil { end(task, refused) } else if let row { release(row) }
+            if let refused { refuse(task, refused) } else if let row { release(row) }
             return refused == nil && row == nil
         }
         if let missing = AppRuntime.shared.missingAgent {
@@ -187,18 +187,22 @@ final class BackgroundSession: SessionEngine {
             do { submissions.append((task, try submission(of: task))) } catch { refuse(task, error) }
         }
         guard !submissions.isEmpty else { return }
+        var refusal: URLError?
         do {
             // Known before an agent may be there to end it.
             try AppRuntime.shared.commit(usesReserve: false) { records in
                 for ((task, order), record) in zip(submissions, records) { began(task, order, record) }
-            } _: { transaction in
-                try submissions.map { try submit($0.task, $0.order, transaction) }
+            } _: { transaction -> [TransferRecord] in
+                do { return try submissions.map { try submit($0.task, $0.order, transaction) } } catch let error as URLError {
+                    refusal = error
+                    throw error
+                }
             }
             launch?.acknowledgeAtOnce()
             AppRuntime.shared.comeBackAtLogin()
             keepAgentSoon()
         } catch {
-            for (task, _) in submissions { refuse(task, error) }
+            for (task, _) in submissions { refuse(task, refusal ?? error) }
         }
     }
 
@@ -233,8 +237,16 @@ final class BackgroundSession: SessionEngine {
 
     private func refuse(_ task: URLSessionTask, _ error: any Error) {
         let failure = Self.failure(error)
-        task.facts.withLock { $0.error = failure }
+        let facts = task.facts.withLock { facts in
+            facts.error = failure
+            return facts
+        }
         end(task, failure)
+        let isHeard = facts.completion != nil || facts.isRefusalRead || task.hearer(or: delegate) != nil
+        // An app that cancelled it, or invalidated its session, knows that.
+        guard !facts.isCompleted, !isHeard, failure.code != .cancelled else { return }
+        let address = task.originalRequest?.url.map { PublicAddress.of($0.absoluteString) } ?? "an unknown address"
+        logError("the transfer for \(address) was not queued: \(failure.localizedDescription)")
     }
 
     /// Somebody here waits for the ends of tasks: an agent that dies meanwhile is replaced.

@@ -116,9 +116,6 @@ struct DownloadVerb: AsyncParsableCommand {
             }
             if !force { replaces = nil }
         }
-        if let other = try BackgroundTransfers.download(to: file) {
-            throw CommandFailure(.cannotCreate, "\(file.path): transfer \(other.id) downloads to it already")
-        }
         return (file, replaces)
     }
 
