@@ -1,7 +1,9 @@
 import BackgroundTasksTesting
+import BackgroundTransfer
 import Foundation
 import ProcessSupport
 import ServerScripts
+import Stormy
 import Testing
 
 /// Photos that are given again, retried, or unknown to a lost store arrive once.
@@ -74,6 +76,56 @@ import Testing
             let retry = try await Self.retryAll(home)
             #expect(retry.errors.contains("the same photo was given again"), "\(retry)")
             #expect(store.files.count == 1, "\(store.files)")
+        }
+    }
+
+    /// The store is not told of ends while no agent runs.
+    @Test func `photos whose uploads were cancelled are queued again among hundreds`() async throws {
+        try await PhotoHome.play { home, _ in
+            await home.setStartsAgents(false)
+            for number in 0..<250 { try home.write(JPEG.withoutPosition + Data("\(number)".utf8), to: "card/\(number).jpg") }
+            let upload = ["upload", "--keep-location", "--recursive", home.folder.path + "/card"]
+            #expect(try await home.stormy(upload).output.contains("Queued 250 photos"))
+            let cancelled = try await home.command { try BackgroundTransfers.perform(.cancel, on: .all).changed.count }
+            #expect(cancelled == 250)
+            let again = try await home.stormy(upload)
+            #expect(again.status == 0 && again.output.contains("Queued 250 photos"), "\(again)")
+            #expect(!again.errors.contains("on its way"), "\(again)")
+        }
+    }
+
+    /// The command compared the store with the ledger when it began.
+    @Test func `a photo is queued again if its upload ended a moment ago`() async throws {
+        try await PhotoHome.play { home, _ in
+            await home.setStartsAgents(false)
+            let photos = try ["a.jpg", "b.jpg"].map { try home.picture($0) }
+            let results = try await home.command {
+                let destination = try #require(StormySettings.current.destination)
+                let order = PhotoUploads.BatchOptions(
+                    to: destination, location: LocationDecision(option: true, destination: destination, configuration: nil))
+                let uploads = PhotoUploads(store: try StormyStore.open())
+                func add() throws -> [PhotoUploads.Result] { try photos.map { try uploads.add($0, order) } }
+                let first = try add()
+                guard case .queued(_, let transfer, _, _)? = first.first else { return first }
+                try BackgroundTransfers.perform(.cancel, on: .ids([transfer]))
+                return try first + add()
+            }
+            let isQueued = results.map { if case .queued = $0 { true } else { false } }
+            #expect(isQueued == [true, true, true, false], "\(results)")
+            #expect(try await home.rows("transfers").map { $0["state"] as? String } == ["cancelled", "queued", "queued"])
+        }
+    }
+
+    /// Another photo was given to the address while the first one had failed.
+    @Test func `a retried photo does not replace the photo at its presigned address`() async throws {
+        try await PhotoHome.play(PhotoHome.destination("put", PhotoHome.address + "x.jpg?X-Sig=secret")) { home, store in
+            let (first, second) = (try home.picture("one.jpg"), try home.picture("two.jpg"))
+            store.refuse(status: 403, method: "PUT", next: 1)
+            #expect(try await home.stormy("upload", "--wait", first.path).status == 69)
+            #expect(try await home.stormy("upload", "--wait", second.path).status == 0)
+            let retry = try await Self.retryAll(home)
+            #expect(retry.errors.contains("its presigned address is for one file"), "\(retry)")
+            #expect(store.contents(of: "/x.jpg") == (try Data(contentsOf: second)))
         }
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import ProcessSupport
 import Testing
 
 @testable import Stormy
@@ -122,10 +123,13 @@ import Testing
 
     // MARK: The process died between the record and the queue
 
+    private func recover(transfers: [Int64: Int64], isAlive: (ProcessIdentity) -> Bool = { _ in false }) throws {
+        try store.recoverPhotos(store.lostPhotos(isAlive: isAlive), transfers: transfers)
+    }
+
     @Test func aLostPhotoIsFoundByItsTransfersLabel() throws {
         let mine = try begin().photo
-        let later = Date(timeIntervalSinceNow: 61)
-        try store.recoverPhotos(transfers: [try #require(mine.id): 42], now: later)
+        try recover(transfers: [try #require(mine.id): 42])
         #expect(try photo(mine.id).transfer == 42)
         #expect(try photo(mine.id).state == .queued)
     }
@@ -134,16 +138,81 @@ import Testing
         let filled = try job(1)
         try begin(storm: 1)
         let own = try begin("/b.jpg", digest: "bb").photo
-        try store.recoverPhotos(transfers: [:], now: Date(timeIntervalSinceNow: 61))
+        try recover(transfers: [:])
         #expect(try photo(filled).state == .awaitingPhoto)
         #expect(try photo(filled).path == nil)
         #expect(try photo(own.id).state == .cancelled)
     }
 
-    @Test func aPhotoThatIsJustBeingQueuedIsLeftAlone() throws {
+    /// A computer may sleep between the record and the queue, and its clock may be set.
+    @Test func `a photo that a living process queues is left alone at any age`() throws {
         let mine = try begin().photo
-        try store.recoverPhotos(transfers: [:])
-        #expect(try photo(mine.id).state == .queued)
+        #expect(try store.lostPhotos(now: Date(timeIntervalSinceNow: 30 * 86_400)).isEmpty)
+        #expect(try store.lostPhotos(isAlive: { _ in false }).map(\.id) == [mine.id])
+    }
+
+    @Test func `a photo that two processes queue is lost when both have ended`() throws {
+        let (first, second) = (ProcessIdentity(pid: 7, start: 1), ProcessIdentity(pid: 8, start: 1 << 40))
+        func begin() throws -> PhotoRecord {
+            try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: nil, destination: "home", as: .queued, message: nil).photo
+        }
+        let mine = try begin()
+        try store.queue.write { database in
+            var photo = mine
+            photo.holders = PhotoHolders([first, second])
+            try photo.update(database)
+        }
+        #expect(try store.lostPhotos(isAlive: { $0 == first }).isEmpty)
+        #expect(try store.lostPhotos(isAlive: { $0 == second }).isEmpty)
+        // A third one begins the same photo.
+        #expect(try begin().id == mine.id)
+        #expect(try photo(mine.id).holders?.processes.count == 3)
+        #expect(try store.lostPhotos(isAlive: { $0 != first && $0 != second }).isEmpty)
+        let lost = try store.lostPhotos { _ in false }
+        #expect(lost.count == 1)
+        // It was queued after all.
+        try store.setTransfers([(mine.id, 9)])
+        try store.recoverPhotos(lost, transfers: [:])
+        #expect(try photo(mine.id).transfer == 9 && photo(mine.id).state == .queued && photo(mine.id).holders == nil)
+    }
+
+    @Test(arguments: [(30, false), (61, true)])
+    func `a photo of an earlier version is lost after a minute`(_ age: Int, _ isLost: Bool) throws {
+        let mine = try begin().photo
+        try store.queue.write { try $0.execute(sql: "UPDATE photo SET holders = NULL") }
+        let later = Date(timeIntervalSinceNow: Double(age))
+        #expect(try store.lostPhotos(now: later).map(\.id) == (isLost ? [mine.id] : []))
+    }
+
+    // MARK: Addresses for one file
+
+    private func beginAtOneAddress(_ digest: String, isAgain: Bool = false) throws -> PhotoRecord? {
+        try store.beginPhotos([
+            StormyStore.NewPhoto(
+                path: "/\(digest).jpg", digest: digest, destination: "home", isForOneFile: true, isAgain: isAgain)
+        ])[0]?.photo
+    }
+
+    @Test func `an address for one file is taken by the record of the first photo`() throws {
+        let first = try #require(try beginAtOneAddress("aa"))
+        #expect(try beginAtOneAddress("bb") == nil)
+        #expect(try beginAtOneAddress("aa")?.id == first.id)
+        let together = try store.beginPhotos(
+            ["cc", "dd", "cc"].map { .init(path: "/x.jpg", digest: $0, destination: "other", isForOneFile: true) })
+        #expect(together.map { $0?.photo.digest } == ["cc", nil, "cc"])
+        _ = try store.endPhoto(try #require(first.id), transfer: 1, as: .completed, message: nil)
+        #expect(try beginAtOneAddress("bb", isAgain: true) == nil)
+        #expect(try beginAtOneAddress("aa", isAgain: true)?.id != first.id)
+    }
+
+    @Test func `a failed photo is not retried if its address for one file has another photo`() throws {
+        let first = try #require(try beginAtOneAddress("aa")?.id)
+        _ = try store.endPhoto(first, transfer: 1, as: .failed, message: "403")
+        #expect(try beginAtOneAddress("bb") != nil)
+        #expect(try store.retryPhoto(first, transfer: 1, digests: ["aa"]) { $0 == "home" } == .addressIsTaken)
+        #expect(try photo(first).state == .failed)
+        #expect(try store.retryPhoto(first, transfer: 1, digests: ["aa"]) == nil)
+        #expect(try photo(first).state == .queued)
     }
 
     // MARK: Known photos

@@ -333,6 +333,12 @@ extension LedgerTransaction {
                     """), arguments: [session])
     }
 
+    package func unfinishedTransfers(among ids: [Int64]) throws -> Set<Int64> {
+        let statement = try database.cachedStatement(
+            sql: "SELECT id FROM transfer WHERE id = ? AND state IN ('queued', 'running', 'waiting', 'paused')")
+        return Set(try ids.compactMap { try Int64.fetchOne(statement, arguments: [$0]) })
+    }
+
     package func newestUnfinishedTransfer(session: String) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(

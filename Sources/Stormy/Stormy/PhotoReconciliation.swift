@@ -50,16 +50,20 @@ package struct PhotoReconciliation {
         private func them(_ number: Int) -> String { number == 1 ? "it" : "them" }
     }
 
-    /// Cost, where nothing is wrong: a row of the ledger for each photo on its way, or two where there are hundreds.
+    /// Cost, where nothing is wrong: two rows of the ledger, and a look at the state of each photo on its way.
     @discardableResult
     package func run() throws -> Outcome {
         var outcome = Outcome()
         let queued = try store.queuedPhotos()
-        // Of many the newest and the oldest: a ledger from a backup knows the oldest alone, a new one none.
-        let sample = queued.count <= 200 ? queued : [queued.last, queued.first].compactMap { $0 }
-        let looksRight = try sample.allSatisfy(isKnown)
-        if !looksRight { try queueAgain(queued, &outcome) }
-        try endWhatHasEnded(queued, &outcome)
+        let settled = try settled(queued)
+        let ended = try end(settled)
+        for photo in ended where photo.state == .failed {
+            outcome.failed.append("\(photo.path ?? "a photo"): not sent: \(photo.message ?? "")")
+        }
+        // A new ledger counts from one again, so the number of a photo may be that of another transfer. Two of many photos show that.
+        let looksRight = try (queued.count <= 200 ? queued : [queued.last, queued.first].compactMap { $0 }).allSatisfy(isKnown)
+        let endedIDs = Set(ended.compactMap(\.id))
+        try queueAgain((looksRight ? settled : queued).filter { !endedIDs.contains($0.id!) }, &outcome)
         try adoptUnknown(&outcome)
         if !outcome.lost.isEmpty { tellOfLost(outcome) }
         if !outcome.waiting.isEmpty { tellOfWaiting(outcome) }
@@ -82,32 +86,52 @@ package struct PhotoReconciliation {
     // MARK: What the ledger knows better
 
     /// Photos whose transfer has ended without this store hearing of it, as it was not to be written then, or comes from a backup: they
-    /// may be given again. Of many the oldest and the newest, as those that stay behind become the oldest.
-    private func endWhatHasEnded(_ queued: [PhotoRecord], _ outcome: inout Outcome) throws {
-        let looked = queued.count <= 200 ? queued[...] : queued.prefix(100) + queued.suffix(100)
-        let transfers = try BackgroundTransfers.statuses(of: looked.compactMap(\.transfer)).filter(\.state.hasEnded)
-        guard !transfers.isEmpty else { return }
+    /// may be given again.
+    ///
+    /// - Returns: the photos, with their ends.
+    private func end(_ settled: [PhotoRecord]) throws -> [PhotoRecord] {
+        let transfers = try BackgroundTransfers.statuses(of: settled.compactMap(\.transfer)).filter(\.state.hasEnded)
         let ended = Dictionary(transfers.map { ($0.id, $0) }) { one, _ in one }
-        for photo in looked {
-            guard let id = photo.id, let transfer = photo.transfer.flatMap({ ended[$0] }), isOf(photo, transfer) else { continue }
-            let state: PhotoRecord.State =
+        let photos = settled.compactMap { photo -> PhotoRecord? in
+            guard let transfer = photo.transfer.flatMap({ ended[$0] }), isOf(photo, transfer) else { return nil }
+            var photo = photo
+            photo.state =
                 switch transfer.state {
                 case .completed: .completed
                 case .cancelled: .cancelled
                 default: .failed
                 }
-            _ = try store.endPhoto(
-                id, transfer: transfer.id, as: state, message: transfer.trouble?.message, remoteURL: transfer.receipt?.url)
-            if state == .failed {
-                outcome.failed.append("\(photo.path ?? "a photo"): not sent: \(transfer.trouble?.message ?? "")")
-            }
+            (photo.message, photo.remoteURL) = (transfer.trouble?.message, transfer.receipt?.url)
+            return photo
         }
+        try store.endPhotos(photos)
+        return photos
+    }
+
+    /// Returns the photos whose transfers have ended, or are not in the ledger.
+    private func settled(_ queued: [PhotoRecord]) throws -> [PhotoRecord] {
+        let unfinished = try BackgroundTransfers.unfinished(among: queued.compactMap(\.transfer))
+        return queued.filter { photo in photo.transfer.map { !unfinished.contains($0) } ?? false }
+    }
+
+    /// Photos that are given again, and are on their way for all that the store knows: asks the ledger for each of them.
+    ///
+    /// - Returns: the numbers of the photos that are not on their way. The store knows how they ended.
+    func takeEnds(of known: [PhotoRecord]) throws -> Set<Int64> {
+        guard !known.isEmpty else { return [] }
+        let settled = try settled(known)
+        let ended = Set(try end(settled).compactMap(\.id))
+        for photo in settled where !ended.contains(photo.id!) {
+            try store.photoIsUnknown(photo, message: "the agent did not know of it any more")
+        }
+        return Set(settled.compactMap(\.id))
     }
 
     // MARK: What the ledger does not know
 
-    private func queueAgain(_ queued: [PhotoRecord], _ outcome: inout Outcome) throws {
-        let unknown = try queued.filter { try !isKnown($0) }
+    private func queueAgain(_ suspects: [PhotoRecord], _ outcome: inout Outcome) throws {
+        let unknown = try suspects.filter { try !isKnown($0) }
+        guard !unknown.isEmpty else { return }
         var copies: [String: BackgroundTransfers.LeftCopy] = [:]
         // Somebody is queuing photos just now: looked at again next time, as nothing may be called lost before.
         guard let left = try? BackgroundTransfers.leftCopies() else { return }

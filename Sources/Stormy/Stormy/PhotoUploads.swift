@@ -115,6 +115,7 @@ package struct PhotoUploads: Sendable {
         let destination = order.destination
         let task = session(for: destination).uploadTask(with: Self.request(to: destination), fromFile: file)
         task.startsSuspended = order.isHeld
+        task.isRefusalRead = true
         task.delivery = UploadDelivery(destination.way, fileName: file.lastPathComponent)
         var (privacy, isPhoto) = (PhotoPrivacy.send(removed: [], note: nil), false)
         func snapshot(mayTryAgain: Bool) throws -> String {
@@ -149,6 +150,7 @@ package struct PhotoUploads: Sendable {
     func prepare(copy: BackgroundTransfers.LeftCopy, of path: String, _ order: BatchOptions) throws -> Prepared {
         let task = session(for: order.destination).uploadTask(with: Self.request(to: order.destination), fromFile: copy.file)
         task.startsSuspended = order.isHeld
+        task.isRefusalRead = true
         task.listedPath = path
         let original = URL(fileURLWithPath: path)
         task.delivery = UploadDelivery(
@@ -184,12 +186,7 @@ package struct PhotoUploads: Sendable {
         var sendable: [Int] = []
         for (index, photo) in photos.enumerated() {
             guard case .hold(let reason) = photo.privacy else {
-                if try isTaken(order.destination, by: sendable.first.map { photos[$0].digest }, for: photo.digest) {
-                    photo.task.discardSnapshot()
-                    results[index] = .failure(PhotoUploadError.addressIsTaken(path: photo.path))
-                } else {
-                    sendable.append(index)
-                }
+                sendable.append(index)
                 continue
             }
             photo.task.discardSnapshot()
@@ -201,17 +198,13 @@ package struct PhotoUploads: Sendable {
                     ? .known(photo: record.id!, transfer: record.transfer, url: record.remoteURL)
                     : .held(photo: record.id!, reason: reason))
         }
-        if order.isAgain { try store.forgetArrivals(of: sendable.map { photos[$0].digest }, at: order.destination.identity) }
-        // The records first: an upload may have ended before this process gets to write anything.
-        let records = try store.beginPhotos(
-            sendable.map {
-                StormyStore.NewPhoto(
-                    path: photos[$0].path, digest: photos[$0].digest, storm: order.storm, destination: order.destination.identity,
-                    tells: order.tells, isForLater: order.isHeld, isPhoto: photos[$0].isPhoto,
-                    keepsLocation: order.location.option)
-            })
         var begun: [(index: Int, photo: PhotoRecord, before: PhotoRecord?, note: String?)] = []
-        for (index, (photo, before)) in zip(sendable, records) {
+        for (index, record) in zip(sendable, try begin(sendable.map { photos[$0] }, order)) {
+            guard let (photo, before) = record else {
+                photos[index].task.discardSnapshot()
+                results[index] = .failure(PhotoUploadError.addressIsTaken(path: photos[index].path))
+                continue
+            }
             let isKnown = photo.isKnown(before)
             let lacksCopy = try isKnown && photo.transfer.map(BackgroundTransfers.lacksCopy) ?? false
             guard !isKnown || lacksCopy, !begun.contains(where: { $0.photo.id == photo.id }) else {
@@ -233,13 +226,21 @@ package struct PhotoUploads: Sendable {
         return photos.indices.map { results[$0]! }
     }
 
-    /// A presigned address is one file's: a second photo would take the first one's place.
-    private func isTaken(_ destination: PhotoDestination, by first: String?, for digest: String) throws -> Bool {
-        guard destination.way.kind == .put, destination.url.query != nil else { return false }
-        if let first, first != digest { return true }
-        return try store.photos().contains {
-            $0.destination == destination.identity && $0.digest != digest && [.queued, .completed].contains($0.state)
+    /// The records first: an upload may have ended before this process gets to write anything.
+    private func begin(_ photos: [Prepared], _ order: BatchOptions) throws -> [StormyStore.Begun?] {
+        let new = photos.map { photo in
+            StormyStore.NewPhoto(
+                path: photo.path, digest: photo.digest, storm: order.storm, destination: order.destination.identity,
+                tells: order.tells, isForLater: order.isHeld, isPhoto: photo.isPhoto, keepsLocation: order.location.option,
+                isForOneFile: order.destination.isForOneFile, isAgain: order.isAgain)
         }
+        var records = try store.beginPhotos(new)
+        // The store may not have heard yet of the end of an upload. A photo that did not arrive is queued again.
+        let known = records.compactMap { $0?.photo }.filter { $0.state == .queued && $0.transfer != nil }
+        let ended = try PhotoReconciliation(store: store).takeEnds(of: known)
+        let again = records.indices.filter { index in records[index].map { ended.contains($0.photo.id!) } ?? false }
+        for (index, record) in zip(again, try store.beginPhotos(again.map { new[$0] })) { records[index] = record }
+        return records
     }
 
     private func outcome(

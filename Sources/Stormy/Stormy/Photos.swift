@@ -39,6 +39,8 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var isForLater = false
     /// The choice of the option with which the photo was given. `nil` if no option was given.
     package var keepsLocation: Bool?
+    /// The processes that are about to queue the photo. `nil` after it was queued, and in a record of an earlier version.
+    package var holders: PhotoHolders?
 
     /// Nothing is left to do: it is there, or on its way. What this process just changed is not.
     func isKnown(_ before: PhotoRecord?) -> Bool {
@@ -66,7 +68,7 @@ extension StormyStore {
     func beginPhoto(
         path: String, digest: String, storm: Int64?, destination: String? = nil, tells: Bool = false,
         as state: PhotoRecord.State, message: String?, isPhoto: Bool = true
-    ) throws -> (photo: PhotoRecord, before: PhotoRecord?) {
+    ) throws -> Begun {
         try queue.write { database in
             try Self.begin(
                 NewPhoto(path: path, digest: digest, storm: storm, destination: destination, tells: tells, isPhoto: isPhoto),
@@ -74,9 +76,28 @@ extension StormyStore {
         }
     }
 
-    /// The same for many, in one transaction.
-    func beginPhotos(_ photos: [NewPhoto]) throws -> [(photo: PhotoRecord, before: PhotoRecord?)] {
-        try queue.write { database in try photos.map { try Self.begin($0, as: .queued, message: nil, in: database) } }
+    typealias Begun = (photo: PhotoRecord, before: PhotoRecord?)
+
+    /// Begins photos that are queued, in one transaction. Two commands at once never get one presigned address.
+    ///
+    /// - Returns: `nil` for a photo whose address is for one file, if another photo went there.
+    func beginPhotos(_ photos: [NewPhoto]) throws -> [Begun?] {
+        try queue.write { database in
+            try photos.map { new in
+                if new.isForOneFile, try Self.isTaken(new.destination, by: new.digest, in: database) { return nil }
+                if new.isAgain { try Self.forgetArrivals(of: new, in: database) }
+                return try Self.begin(new, as: .queued, message: nil, in: database)
+            }
+        }
+    }
+
+    /// Another photo than this went to the destination, or will.
+    private static func isTaken(_ destination: String?, by digest: String?, in database: Database) throws -> Bool {
+        try Bool.fetchOne(
+            database.cachedStatement(
+                sql: """
+                    SELECT EXISTS (SELECT 1 FROM photo WHERE state IN ('queued', 'completed') AND destination IS ? AND digest <> ?)
+                    """), arguments: [destination, digest]) ?? false
     }
 
     /// A photo that is given now.
@@ -90,11 +111,15 @@ extension StormyStore {
         /// A file of another kind fulfils no request.
         var isPhoto = true
         var keepsLocation: Bool?
+        /// The destination takes one file (``PhotoDestination/isForOneFile``).
+        var isForOneFile = false
+        /// An earlier arrival does not count.
+        var isAgain = false
     }
 
     private static func begin(
         _ new: NewPhoto, as state: PhotoRecord.State, message: String?, in database: Database
-    ) throws -> (photo: PhotoRecord, before: PhotoRecord?) {
+    ) throws -> Begun {
         let (path, digest, storm, destination) = (new.path, new.digest, new.storm, new.destination)
         // Queued twice is one upload; so is one that is there already. A storm's own wish for it is then fulfilled.
         let again = try PhotoRecord.fetchOne(
@@ -108,12 +133,13 @@ extension StormyStore {
         if let again, state != .queued, again.isKnown(again) { return (again, again) }
         if var again, state == .queued {
             try closeHeld(path, destination, in: database)
+            let stored = again
             // Wanted at once by now, or by somebody with a desktop.
-            if again.isForLater && !new.isForLater || !again.tells && new.tells {
-                again.isForLater = again.isForLater && new.isForLater
-                again.tells = again.tells || new.tells
-                try again.update(database)
-            }
+            again.isForLater = again.isForLater && new.isForLater
+            again.tells = again.tells || new.tells
+            // This process begins the transfer as well, under the same key. Each of the processes may be stopped before it begins it.
+            if again.state == .queued, again.transfer == nil { again.holders = again.holders.addingThisProcess }
+            if again != stored { try again.update(database) }
             if let storm, again.storm != storm, new.isPhoto { try closeJob(of: storm, in: database) }
             return (again, again)
         }
@@ -140,6 +166,7 @@ extension StormyStore {
         photo.tells = new.tells
         photo.isForLater = new.isForLater
         photo.keepsLocation = new.keepsLocation
+        photo.holders = state == .queued ? PhotoHolders?.none.addingThisProcess : nil
         photo.key = UUID().uuidString
         photo.message = message
         photo.changedAt = now
@@ -173,74 +200,10 @@ extension StormyStore {
         }
     }
 
-    /// Whether ``recoverPhotos(transfers:now:)`` has something to do.
-    package func hasLostPhotos(now: Date = BGTaskScheduler.now) throws -> Bool {
-        try queue.read { try PhotoRecord.fetchOne($0, sql: Self.lostPhotos, arguments: Self.lost(by: now)) } != nil
-    }
-
-    /// A minute old: its process may be at it still.
-    private static let lostPhotos = "SELECT * FROM photo WHERE state = 'queued' AND transfer IS NULL AND changedAt < ?"
-
-    private static func lost(by now: Date) -> StatementArguments { [now.timeIntervalSince1970 - 60] }
-
-    /// Photos whose process died between this record and the queue: found again by the label of their transfer, or
-    /// given back when there is none.
-    ///
-    /// - Parameter transfers: numbers of the transfers the agent knows, by the photo they carry.
-    package func recoverPhotos(transfers: [Int64: Int64], now: Date = BGTaskScheduler.now) throws {
-        try queue.write { database in
-            let lost = try PhotoRecord.fetchAll(database, sql: Self.lostPhotos, arguments: Self.lost(by: now))
-            for var photo in lost {
-                if let transfer = transfers[photo.id ?? 0] {
-                    photo.transfer = transfer
-                } else {
-                    photo.state = photo.storm == nil ? .cancelled : .awaitingPhoto
-                    photo.path = photo.storm == nil ? photo.path : nil
-                }
-                try photo.update(database)
-            }
-        }
-    }
-
     func setTransfers(_ transfers: [(photo: Int64?, transfer: Int64)]) throws {
         try queue.write { database in
-            let statement = try database.cachedStatement(sql: "UPDATE photo SET transfer = ? WHERE id = ?")
+            let statement = try database.cachedStatement(sql: "UPDATE photo SET transfer = ?, holders = NULL WHERE id = ?")
             for (photo, transfer) in transfers { try statement.execute(arguments: [transfer, photo]) }
-        }
-    }
-
-    /// Its upload ended.
-    ///
-    /// - Parameters:
-    ///   - isInBatch: whether a person hears of it by notification: it is in the batch then, before anybody can count it as told.
-    ///   - unknown: makes the photo of which this store knows nothing; it was made anew, or comes from a backup.
-    /// - Returns: `nil`: there is nothing to tell.
-    func endPhoto(
-        _ id: Int64, transfer: Int64, as state: PhotoRecord.State, message: String?, remoteURL: String? = nil,
-        isInBatch: (PhotoRecord) -> Bool = { _ in false }, unknown: () throws -> PhotoRecord? = { nil }
-    ) throws -> PhotoRecord? {
-        try queue.write { database in
-            // A transfer of another photo, from before this store was made anew, may have the label of one of today's.
-            let photo = try PhotoRecord.fetchOne(
-                database.cachedStatement(sql: "SELECT * FROM photo WHERE id = ?"), arguments: [id])
-            // One that its server lost is no transfer's any more.
-            if photo?.transfer == Self.noTransfer { return nil }
-            let isLabelled = photo.map { $0.transfer == transfer || $0.transfer == nil && $0.state == .queued } ?? false
-            let known =
-                try isLabelled
-                ? photo
-                : PhotoRecord.fetchOne(
-                    database.cachedStatement(sql: "SELECT * FROM photo WHERE \"transfer\" = ?"), arguments: [transfer])
-            guard var photo = try known ?? unknown() else { return nil }
-            // The server has it: a ledger from a backup knows of that no more, and its copy is gone.
-            if known != nil, photo.state == .completed, photo.transfer == transfer, state != .completed { return nil }
-            photo.state = state
-            photo.transfer = transfer
-            photo.message = message
-            photo.remoteURL = remoteURL
-            try photo.save(database)
-            if isInBatch(photo) { try PhotoBatch.add(photo, in: database) }
-            return photo
         }
     }
 
@@ -265,6 +228,7 @@ extension StormyStore {
         try queue.write { database in
             var photo = photo
             (photo.transfer, photo.changedAt) = (nil, BGTaskScheduler.now)
+            photo.holders = PhotoHolders?.none.addingThisProcess
             try photo.update(database)
         }
     }
@@ -292,17 +256,34 @@ extension StormyStore {
         }
     }
 
+    /// Why a transfer is not tried again.
+    package enum RetryObstacle: Sendable, Equatable, CustomStringConvertible {
+        case photoWasGivenAgain
+        case addressIsTaken
+
+        package var description: String {
+            switch self {
+            case .photoWasGivenAgain: "the same photo was given again and is there, or on its way"
+            case .addressIsTaken: "its presigned address is for one file, and another photo went there"
+            }
+        }
+    }
+
     /// A failed transfer is tried again: so is its photo, unless it was given again meanwhile.
     ///
-    /// - Parameter digests: of what the transfer carries.
-    /// - Returns: whether it may be: sent now, it would be there twice.
-    package func retryPhoto(_ id: Int64, transfer: Int64, digests: [String]) throws -> Bool {
+    /// - Parameters:
+    ///   - digests: of what the transfer carries.
+    ///   - isForOneFile: whether the destination with this identity takes one file.
+    /// - Returns: why it may not be: sent now, it would be there twice, or replace another.
+    package func retryPhoto(
+        _ id: Int64, transfer: Int64, digests: [String], isForOneFile: (String?) -> Bool = { _ in false }
+    ) throws -> RetryObstacle? {
         try queue.write { database in
-            guard var photo = try PhotoRecord.fetchOne(database, key: id) else { return true }
+            guard var photo = try PhotoRecord.fetchOne(database, key: id) else { return nil }
             guard photo.transfer == transfer else {
                 // Given again before this store heard of the transfer: the same photo has another by now.
                 let isSame = photo.digest.map(digests.contains) ?? false
-                return !isSame || photo.state != .queued && photo.state != .completed
+                return isSame && (photo.state == .queued || photo.state == .completed) ? .photoWasGivenAgain : nil
             }
             let isElsewhere = try Bool.fetchOne(
                 database,
@@ -310,16 +291,19 @@ extension StormyStore {
                     SELECT EXISTS (SELECT 1 FROM photo WHERE digest = ? AND destination IS ? AND id <> ?
                     AND state IN ('queued', 'completed'))
                     """, arguments: [photo.digest, photo.destination, id])
-            if isElsewhere == true { return false }
-            guard photo.state == .failed else { return true }
+            if isElsewhere == true { return .photoWasGivenAgain }
+            if isForOneFile(photo.destination), try Self.isTaken(photo.destination, by: photo.digest, in: database) {
+                return .addressIsTaken
+            }
+            guard photo.state == .failed else { return nil }
             (photo.state, photo.message, photo.changedAt) = (.queued, nil, BGTaskScheduler.now)
             try photo.update(database)
-            return true
+            return nil
         }
     }
 
     /// The number of none.
-    private static let noTransfer: Int64 = 0
+    static let noTransfer: Int64 = 0
 
     /// A server no longer has it: it may be given again.
     package func photoWasLost(_ id: Int64, transfer: Int64, message: String) throws {
@@ -332,16 +316,13 @@ extension StormyStore {
     }
 
     /// They count as not sent.
-    func forgetArrivals(of digests: [String], at destination: String) throws {
-        try queue.write { database in
-            for digest in digests {
-                try database.execute(
-                    sql: """
-                        UPDATE photo SET state = 'failed', "transfer" = ?, message = 'to be sent again', remoteURL = NULL
-                        WHERE digest = ? AND destination = ? AND state = 'completed'
-                        """, arguments: [Self.noTransfer, digest, destination])
-            }
-        }
+    private static func forgetArrivals(of new: NewPhoto, in database: Database) throws {
+        try database.cachedStatement(
+            sql: """
+                UPDATE photo SET state = 'failed', "transfer" = ?, message = 'to be sent again', remoteURL = NULL
+                WHERE digest = ? AND destination = ? AND state = 'completed'
+                """
+        ).execute(arguments: [noTransfer, new.digest, new.destination])
     }
 
     /// Takes a held photo or a waiting job off the list.

@@ -89,6 +89,9 @@ package struct PhotoDestination: Sendable, Equatable {
         return Self.withoutPassword("\(name) \(url.absoluteString.prefix { $0 != "?" })\(bucket)")
     }
 
+    /// A presigned address is for one file: a second photo would replace the first.
+    package var isForOneFile: Bool { way.kind == .put && url.query != nil }
+
     /// The same of one that was written down with them.
     static func withoutPassword(_ identity: String) -> String {
         guard let scheme = identity.firstRange(of: "://") else { return identity }

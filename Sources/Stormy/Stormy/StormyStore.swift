@@ -319,6 +319,9 @@ package final class StormyStore: Sendable {
             try database.alter(table: "photo") { $0.add(column: "keepsLocation", .boolean) }
         }
         migrator.registerMigration("15: each country of MeteoAlarm is a source", migrate: WarningRecord.divide)
+        migrator.registerMigration("16: the processes that queue a photo") { database in
+            try database.alter(table: "photo") { $0.add(column: "holders", .text) }
+        }
         return migrator
     }
 

@@ -24,12 +24,12 @@ extension TransferReport {
     }
 
     private static func recoverPhotos(_ store: StormyStore) throws {
-        let now = BGTaskScheduler.now
-        guard try store.hasLostPhotos(now: now) else { return }
+        let lost = try store.lostPhotos()
+        guard !lost.isEmpty else { return }
         let labelled = try BackgroundTransfers.all().compactMap { transfer in
             PhotoUploads.Label(parsing: transfer.taskDescription).map { ($0.photo, transfer.id) }
         }
-        try store.recoverPhotos(transfers: Dictionary(labelled, uniquingKeysWith: { _, last in last }), now: now)
+        try store.recoverPhotos(lost, transfers: Dictionary(labelled, uniquingKeysWith: { _, last in last }))
     }
 
     /// Photos that are with the agent are its transfers; the others stand for themselves.

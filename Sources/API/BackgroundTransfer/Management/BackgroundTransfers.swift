@@ -120,6 +120,13 @@ public enum BackgroundTransfers {
             .map(BackgroundTransferStatus.init)
     }
 
+    /// Returns the numbers of the transfers that have not ended. A number that no transfer has is left out.
+    ///
+    /// - Throws: when the ledger cannot be read.
+    package static func unfinished(among ids: [Int64]) throws -> Set<Int64> {
+        try ids.isEmpty ? [] : AppRuntime.shared.ledger().read { try $0.unfinishedTransfers(among: ids) }
+    }
+
     /// Copies of files that were queued for upload, and that no transfer knows any more: the ledger was moved away, or came from a
     /// backup. An app that still wants them gives them to a new task. The agent removes them after a month.
     ///

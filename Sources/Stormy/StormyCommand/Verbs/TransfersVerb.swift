@@ -57,6 +57,8 @@ struct TransfersVerb: AsyncParsableCommand {
         let numbers = unknown.compactMap(BackgroundTransfers.number(of:))
         var selection = ids.contains("all") ? BackgroundTransfers.Selection.all : .ids(Set(numbers))
         if action == .retry {
+            // A photo that was given again, and whose upload has ended since, is no obstacle.
+            try TransferReport.reconcile(store)
             selection = try withoutPhotosElsewhere(selection, store)
             Self.forgetTold(try Self.asked(selection))
         }
@@ -118,18 +120,21 @@ struct TransfersVerb: AsyncParsableCommand {
         Downloads.forgetTold(failed.filter { $0.session == Downloads.sessionIdentifier })
     }
 
-    /// A photo that was given again since its upload failed would be there twice.
+    /// A photo that was given again since its upload failed would be there twice. One whose presigned address has another photo by now
+    /// would replace that.
     private func withoutPhotosElsewhere(
         _ selection: BackgroundTransfers.Selection, _ store: StormyStore
     ) throws -> BackgroundTransfers.Selection {
         let asked = try Self.asked(selection)
+        let ofOneFile = Set(StormySettings.current.destinations.filter(\.isForOneFile).map { $0.identity as String? })
         var skipped: Set<Int64> = []
         for transfer in asked where transfer.state.hasEnded && transfer.state != .completed {
             guard let label = PhotoUploads.Label(parsing: transfer.taskDescription) else { continue }
             let digests = [transfer.sourceSHA256, transfer.sha256].compactMap { $0 }
-            if try store.retryPhoto(label.photo, transfer: transfer.id, digests: digests) { continue }
+            let obstacle = try store.retryPhoto(label.photo, transfer: transfer.id, digests: digests) { ofOneFile.contains($0) }
+            guard let obstacle else { continue }
             skipped.insert(transfer.id)
-            Output.note("\(transfer.id): the same photo was given again and is there, or on its way")
+            Output.note("\(transfer.id): \(obstacle)")
         }
         guard !skipped.isEmpty else { return selection }
         switch selection {

@@ -79,7 +79,7 @@ struct UploadVerb: AsyncParsableCommand {
         try await batch.add(found)
         for sentence in finder.sentences { Output.sentence(sentence) }
         if found.isEmpty { Output.note("nothing to upload: no photo was found") }
-        try wake(batch.known, isHeld: batch.order.isHeld)
+        try wake(&batch, said)
         if batch.order.isHeld, !batch.transfers.isEmpty { try HeldUploads.submit() }
         if !json, batch.queued > 0 {
             Output.line(batch.order.location.sentence)
@@ -95,12 +95,20 @@ struct UploadVerb: AsyncParsableCommand {
     }
 
     /// Given again, a photo that was paused goes on, and one that was held goes now, unless this is to be held as well.
-    private func wake(_ transfers: [Int64], isHeld: Bool) throws {
+    private func wake(_ batch: inout Batch, _ said: SaidEnds) throws {
+        let transfers = batch.known
         guard !transfers.isEmpty else { return }
-        if isHeld {
+        if batch.order.isHeld {
             try BackgroundTransfers.unpause(transfers)
         } else {
             try BackgroundTransfers.perform(.resume, on: .ids(Set(transfers)))
+        }
+        // Since it was found to be on its way, a transfer may have been cancelled by another command.
+        let unfinished = try BackgroundTransfers.unfinished(among: transfers)
+        for ended in try BackgroundTransfers.statuses(of: transfers.filter { !unfinished.contains($0) })
+        where ended.state != .completed {
+            said.say(ended.id, ended.file ?? "transfer \(ended.id)", ended.state.rawValue, ended.trouble?.message ?? "")
+            batch.noteNotUploaded(ended.id, .unavailable)
         }
     }
 
