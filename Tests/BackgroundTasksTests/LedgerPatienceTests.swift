@@ -54,6 +54,18 @@ import Testing
         #expect(useCount == 7 + 2)
     }
 
+    @Test(arguments: [(5, 1), (60, 6)]) func `uses that fail slowly end when the time is over`(_ seconds: Int, _ count: Int) {
+        let patience = makePatience()
+        let use = use(failing: .max, troubled)
+        #expect(throws: troubled) {
+            try patience.run(for: .seconds(seconds)) { () throws(StoreError) in
+                pass(.seconds(11))
+                return try use()
+            }
+        }
+        #expect(useCount == count)
+    }
+
     @Test func `a failure long after the last one is waited for again`() {
         let patience = makePatience()
         for _ in 0..<2 {

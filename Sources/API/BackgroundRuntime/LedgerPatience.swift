@@ -39,12 +39,13 @@ package final class LedgerPatience: Sendable {
     ) throws(StoreError) -> Value {
         let retry = retry()
         while true {
+            let start = now()
             do throws(StoreError) {
                 let value = try body()
                 failures.withLock { $0 = nil }
                 return value
             } catch {
-                let failing = recordFailure()
+                let failing = recordFailure(ofUseFrom: start)
                 // Another ledger is at its place: this one stays as it is.
                 if case .replaced = error { throw error }
                 guard error.isPassing, failing < patience else { throw error }
@@ -55,12 +56,14 @@ package final class LedgerPatience: Sendable {
         }
     }
 
-    /// - Returns: The time since the first failure in a row.
-    private func recordFailure() -> Duration {
+    /// The time of the use itself is no pause: opening the ledger beside a stopped agent fails after 10 seconds.
+    ///
+    /// - Returns: The time since the begin of the first use in a row that failed.
+    private func recordFailure(ofUseFrom start: SuspendingClock.Instant) -> Duration {
         let now = now()
         return failures.withLock { failures in
-            var known = failures ?? Failures(since: now, last: now)
-            if known.last.duration(to: now) > Self.longestPause { known = Failures(since: now, last: now) }
+            var known = failures ?? Failures(since: start, last: start)
+            if known.last.duration(to: start) > Self.longestPause { known = Failures(since: start, last: start) }
             known.last = now
             failures = known
             return known.since.duration(to: now)
