@@ -116,6 +116,10 @@ struct DownloadVerb: AsyncParsableCommand {
             }
             if !force { replaces = nil }
         }
+        // A ledger that cannot be read has its own exit code. Of two commands at once, the transaction that adds the transfer decides.
+        if let other = try BackgroundTransfers.download(to: file) {
+            throw CommandFailure(.cannotCreate, "\(file.path): transfer \(other.id) downloads to it already")
+        }
         return (file, replaces)
     }
 
