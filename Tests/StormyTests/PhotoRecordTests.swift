@@ -144,6 +144,19 @@ import Testing
         #expect(try photo(own.id).state == .cancelled)
     }
 
+    @Test func `a photo of a killed command has one record when it is given again`() throws {
+        let mine = try begin().photo
+        try recover(transfers: [:])
+        #expect(try photo(mine.id).state == .cancelled)
+        let again = try begin()
+        #expect(again.photo.id == mine.id && again.photo.state == .queued)
+        try recover(transfers: [:])
+        // The photo of a storm has its own record.
+        let filled = try job(1)
+        #expect(try begin().photo.id == filled)
+        #expect(try store.photos().map(\.id) == [filled])
+    }
+
     /// A computer may sleep between the record and the queue, and its clock may be set.
     @Test func `a photo that a living process queues is left alone at any age`() throws {
         let mine = try begin().photo

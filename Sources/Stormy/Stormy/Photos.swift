@@ -151,7 +151,15 @@ extension StormyStore {
             database.cachedStatement(
                 sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1"),
             arguments: [storm])
-        let before = held ?? (new.isPhoto ? job : nil)
+        // From a command that was killed before it queued the photo.
+        let abandoned = try PhotoRecord.fetchOne(
+            database.cachedStatement(
+                sql: """
+                    SELECT * FROM photo WHERE digest = ? AND state = 'cancelled' AND "transfer" IS NULL AND storm IS NULL
+                    AND path = ? AND destination IS ? ORDER BY id LIMIT 1
+                    """), arguments: [digest, path, destination])
+        let before = held ?? (new.isPhoto ? job : nil) ?? abandoned
+        if let abandoned, before?.id != abandoned.id { try abandoned.delete(database) }
         let now = BGTaskScheduler.now
         var photo =
             before
