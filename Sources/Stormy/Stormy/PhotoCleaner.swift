@@ -129,6 +129,20 @@ final class PhotoCleaner: Sendable {
             return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
         }
 
+        /// Waits until the program writes or ends.
+        ///
+        /// - Returns: `false` if it is given up.
+        private func hasAnswer(within patience: inout CleanerPatience) -> Bool {
+            var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+            while true {
+                switch poll(&waiting, 1, 1_000) {
+                case 1...: return true
+                case 0: if patience.isOver(used: processorTime) { return false }
+                default: if errno != EINTR { return false }
+                }
+            }
+        }
+
         /// `nil`: it did not answer.
         private func ask(about file: URL) throws(PhotoUploadError) -> Verdict? {
             let path = file.path.utf8CString
@@ -140,13 +154,7 @@ final class PhotoCleaner: Sendable {
             var buffer = [UInt8](repeating: 0, count: 1 << 14)
             // An empty field ends it.
             while !rest.suffix(2).elementsEqual([0, 0]) {
-                var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-                var ready = poll(&waiting, 1, 1_000)
-                while ready == 0 || ready < 0 && errno == EINTR {
-                    if ready == 0, patience.isOver(used: processorTime) { return nil }
-                    ready = poll(&waiting, 1, 1_000)
-                }
-                guard ready > 0 else { return nil }
+                guard hasAnswer(within: &patience) else { return nil }
                 let count = recv(socket, &buffer, buffer.count, 0)
                 guard count > 0, rest.count < 1 << 20 else { return nil }
                 rest += buffer[..<count]

@@ -25,10 +25,12 @@ package struct PhotoHolders: RawRepresentable, Codable, Sendable, Equatable {
     }
 }
 
-extension PhotoHolders? {
-    var addingThisProcess: PhotoHolders? {
-        let (held, own) = (self?.processes ?? [], AppRuntime.shared.identity)
-        return PhotoHolders(held.contains(own) ? held : held + [own])
+extension PhotoHolders {
+    static var thisProcess: PhotoHolders { PhotoHolders([AppRuntime.shared.identity]) }
+
+    var addingThisProcess: PhotoHolders {
+        let own = AppRuntime.shared.identity
+        return processes.contains(own) ? self : PhotoHolders(processes + [own])
     }
 }
 

@@ -238,6 +238,7 @@ package struct PhotoUploads: Sendable {
         // The store may not have heard yet of the end of an upload. A photo that did not arrive is queued again.
         let known = records.compactMap { $0?.photo }.filter { $0.state == .queued && $0.transfer != nil }
         let ended = try PhotoReconciliation(store: store).takeEnds(of: known)
+        if ended.isEmpty { return records }
         let again = records.indices.filter { index in records[index].map { ended.contains($0.photo.id!) } ?? false }
         for (index, record) in zip(again, try store.beginPhotos(again.map { new[$0] })) { records[index] = record }
         return records

@@ -138,7 +138,7 @@ extension StormyStore {
             again.isForLater = again.isForLater && new.isForLater
             again.tells = again.tells || new.tells
             // This process begins the transfer as well, under the same key. Each of the processes may be stopped before it begins it.
-            if again.state == .queued, again.transfer == nil { again.holders = again.holders.addingThisProcess }
+            if again.state == .queued, again.transfer == nil { again.holders = again.holders?.addingThisProcess ?? .thisProcess }
             if again != stored { try again.update(database) }
             if let storm, again.storm != storm, new.isPhoto { try closeJob(of: storm, in: database) }
             return (again, again)
@@ -174,7 +174,7 @@ extension StormyStore {
         photo.tells = new.tells
         photo.isForLater = new.isForLater
         photo.keepsLocation = new.keepsLocation
-        photo.holders = state == .queued ? PhotoHolders?.none.addingThisProcess : nil
+        photo.holders = state == .queued ? .thisProcess : nil
         photo.key = UUID().uuidString
         photo.message = message
         photo.changedAt = now
@@ -236,7 +236,7 @@ extension StormyStore {
         try queue.write { database in
             var photo = photo
             (photo.transfer, photo.changedAt) = (nil, BGTaskScheduler.now)
-            photo.holders = PhotoHolders?.none.addingThisProcess
+            photo.holders = .thisProcess
             try photo.update(database)
         }
     }

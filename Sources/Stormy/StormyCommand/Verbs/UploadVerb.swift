@@ -143,11 +143,8 @@ struct UploadVerb: AsyncParsableCommand {
         mutating func add(_ found: [PhotoFinder.Found]) async throws {
             let uploads = PhotoUploads(store: try StormyStore.open())
             let order = order
-            func begin(_ batch: ArraySlice<(position: Int, file: PhotoFile)>) -> Task<
-                [Result<PhotoUploads.Prepared, any Error>], Never
-            > {
-                let files = batch.map(\.file)
-                return Task.detached { uploads.prepare(files, order) }
+            func begin(_ files: [PhotoFile]) -> Task<[Result<PhotoUploads.Prepared, any Error>], Never> {
+                Task.detached { uploads.prepare(files, order) }
             }
             var readable: [(position: Int, file: PhotoFile)] = []
             for (position, found) in found.enumerated() {
@@ -161,10 +158,10 @@ struct UploadVerb: AsyncParsableCommand {
                 batches.append(rest.prefix(size))
                 (rest, size) = (rest.dropFirst(size), min(2 * size, Self.sizes.largest))
             }
-            var ahead = batches.first.map(begin)
+            var ahead = batches.first.map { begin($0.map(\.file)) }
             for (index, batch) in batches.enumerated() {
                 let results = await ahead?.value ?? []
-                ahead = index + 1 < batches.count ? begin(batches[index + 1]) : nil
+                ahead = index + 1 < batches.count ? begin(batches[index + 1].map(\.file)) : nil
                 var prepared: [(position: Int, file: String, photo: PhotoUploads.Prepared)] = []
                 for ((position, file), result) in zip(batch, results) {
                     do { prepared.append((position, file.path, try result.get())) } catch {
