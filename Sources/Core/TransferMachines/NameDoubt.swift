@@ -55,11 +55,11 @@ extension NameDoubt {
         case stored(isMeasured: Bool)
         /// The server shows no file to this user. The file is there for all that is known.
         case hidden
-        /// Not as it should be. The look is repeated.
+        /// The file is not there, or has another length. The look is repeated.
         case again(UploadOutcome)
-        /// Not there, and was not in the looks before.
+        /// The file is not there. It was not there in the earlier looks.
         case missing
-        /// Of another length, and was in the looks before.
+        /// The file has another length. It had another length in the earlier looks.
         case otherLength(Int64)
         /// A response that means the same to each request.
         case other
@@ -99,7 +99,7 @@ extension NameDoubt {
         case next(ReadBack)
         /// The file changed. The name is looked at again.
         case changed(UploadOutcome)
-        /// The same part again.
+        /// The part is requested again.
         case again(UploadOutcome)
     }
 
