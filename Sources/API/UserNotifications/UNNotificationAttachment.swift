@@ -52,7 +52,7 @@ public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  //
 
     init(stored: NoticeAttachment) {
         (identifier, type) = (stored.identifier, stored.type)
-        url = AppRuntime.shared.directories.spool.appendingPathComponent(stored.file, isDirectory: false)
+        url = AppRuntime.shared.directories.spooled(stored.file)
         super.init()
     }
 

@@ -113,5 +113,5 @@ extension AppDirectories {
         utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW)
     }
 
-    private func remove(_ name: String) { unlink(spool.appendingPathComponent(name, isDirectory: false).path) }
+    private func remove(_ name: String) { unlink(spooled(name).path) }
 }

@@ -26,7 +26,7 @@ extension AppDirectories {
 
     /// - Returns: `false`: it could not be.
     package func putAside(_ name: String) -> Bool {
-        let path = spool.appendingPathComponent(name, isDirectory: false).path
+        let path = spooled(name).path
         mkdir(leftCopies.path, 0o700)
         // Its month begins now.
         utimensat(AT_FDCWD, path, nil, AT_SYMLINK_NOFOLLOW)

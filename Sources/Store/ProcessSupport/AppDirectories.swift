@@ -68,6 +68,9 @@ package struct AppDirectories: Sendable, Equatable {
     package var processLock: URL { state.appendingPathComponent("process.lock", isDirectory: false) }
     package var launches: URL { state.appendingPathComponent("launches", isDirectory: true) }
     package var spool: URL { state.appendingPathComponent("spool", isDirectory: true) }
+    /// Returns the place of a file in the spool. Looks at no disk.
+    package func spooled(_ name: String) -> URL { spool.appendingPathComponent(name, isDirectory: false) }
+
     /// Copies of files to upload that no row of the ledger knows.
     package var leftCopies: URL { state.appendingPathComponent("spool-left", isDirectory: true) }
     /// How the name of a copy of a file to upload begins.

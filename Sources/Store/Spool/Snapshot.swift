@@ -151,7 +151,7 @@ package struct Snapshot: Sendable {
         let name = prefix + UUID().uuidString.lowercased()
         let copy: SpoolCopy
         do { copy = try SpoolCopy(name, in: directories) } catch {
-            throw .cannotWrite(directories.spool.appendingPathComponent(name, isDirectory: false).path, reason: "\(error)")
+            throw .cannotWrite(directories.spooled(name).path, reason: "\(error)")
         }
         var descriptor = clinux_open_unnamed(directories.spool.path, 0o600)
         let isUnnamed = descriptor >= 0

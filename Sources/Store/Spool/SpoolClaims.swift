@@ -15,7 +15,7 @@ final class SpoolCopy: Sendable {
         try SpoolClaims.shared.begin(name, in: directories)
     }
 
-    var path: String { directories.spool.appendingPathComponent(name, isDirectory: false).path }
+    var path: String { directories.spooled(name).path }
 
     /// A row names it, durably.
     func keep() { if giveUp() { SpoolClaims.shared.end(name, in: directories) } }

@@ -337,10 +337,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         preparing: ((URL) throws -> Bool)? = nil, checking: ((Int32) throws -> Void)? = nil
     ) throws -> (file: URL, sha256: String, byteCount: Int64) {
         let taken = try currentSnapshot(preparing: preparing, checking: checking)
-        return (
-            AppRuntime.shared.directories.spool.appendingPathComponent(taken.name, isDirectory: false), taken.sha256,
-            taken.byteCount
-        )
+        return (AppRuntime.shared.directories.spooled(taken.name), taken.sha256, taken.byteCount)
     }
 
     func currentSnapshot(

@@ -205,8 +205,7 @@ extension BackgroundSession {
             method: kind, fileName: delivery.fileName ?? name, byteCount: taken.byteCount, token: taken.name)
         if kind.tellsContentType { order.contentType = delivery.contentType }
         if kind.needsSHA1 {
-            order.sha1 = FileDigest.sha1(
-                of: AppRuntime.shared.directories.spool.appendingPathComponent(taken.name, isDirectory: false))
+            order.sha1 = FileDigest.sha1(of: AppRuntime.shared.directories.spooled(taken.name))
         }
         (order.field, order.s3, order.server) = (delivery.way.field, delivery.way.s3, delivery.way.server)
         return order

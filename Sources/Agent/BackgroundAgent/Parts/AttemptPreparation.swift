@@ -96,7 +96,7 @@ enum AttemptPreparation {
             }
             transfer.uploadMemory = memory
             KillPoint.reach(KillPoint(memory.step), id)
-            let copy = pass.spool.appendingPathComponent(name, isDirectory: false)
+            let copy = pass.directories.spooled(name)
             return .attempt(PreparedAttempt(transfer, id, .comparison(machine, request, copy, part)))
         case .finished(let remoteURL): return .stored(at: remoteURL)
         case .fail(let trouble):
@@ -137,7 +137,7 @@ enum AttemptPreparation {
         of transfer: TransferRecord, size: Int64, _ content: UploadContent?, _ pass: Pass
     ) -> PreparedAttempt.Source? {
         guard let name = transfer.bodyFile else { return nil }
-        return .file(pass.spool.appendingPathComponent(name, isDirectory: false), size: size, content)
+        return .file(pass.directories.spooled(name), size: size, content)
     }
 
     /// Its protocol's machine, where it stood; `nil`: not an upload of a protocol.

@@ -374,7 +374,7 @@ struct Screen {
         notice.picture = content.attachments?.first(where: \.isPicture).flatMap { attachment in
             // A row may come from anywhere.
             guard TransferRecord.isPlainName(attachment.file) else { return nil }
-            return pass.directories.spool.appendingPathComponent(attachment.file, isDirectory: false).path
+            return pass.directories.spooled(attachment.file).path
         }
         return notice
     }
