@@ -283,6 +283,8 @@ let package = Package(
                 "BackgroundCommands", "BackgroundTasks", "BackgroundTransfer", "StandInAdwaita", "UserNotifications",
             ], path: "Tests/StandIns/adwaita-example", resources: [.copy("adwaita-example-Info.plist")], swiftSettings: strict),
 
+        // Tests/TestSamples: the part of a large table that CI tests.
+        .target(name: "TestSamples", path: "Tests/TestSamples", swiftSettings: strict),
         // Tests/StormyFixtures: answers of weather services, for every kind of test.
         .target(name: "StormyFixtures", path: "Tests/StormyFixtures", swiftSettings: strict),
 
@@ -294,7 +296,7 @@ let package = Package(
                 "ProcessSupport", "ServerScripts", "Spool", "Stormy", "StormyCommand", "StormyConfiguration", "StormyFixtures",
             ], swiftSettings: strict),
         .testTarget(
-            name: "StormyWeatherTests", dependencies: ["StormyWeather", "TransferMachines"], exclude: ["Fixtures"],
+            name: "StormyWeatherTests", dependencies: ["StormyWeather", "TestSamples", "TransferMachines"], exclude: ["Fixtures"],
             swiftSettings: strict),
         .testTarget(
             name: "BackgroundTasksTests",
@@ -306,13 +308,13 @@ let package = Package(
                 "BackgroundScenes", "BackgroundTasks", "BackgroundTasksTesting", "BackgroundTransfer", "ServerScripts",
                 "UserNotifications",
             ], swiftSettings: strict),
-        .testTarget(name: "PhotoLocationsTests", dependencies: ["PhotoLocations"], swiftSettings: strict),
+        .testTarget(name: "PhotoLocationsTests", dependencies: ["PhotoLocations", "TestSamples"], swiftSettings: strict),
         .testTarget(
             name: "StormyTests", dependencies: ["BackgroundTasksTesting", "ServerScripts", "Stormy", grdb], swiftSettings: strict),
         .testTarget(
             name: "StormyConfigurationTests", dependencies: ["StormyConfiguration", "StormyWeather"], swiftSettings: strict),
         .testTarget(
-            name: "TransferMachinesTests", dependencies: ["ServerScripts", "TransferMachines"], swiftSettings: strict),
+            name: "TransferMachinesTests", dependencies: ["ServerScripts", "TestSamples", "TransferMachines"], swiftSettings: strict),
         .testTarget(
             name: "CurlTransportTests", dependencies: ["CurlTransport", "FaultyServer", "TransferMachines"], swiftSettings: strict
         ),
@@ -325,10 +327,11 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "BackgroundLedger", "BackgroundScheduling", "CLinux", "FaultyServer", "ProcessSupport", "Spool", "StormyFixtures",
+                "TestSamples",
             ], swiftSettings: strict),
         .testTarget(name: "ArchitectureTests", swiftSettings: strict),
         .testTarget(name: "UserUnitsTests", dependencies: ["ProcessSupport", "UserUnits"], swiftSettings: strict),
-        .testTarget(name: "BackgroundSchedulingTests", dependencies: ["BackgroundScheduling"], swiftSettings: strict),
+        .testTarget(name: "BackgroundSchedulingTests", dependencies: ["BackgroundScheduling", "TestSamples"], swiftSettings: strict),
         .testTarget(name: "BackgroundNoticesTests", dependencies: ["BackgroundNotices"], swiftSettings: strict),
         .testTarget(
             name: "BackgroundLedgerTests",
@@ -363,8 +366,7 @@ let package = Package(
             dependencies: [
                 "BackgroundLedger", "BackgroundRuntime", "BackgroundScenes", "BackgroundScheduling", "BackgroundTasks",
                 "BackgroundTasksTesting", "BackgroundTransfer", "CurlTransport", "FaultyServer", "ProcessSupport",
-                "ServerScripts", "Simulation",
-                "TransferMachines", "UserNotifications",
+                "ServerScripts", "Simulation", "TestSamples", "TransferMachines", "UserNotifications",
             ], swiftSettings: strict),
         .testTarget(name: "FaultyServerTests", dependencies: ["FaultyServer", "ServerScripts"], swiftSettings: strict),
     ],

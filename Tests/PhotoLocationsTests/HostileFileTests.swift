@@ -1,3 +1,4 @@
+import TestSamples
 import Testing
 
 @testable import PhotoLocations
@@ -28,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: files.indices) func `a file with any byte damaged`(_ index: Int) throws {
-        for position in Self.files[index].indices {
+        for position in TableSample.rows(of: Self.files[index].indices, in: "\(index)") {
             for value in [0x00, 0xFF] as [UInt8] {
                 var bytes = Self.files[index]
                 bytes[position] = value

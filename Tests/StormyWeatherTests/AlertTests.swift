@@ -1,5 +1,6 @@
 import Foundation
 import StormyWeather
+import TestSamples
 import Testing
 import TransferMachines
 
@@ -577,9 +578,9 @@ private func document(
     /// A thousand events, each issued, sent again, updated and moved by hours, for several zones, in several languages and by two
     /// sources, seen in pieces and in any order: one notice each where it holds, none outside, none after its cancellation.
     @Test func oneNoticePerEvent() throws {
-        var random = SplitMix(seed: 20_260_701)
         let rule = StormRule(horizonHours: 168)
-        for number in 0..<1000 {
+        for number in TableSample.rows(of: 0..<1000, in: "warnings") {
+            var random = SplitMix(seed: 20_260_701 + UInt64(number))
             let lineage = Lineage(number, noon, &random)
             let inside = Desk(rule, at(50, 10)), outside = Desk(rule, at(52, 10))
             for step in lineage.steps {

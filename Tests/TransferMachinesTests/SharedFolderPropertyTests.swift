@@ -1,4 +1,5 @@
 import Foundation
+import TestSamples
 import Testing
 
 @testable import TransferMachines
@@ -69,7 +70,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<40) func `every photo that is completed is there`(_ block: Int) {
+    @Test(arguments: TableSample.rows(of: 0..<40, in: "folders")) func `every photo that is completed is there`(_ block: Int) {
         for seed in block * 10..<block * 10 + 10 { play(seed) }
     }
 

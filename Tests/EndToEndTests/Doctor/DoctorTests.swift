@@ -1,6 +1,7 @@
 import FaultyServer
 import Foundation
 import StormyFixtures
+import TestSamples
 import Testing
 
 extension EndToEnd {
@@ -47,7 +48,7 @@ extension EndToEnd {
 
         @Test(arguments: PlantedFaults.groups.keys.sorted()) func findsWhatIsBroken(_ group: String) async throws {
             var desktop = try Desktop()
-            for fault in PlantedFaults.groups[group] ?? [] {
+            for fault in TableSample.rows(of: PlantedFaults.groups[group] ?? [], in: group) {
                 if group == "notifications" { desktop = try Desktop() }
                 try await examine(fault, on: desktop)
             }

@@ -3,6 +3,7 @@ import BackgroundLedger
 import CLinux
 import FaultyServer
 import Foundation
+import TestSamples
 import Testing
 
 extension EndToEnd {

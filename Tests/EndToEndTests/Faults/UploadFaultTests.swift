@@ -2,6 +2,7 @@ import Spool
 import BackgroundLedger
 import FaultyServer
 import Foundation
+import TestSamples
 import Testing
 
 extension EndToEnd {
@@ -66,9 +67,9 @@ extension EndToEnd {
             try runs.map { run in
                 let queued = try home.stormy("upload", "--json", "--to", run.destination, photos[run.way.size]!.file.path)
                 try #require(queued.status == 0, "\(queued.errors)")
-                let ids = try home.rows("transfers").compactMap { ($0["id"] as? String).flatMap(Int64.init) }
+                let rows = try JSONSerialization.jsonObject(with: Data(queued.output.utf8)) as? [[String: Any]] ?? []
                 var queuedRun = run
-                queuedRun.id = try #require(ids.max())
+                queuedRun.id = try #require((rows.first?["id"] as? String).flatMap { Int64($0) }, "\(queued)")
                 return queuedRun
             }
         }

@@ -10,6 +10,8 @@ final class Home {
     let folder: URL
     var environment: [String: String]
     let directories: AppDirectories
+    /// A command has written the path of the app's program.
+    private var isAppKnown = false
 
     init(
         server: FaultyServer? = nil, desktop: Desktop? = nil, app: String = "stormy", budget: Double? = nil, extra: String = ""
@@ -124,8 +126,10 @@ final class Home {
     /// - Parameter openFiles: The limit of file descriptors, if it is not the usual one.
     func startAgent(_ variables: [String: String] = [:], openFiles: Int? = nil) throws -> Child {
         // The app says where it is before anybody is launched, where there is a ledger to say it in.
-        _ = try Ledger(directories)
-        _ = try stormy("place", "list")
+        if !isAppKnown {
+            _ = try Ledger(directories)
+            isAppKnown = try stormy("place", "list").status == 0
+        }
         let log = open(directories.agentLog.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         defer { close(log) }
         let (program, environment) = (Self.product("background-agent"), environment.merging(variables) { $1 })

@@ -1,12 +1,13 @@
 import Foundation
 
-/// Which rows of a large table are played: all of them, or one in `TABLE_SAMPLE`, chosen by `SEED`.
-enum TableSample {
+/// The part of a large table that is tested: all rows, or one row in `TABLE_SAMPLE`. `SEED` chooses which: as many consecutive seeds as
+/// `TABLE_SAMPLE` test every row.
+package enum TableSample {
     private static let oneIn = number("TABLE_SAMPLE") ?? 1
     private static let seed = number("SEED") ?? 0
 
-    /// - Parameter column: of one table; in each of them other rows are chosen.
-    static func rows<Row>(of table: [Row], in column: String) -> [Row] {
+    /// - Parameter column: the name of the table, or of its column. A seed chooses different rows in each.
+    package static func rows<Table: Sequence>(of table: Table, in column: String) -> [Table.Element] {
         let shift = column.utf8.reduce(seed) { $0 &* 31 &+ Int($1) }
         return table.enumerated().filter { (UInt(bitPattern: shift) &+ UInt($0.offset)).isMultiple(of: UInt(oneIn)) }.map(
             \.element)
