@@ -346,8 +346,8 @@ package final class LaunchContext: Sendable {
     /// Waits half a second, longer on a busy computer. Code that follows on the completion of a task, for example the submit of the next
     /// one, runs in that time.
     ///
-    /// A process on a test host does not end. There the wait is some turns and a few short pauses, because the thread of that code may be
-    /// delayed by other programs. Virtual time does not pass.
+    /// A process on a test host does not end. There the wait is some turns, also on the main actor, and a few short pauses, because the
+    /// thread of that code may be delayed by other programs. Virtual time does not pass.
     package static func graceAfterResult() async {
         let runtime = AppRuntime.shared
         guard runtime.isHosted else {
@@ -358,7 +358,13 @@ package final class LaunchContext: Sendable {
         activity.enter()
         defer { activity.leave() }
         for turn in 0..<50 {
-            if turn.isMultiple(of: 10) { await pause(0.0005) } else { await Task.yield() }
+            if turn.isMultiple(of: 10) {
+                await pause(0.0005)
+                // Work that was enqueued on the main actor before this has run then, however slow the main thread is.
+                await MainActor.run {}
+            } else {
+                await Task.yield()
+            }
             runtime.noteActivity()
         }
     }
