@@ -164,7 +164,8 @@ package final class Ledger: Sendable {
     ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?) {
         let path = directories.ledger.path
         let file = file(path)
-        try makeFile(path)
+        try file.makeIfMissing()
+        if access(path, R_OK | W_OK) != 0 { throw .notOpened(path, errno) }
         do {
             // Nothing has to be written: who holds the ledger, and was stopped perhaps, is not waited for. What this look cannot read, as
             // somebody makes the tables just now, is looked at again alone.
@@ -218,21 +219,6 @@ package final class Ledger: Sendable {
 
     /// Of the agent: others may open the ledger again, though what is in a file that was removed could not be saved.
     package func giveUpSaving() { files?.letGo() }
-
-    /// Made by us first, so that SQLite gives its side files the same narrow mode. An existing file is not opened here:
-    /// closing it again would let go of the locks that another connection of this process holds on it.
-    private static func makeFile(_ path: String) throws(StoreError) {
-        var information = stat()
-        let descriptor = clinux_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        if descriptor >= 0 {
-            fchmod(descriptor, 0o600)
-            close(descriptor)
-        } else if FileFault(errno) != .exists || access(path, R_OK | W_OK) != 0 || stat(path, &information) != 0 {
-            throw .notOpened(path, errno)
-        } else if information.st_mode & S_IFMT != S_IFREG {
-            throw .cannotCreate(path: path, reason: "something that is not a file has that name")
-        }
-    }
 
     private static func refuseNewer(_ file: DatabaseFile) throws -> (state: DatabaseFile.State, closed: DatabaseQueue?) {
         let look = try file.look()

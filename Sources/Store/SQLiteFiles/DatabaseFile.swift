@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import GRDBSQLite
+import Glibc
 import ProcessSupport
 
 /// A SQLite file with a write-ahead log that several processes share: how it is looked at and opened. What is in it is its owner's.
@@ -33,6 +34,29 @@ package struct DatabaseFile: Sendable {
             _ = replace(system, name, unsafeBitCast(SQLiteOpening.readCall, to: sqlite3_syscall_ptr.self))
         }
     }()
+
+    // MARK: Making
+
+    /// Makes an empty file for this user if nothing has the path. SQLite gives the files beside it the same mode.
+    ///
+    /// An existing file is not opened here: closing it would release the locks that another connection of this process has on it. It is not
+    /// replaced either, whatever the reason why it cannot be looked at.
+    ///
+    /// - Throws: ``StoreError`` unless a regular file has the path now, for example for a link that leads nowhere.
+    package func makeIfMissing() throws(StoreError) {
+        let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        if descriptor >= 0 {
+            // Whatever the umask is.
+            fchmod(descriptor, 0o600)
+            close(descriptor)
+            return
+        }
+        var information = stat()
+        guard FileFault(errno) == .exists, stat(path, &information) == 0 else { throw .notOpened(path, errno) }
+        guard information.st_mode & S_IFMT == S_IFREG else {
+            throw .cannotCreate(path: path, reason: "something that is not a file has that name")
+        }
+    }
 
     // MARK: Looking
 
@@ -67,7 +91,14 @@ package struct DatabaseFile: Sendable {
     /// - Returns: the state, and the connection it was looked at through, closed.
     package func look() throws -> (state: State, closed: DatabaseQueue?) {
         var information = stat()
-        guard stat(path, &information) == 0, information.st_size > 0 else { return (.missing, nil) }
+        guard stat(path, &information) == 0 else {
+            // Only an absent file is missing. A file that cannot be looked at for a moment has its content.
+            guard FileFault(errno).isAbsence else {
+                throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: String(cString: strerror(errno)))
+            }
+            return (.missing, nil)
+        }
+        guard information.st_size > 0 else { return (.missing, nil) }
         let look: DatabaseQueue
         do {
             look = try openToRead()

@@ -85,7 +85,8 @@ package final class StormyStore: Sendable {
         AppRuntime.shared.copyUnwritableLedger()
         let path = folder.appendingPathComponent(fileName).path
         // One that knows of a daily check puts that into a ledger that does not.
-        if access(path, F_OK) == 0 || FileFault(errno) != .missing {
+        var information = stat()
+        if lstat(path, &information) == 0 || FileFault(errno) != .missing {
             do { return try StormyStore(folder: folder) } catch let error as StormyStoreError {
                 guard case .cannotOpen = error, let copy = try? file(path).copyInMemory() else { throw error }
                 AppRuntime.shared.reportCopy(because: error)
@@ -146,9 +147,8 @@ package final class StormyStore: Sendable {
             if (try? isComplete(path)) == true { return try connect(path) }
             let turn = takeTurn(in: folder, for: path)
             defer { if turn >= 0 { close(turn) } }
-            if !FileManager.default.fileExists(atPath: path) {
-                // Made narrow first: SQLite gives its side files the same mode.
-                _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+            do { try file(path).makeIfMissing() } catch {
+                throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: "\(error)")
             }
             // The process before this one in the queue may have made its tables.
             if try isComplete(path) { return try connect(path) }

@@ -1,0 +1,33 @@
+import Foundation
+import Testing
+
+@testable import Stormy
+
+/// The file of the store is made only if nothing has its name.
+@Suite final class StoreFileTests {
+    private let folder: URL
+    private var path: String { folder.appendingPathComponent(StormyStore.fileName).path }
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("stormy-" + UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    /// The second link is a loop, so the system answers each look at it with an error that does not mean "missing".
+    @Test(arguments: ["/nowhere/stormy.sqlite", "stormy.sqlite"])
+    func `a link that cannot be followed is reported and stays`(_ target: String) throws {
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
+        for _ in 0..<2 {
+            #expect(throws: StormyStoreError.self) { try StormyStore(folder: folder) }
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == target)
+        }
+    }
+
+    @Test func `a folder that has the name is reported and stays`() throws {
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        #expect(throws: StormyStoreError.self) { try StormyStore(folder: folder) }
+        #expect(FileManager.default.fileExists(atPath: path))
+    }
+}
