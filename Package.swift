@@ -205,7 +205,7 @@ let package = Package(
         .executableTarget(
             name: "photo-cleaner", dependencies: ["CLinux", "PhotoLocations"], swiftSettings: strict, linkerSettings: shipped),
         .executableTarget(
-            name: "file-chooser", dependencies: ["CLibnotify"], swiftSettings: strict, linkerSettings: shipped),
+            name: "file-chooser", dependencies: ["CLibnotify", "CLinux"], swiftSettings: strict, linkerSettings: shipped),
 
         // TestKit: what proves it, here and in an author's tests.
         .target(name: "ServerScripts", swiftSettings: strict),

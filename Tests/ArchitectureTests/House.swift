@@ -77,7 +77,7 @@ struct House {
             "PhotoLocations": ["CZlib"],
             "stormy": ["StormyCommand"],
             "photo-cleaner": ["CLinux", "PhotoLocations"],
-            "file-chooser": ["CLibnotify"],
+            "file-chooser": ["CLibnotify", "CLinux"],
             // TestKit
             "ServerScripts": [],
             "FaultyServer": ["COpenSSL", "ServerScripts"],
@@ -126,8 +126,8 @@ struct House {
             "adwaita-example": [
                 "BackgroundCommands", "BackgroundTasks", "BackgroundTransfer", "StandInAdwaita", "UserNotifications",
             ],
-            // Tests/StormyFixtures
-            "StormyFixtures": [],
+            // Tests/StormyFixtures and Tests/TestSamples
+            "StormyFixtures": [], "TestSamples": [],
             // Tests/Sanitizers
             "SanitizedSynchronization": [],
         ],

@@ -48,6 +48,16 @@ import Testing
         }
     }
 
+    /// Swift's list of arguments is empty if a file of the system cannot be opened for a moment. A command would then print its help.
+    @Test func `only ThisProcess has the arguments of the process`() throws {
+        let sources = Self.root.appendingPathComponent("Sources").path
+        for path in try FileManager.default.subpathsOfDirectory(atPath: sources) where path.hasSuffix(".swift") {
+            guard !path.hasPrefix("Examples/"), !path.hasPrefix("TestKit/") else { continue }
+            let lines = try text("Sources/" + path).split(separator: "\n").filter { !$0.contains("//") }
+            #expect(!lines.contains { $0.contains("CommandLine.arg") }, "\(path)")
+        }
+    }
+
     /// A second opinion on an error number once ended uploads whose file could not be opened for a moment.
     @Test func `only FileFault decides what an error number means for a file`() throws {
         let numbers = try Regex(

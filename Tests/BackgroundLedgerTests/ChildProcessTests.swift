@@ -47,4 +47,8 @@ import Testing
         let missing = ChildProcess(path: "/nowhere/program", arguments: [], environment: [:])
         #expect(throws: ChildProcess.Failure.self) { try missing.run(within: 300, outputLimit: 1) }
     }
+
+    @Test func `the arguments are those of the process`() {
+        #expect(ThisProcess.arguments == CommandLine.arguments && !ThisProcess.arguments.isEmpty)
+    }
 }

@@ -21,7 +21,8 @@ public struct BackgroundCommands: AsyncParsableCommand {
     ///
     /// Call it first, with the app's manifest set: `tide-example background why`.
     @MainActor
-    public static func runIfAsked(_ arguments: [String] = Array(CommandLine.arguments.dropFirst())) {
+    public static func runIfAsked(_ arguments: [String]? = nil) {
+        let arguments = arguments ?? Array(ThisProcess.arguments.dropFirst())
         guard arguments.first == configuration.commandName, LaunchContext.current == nil else { return }
         Task { ProcessExit.leave(await run(Array(arguments.dropFirst()))) }
         dispatchMain()
@@ -36,7 +37,7 @@ public struct BackgroundCommands: AsyncParsableCommand {
     /// What a person types before a verb, for the examples in the help: the verbs are a group, unless an app has them among its own.
     static var typed: String {
         let group = configuration.commandName ?? ""
-        return CommandLine.arguments.dropFirst().prefix(2).contains(group) ? "\(program) \(group)" : program
+        return ThisProcess.arguments.dropFirst().prefix(2).contains(group) ? "\(program) \(group)" : program
     }
 }
 

@@ -21,7 +21,7 @@ package enum BackgroundAgentTool {
 
         """
 
-    package static func run() -> Never { ProcessExit.leave(main(Array(CommandLine.arguments.dropFirst()))) }
+    package static func run() -> Never { ProcessExit.leave(main(Array(ThisProcess.arguments.dropFirst()))) }
 
     /// Returns the exit code: 0 done or already running, 64 usage, 65 a damaged store, 69 a rehearsal without its machine, 73 or 74 store, 78 a store of a newer version.
     package static func main(_ arguments: [String]) -> Int32 {

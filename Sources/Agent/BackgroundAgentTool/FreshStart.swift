@@ -10,7 +10,7 @@ enum FreshStart {
     static func begin(after seconds: Int) {
         guard !AgentProcess.isAskedToStop(within: seconds) else { return }
         ServiceManager.passOn()
-        var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) } + [nil]
+        var arguments: [UnsafeMutablePointer<CChar>?] = ThisProcess.arguments.map { strdup($0) } + [nil]
         if execv(ThisProcess.executablePath, &arguments) != 0 { execv("/proc/self/exe", &arguments) }
     }
 }

@@ -208,3 +208,14 @@ int clinux_confine(const char *folder) {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
     return confine_files(folder) == 0 && confine_calls() == 0 ? 0 : -1;
 }
+
+static char *no_arguments[] = {NULL};
+static char *const *arguments = no_arguments;
+
+// glibc passes the arguments of main to constructors.
+__attribute__((constructor)) static void keep_arguments(int count, char **values) {
+    (void)count;
+    if (values != NULL) arguments = values;
+}
+
+char *_Nullable const *_Nonnull clinux_arguments(void) { return arguments; }

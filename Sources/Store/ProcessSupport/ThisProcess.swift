@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 
 /// What a process has to ask of the system anew, or in a way of its own.
@@ -11,8 +12,19 @@ package enum ThisProcess {
     /// The wall clock. In a rehearsal that of its host.
     package static var now: Date { Date(timeIntervalSinceNow: RehearsalHome.clockOffset) }
 
+    /// The program and its arguments. `CommandLine.arguments` is empty if a file of the system cannot be opened for a moment, and a command
+    /// without arguments prints its help and exits with 0.
+    package static let arguments: [String] = {
+        var (list, next) = ([String](), clinux_arguments())
+        while let argument = next.pointee {
+            list.append(String(cString: argument))
+            next += 1
+        }
+        return list
+    }()
+
     /// The path of its executable. After an upgrade replaced the file, it is that of the new one.
-    package static var executablePath: String { Self.executable(of: getpid())?.path ?? CommandLine.arguments[0] }
+    package static var executablePath: String { Self.executable(of: getpid())?.path ?? arguments.first ?? "" }
 
     /// Its executable was removed, or replaced by another.
     package static var isDeleted: Bool { Self.executable(of: getpid())?.isDeleted ?? false }

@@ -28,7 +28,7 @@ package enum StormyTool {
         // A reader that leaves is an error to be handled, not an end in mid-work.
         signal(SIGPIPE, SIG_IGN)
         // The agent launches without arguments: a verb that inherits the number of a launch is none.
-        if CommandLine.arguments.count > 1 { unsetenv(LaunchContext.variable) }
+        if ThisProcess.arguments.count > 1 { unsetenv(LaunchContext.variable) }
         do {
             try AppManifest.use(propertyList: propertyList)
         } catch {
@@ -50,7 +50,7 @@ package enum StormyTool {
             app.main()
         }
         Task {
-            ProcessExit.leave(await StormyRoot.run(Array(CommandLine.arguments.dropFirst())))
+            ProcessExit.leave(await StormyRoot.run(Array(ThisProcess.arguments.dropFirst())))
         }
         dispatchMain()
     }

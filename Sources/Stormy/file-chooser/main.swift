@@ -7,6 +7,7 @@
 //
 // Ends with 0 after a choice, 1 if the person chose nothing, 2 if there is no such chooser (and says why). --check shows nothing: 0 or 2.
 // --tell shows a notification: 0, or 2 and why not.
+@preconcurrency import CLinux  // its stdio has the same variables
 @preconcurrency import Glibc  // stdin, stdout and stderr are variables there
 
 /// The bus has threads, beside which no exit handler of a library may run.
@@ -20,7 +21,13 @@ func fail(_ why: String) -> Never {
     leave(2)
 }
 
-let words = Array(CommandLine.arguments.dropFirst())
+// Not `CommandLine.arguments`, which is empty if the process may open no file at this moment.
+var words: [String] = []
+var next = clinux_arguments() + 1
+while let word = next.pointee {
+    words.append(String(cString: word))
+    next += 1
+}
 if words.count == 3, words[0] == "--tell" {
     if let why = DirectNotice.show(words[1], words[2]) { fail(why) }
     leave(0)

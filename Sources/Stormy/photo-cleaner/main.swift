@@ -20,11 +20,12 @@ var none = sigset_t()
 sigemptyset(&none)
 sigprocmask(SIG_SETMASK, &none, nil)
 
-guard CommandLine.arguments.count == 2 else {
+// Not `CommandLine.arguments`, which is empty if the process may open no file at this moment.
+guard let folder = clinux_arguments()[1], clinux_arguments()[2] == nil else {
     fputs("usage: photo-cleaner FOLDER\n", stderr)
     exit(64)
 }
-guard clinux_confine(CommandLine.arguments[1]) == 0 else {
+guard clinux_confine(folder) == 0 else {
     fputs("photo-cleaner cannot be confined: \(String(cString: strerror(errno)))\n", stderr)
     exit(71)
 }

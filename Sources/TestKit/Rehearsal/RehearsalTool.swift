@@ -9,7 +9,7 @@ public enum RehearsalTool {
     public static func main() -> Never {
         // A reader that leaves is an error to be handled, not an end in mid-work.
         signal(SIGPIPE, SIG_IGN)
-        Task { ProcessExit.leave(await CommandRunner.run(RehearsalRoot.self, Array(CommandLine.arguments.dropFirst()))) }
+        Task { ProcessExit.leave(await CommandRunner.run(RehearsalRoot.self, Array(ThisProcess.arguments.dropFirst()))) }
         dispatchMain()
     }
 }

@@ -87,7 +87,7 @@ struct ExaminedApp {
         let path = AppManifest.executableURL.path
         let name = AppManifest.executableURL.lastPathComponent
         let first = CompanionProgram.findInPath(name).map { URL(fileURLWithPath: $0).resolvingSymlinksInPath().path }
-        let group = CommandLine.arguments.dropFirst().prefix { $0 != verb && !$0.hasPrefix("-") }
+        let group = ThisProcess.arguments.dropFirst().prefix { $0 != verb && !$0.hasPrefix("-") }
         let program = first == URL(fileURLWithPath: path).resolvingSymlinksInPath().path ? name : path
         return ([program] + group).map(ShellWord.quoted).joined(separator: " ")
     }

@@ -194,6 +194,9 @@ typedef struct {
     int blocks_sigterm;
 } clinux_spawn_request;
 
+// The arguments of this process, ended by NULL. Swift's own list needs /proc/self/maps, and is empty if that file cannot be opened or read.
+char *_Nullable const *_Nonnull clinux_arguments(void);
+
 // 0, or an errno value.
 int clinux_spawn(const clinux_spawn_request *_Nonnull request, pid_t *_Nonnull pid);
 
