@@ -41,7 +41,11 @@ struct ScheduleVerb: AsyncParsableCommand {
         let trouble = installAutostart()
         try schedule.turnOn(at: time, exact: exact, wakesSystem: wake)
         let summary = try StatusReport.schedule(store)
-        if json { return try Output.json(summary) }
+        if json {
+            try Output.json(summary)
+            if let trouble { throw trouble }
+            return
+        }
         if let next = summary.next.value { Output.line("The next check is at \(Output.moment(next)).") }
         if let wake = summary.wakeAt.value, let next = summary.next.value, wake.timeIntervalSince(next) >= 1 {
             Output.line(
@@ -49,23 +53,24 @@ struct ScheduleVerb: AsyncParsableCommand {
             )
         }
         if summary.wakesSystem { Output.line("A machine that sleeps is woken for it, where that may be: stormy why StormyNoon") }
-        if let trouble { Output.note(trouble) }
         if try store.places().isEmpty { Output.note("No place yet: stormy place add NAME [LAT,LON]") }
+        if let trouble { throw trouble }
     }
 
     /// Returns what kept the agent from being started at the next login, if anything.
-    private func installAutostart() -> String? {
+    private func installAutostart() -> CommandFailure? {
         let environment = ThisProcess.environment
         switch AgentStarter.findAgent(environment: environment) {
         case .failure:
-            return "background-agent was not found beside stormy or in PATH: checks run only while it is started by hand."
+            return CommandFailure(
+                .unavailable, "background-agent was not found beside stormy or in PATH: checks run only while it is started by hand")
         case .success(let agent):
             do {
                 _ = try AutostartEntry(directories: AppRuntime.shared.directories)
                     .install(agent: agent, displayName: AppManifest.current.displayName)
                 return nil
             } catch {
-                return "The agent could not be set to start at the next login: \(error)"
+                return CommandFailure(.cannotCreate, "the agent will not start at the next login: \(error)")
             }
         }
     }

@@ -59,7 +59,7 @@ struct TransfersVerb: AsyncParsableCommand {
         if action == .retry {
             // A photo that was given again, and whose upload has ended since, is no obstacle.
             try TransferReport.reconcile(store)
-            selection = try withoutPhotosElsewhere(selection, store)
+            selection = try withoutPhotosElsewhere(selection, store, &problem)
             Self.forgetTold(try Self.asked(selection))
         }
         let changes = try BackgroundTransfers.perform(action, on: selection) {
@@ -121,9 +121,9 @@ struct TransfersVerb: AsyncParsableCommand {
     }
 
     /// A photo that was given again since its upload failed would be there twice. One whose presigned address has another photo by now
-    /// would replace that.
+    /// would replace that, and is not sent.
     private func withoutPhotosElsewhere(
-        _ selection: BackgroundTransfers.Selection, _ store: StormyStore
+        _ selection: BackgroundTransfers.Selection, _ store: StormyStore, _ problem: inout FirstProblem
     ) throws -> BackgroundTransfers.Selection {
         let asked = try Self.asked(selection)
         let ofOneFile = Set(StormySettings.current.destinations.filter(\.isForOneFile).map { $0.identity as String? })
@@ -134,7 +134,12 @@ struct TransfersVerb: AsyncParsableCommand {
             let obstacle = try store.retryPhoto(label.photo, transfer: transfer.id, digests: digests) { ofOneFile.contains($0) }
             guard let obstacle else { continue }
             skipped.insert(transfer.id)
-            Output.note("\(transfer.id): \(obstacle)")
+            switch obstacle {
+            case .photoWasGivenAgain: Output.note("\(transfer.id): \(obstacle)")
+            case .addressIsTaken:
+                let position = ids.firstIndex(of: String(transfer.id)) ?? ids.firstIndex(of: "all") ?? 0
+                problem.note(CommandFailure(.inputOutput, "\(transfer.id) was not retried: \(obstacle)"), at: position)
+            }
         }
         guard !skipped.isEmpty else { return selection }
         switch selection {
