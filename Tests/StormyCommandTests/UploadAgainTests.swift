@@ -153,8 +153,9 @@ import Testing
             PhotoHome.destination("webdav", VirtualHome.origin + "/one/")
             + PhotoHome.destination("webdav", VirtualHome.origin + "/two/", name: "other")
         try await PhotoHome.play(configuration) { home, _ in
-            let folder = home.folder.appendingPathComponent("two-addresses")
-            for prefix in ["/one", "/two"] { home.server.mount(try DavStore(prefix: prefix, directory: folder)) }
+            for prefix in ["/one", "/two"] {
+                home.server.mount(try DavStore(prefix: prefix, directory: home.folder.appendingPathComponent("served" + prefix)))
+            }
             let photo = try home.write(JPEG.withoutPosition, to: "a.jpg").path
             #expect(try await home.stormy("upload", "--wait", "--to", "home", photo).status == 0)
             try home.removeStore()

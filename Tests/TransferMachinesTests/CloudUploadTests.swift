@@ -202,6 +202,8 @@ import Testing
         }
         #expect(Set(talk.lines).count == 21 && talk.lines.allSatisfy { $0.hasPrefix("HEAD ") }, "\(talk.lines)")
         #expect(talk.lines.last?.hasSuffix("/" + plan.nobodysName) == true)
+        talk.hear(404)
+        #expect(talk.lines.last?.hasPrefix("GET ") == true && talk.lines.last?.hasSuffix("/" + plan.nobodysName) == true)
         guard case .send(_, _, let saved) = talk.machine.next() else {
             Issue.record("\(String(describing: talk.outcome))")
             return
@@ -216,5 +218,29 @@ import Testing
         }
         // No other file has that name, and HEAD proves nothing about the file.
         #expect(url.hasSuffix("/p-ab.jpg") && talk.machine.proof == .answer && talk.lines.count < 6, "\(talk.lines)")
+    }
+
+    /// Caddy answers so if no route matches the address.
+    @Test(arguments: [UploadKind.put, .webdav, .s3, .nextcloud])
+    func `nothing is sent to a server that answers every address with success`(_ kind: UploadKind) {
+        var plan = plan(kind)
+        plan.byteCount = 1000
+        var talk = Dialogue(plan)
+        for _ in 0..<22 { talk.hear(200, ["Content-Length": "0"]) }
+        guard case .retry(_, let trouble) = talk.outcome, trouble.message.hasPrefix("The server answers every address with success")
+        else {
+            Issue.record("\(talk.lines) \(String(describing: talk.outcome))")
+            return
+        }
+        // It is asked again, and nothing else is sent.
+        talk.hear(200, ["Content-Length": "0"])
+        guard case .retry = talk.outcome else { Issue.record("\(talk.lines)"); return }
+        #expect(talk.lines.allSatisfy { $0.hasPrefix("HEAD ") || $0.hasPrefix("GET ") }, "\(talk.lines)")
+        // The address is served again. The first name is free.
+        talk.hear(404)
+        talk.hear(404)
+        #expect(talk.lines.last == talk.lines.first, "\(talk.lines)")
+        guard case .send(let request, _, _) = talk.machine.next() else { Issue.record("\(talk.lines)"); return }
+        #expect(["PUT", "MKCOL"].contains(request.method), "\(request.method)")
     }
 }

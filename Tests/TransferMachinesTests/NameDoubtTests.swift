@@ -357,4 +357,60 @@ import Testing
         talk.hear(404)
         #expect(talk.lines == ["HEAD \(name)", "HEAD \(next)"])
     }
+
+    /// Some servers send a stored file from another address, or have no HEAD for it.
+    @Test(arguments: [300, 302, 303, 307, 308, 400, 402, 403, 405, 406, 415, 422, 451, 501], [UploadKind.put, .webdav, .nextcloud, .s3])
+    func `a refused look at a confirmed file gives nothing up`(_ status: Int, _ kind: UploadKind) {
+        var talk = Dialogue(Self.plan(kind), resuming: UploadMemory(step: .check, isStored: false))
+        if kind == .webdav { talk = Dialogue(Self.plan(kind), resuming: UploadMemory(step: .move, isStored: false)) }
+        if kind == .s3 {
+            talk = Dialogue(Self.plan(kind))
+            talk.hear(404)
+            talk.hear(200)
+        }
+        talk.hear(status, ["Location": "https://host/raw/noon.jpg"])
+        #expect(place(talk) == "noon.jpg" && talk.machine.proof == .answer, "\(talk.lines) \(String(describing: talk.outcome))")
+    }
+
+    @Test(arguments: [(BodyComparison.same, "noon.jpg"), (.differs, nil)] as [(BodyComparison, String?)])
+    func `a file of our length is read back after a rename whose temporary file is gone`(
+        _ comparison: BodyComparison, _ expected: String?
+    ) {
+        var talk = Dialogue(Self.plan(.webdav), resuming: UploadMemory(step: .check, isStored: true))
+        talk.hear(200, ofOurLength)
+        talk.hear(404)
+        talk.hear(404)
+        talk.hear(200, ofOurLength)
+        #expect(talk.lines.last == "HEAD \(name)")
+        talk.hear(200, comparison: comparison)
+        #expect(talk.lines.last == "GET \(name)" && place(talk) == expected, "\(talk.lines)")
+    }
+
+    /// A computer that was restored from a backup has forgotten that it sent the file.
+    @Test(arguments: [UploadKind.put, .webdav], [BodyComparison.same, .differs])
+    func `a file of our name and length is read back before another name is tried`(
+        _ kind: UploadKind, _ comparison: BodyComparison
+    ) {
+        var talk = Dialogue(Self.plan(kind))
+        talk.hear(200, ofOurLength)
+        talk.hear(200, comparison: comparison)
+        #expect(talk.lines == ["HEAD \(name)", "GET \(name)"] && place(talk) == (comparison == .same ? "noon.jpg" : nil))
+    }
+
+    @Test func `a name that differs in case alone is another upload's`() {
+        var talk = Dialogue(Self.plan(.put))
+        talk.machine.note(taken: [name.replacing("noon", with: "NOON")])
+        talk.hear(404)
+        #expect(talk.lines == ["HEAD \(next)"], "\(talk.lines)")
+    }
+
+    @Test func `a file that is never shown is sent twice at most`() {
+        var talk = Dialogue(Self.plan(.put))
+        talk.hear(404)
+        for _ in 0..<30 {
+            guard case .send(let request, _, _) = talk.machine.next() else { break }
+            talk.hear(request.method == "PUT" ? 201 : 404)
+        }
+        #expect(talk.lines.filter { $0.hasPrefix("PUT") }.count == 2 && talk.message == NameDoubt.notShown, "\(talk.lines)")
+    }
 }

@@ -52,6 +52,11 @@ struct CollectionAddress: Equatable, Sendable {
         origin + "/" + segments.map { $0 + "/" }.joined() + Self.encoded(name, keeping: "")
     }
 
+    /// An address for comparisons: file systems of some servers ignore case, or the composition of accented letters.
+    static func folded(_ address: String) -> String {
+        (address.removingPercentEncoding ?? address).precomposedStringWithCanonicalMapping.lowercased()
+    }
+
     static func encoded(_ text: String, keeping kept: String) -> String {
         let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8).union(kept.utf8)
         let digits = Array("0123456789ABCDEF")
@@ -96,6 +101,9 @@ struct NameSearch: Sendable {
     /// The refused name for which HEAD is sent again. If HEAD reports the name as free, the server refuses every name.
     private(set) var refused: Int?
     private(set) var distrustsHead: Bool
+    /// HEAD for a name that no file has was answered with success. GET shows whether the server answers so to every request.
+    private var asksByGet = false
+    private var hasWaited = false
 
     init(resuming memory: UploadMemory?) { distrustsHead = memory?.distrustsHead ?? false }
 
@@ -117,7 +125,43 @@ struct NameSearch: Sendable {
         return refused != nil
     }
 
-    mutating func distrustHead() { distrustsHead = true }
+    // MARK: A name that no file has
+
+    /// The method of the request for a name that no file has.
+    var methodForNobody: String { asksByGet ? "GET" : "HEAD" }
+
+    /// What the response for a name that no file has says of the names before it.
+    enum Finding {
+        case namesAreTaken
+        /// Another request for that name is sent.
+        case continues
+        /// The responses to HEAD say nothing. A file is sent to a name that only this upload uses.
+        case headIsNoAnswer
+        /// The server answers every address with success, so it may store nothing. It is asked again later, and nothing is sent to it before.
+        case waits(UploadOutcome)
+        /// The server answered every address with success, and does so no longer. The names are looked at again.
+        case beginsAnew
+    }
+
+    mutating func finding(_ head: ResponseHead, of plan: UploadPlan, _ pauses: Pauses) -> Finding {
+        let isSuccess = (200..<300).contains(head.status)
+        if isSuccess, !asksByGet, !head.isPage(inPlaceOf: plan) {
+            asksByGet = true
+            return .continues
+        }
+        if isSuccess {
+            hasWaited = true
+            return .waits(head.isPage(inPlaceOf: plan) ? pauses.page(head) : pauses.retry(head, Self.everyAddress))
+        }
+        if case .retry(let after, let trouble)? = CommonAnswer(head, pauses)?.outcome { return .waits(.retry(after: after, trouble)) }
+        defer { (asksByGet, hasWaited) = (false, false) }
+        if hasWaited { return .beginsAnew }
+        distrustsHead = asksByGet
+        return asksByGet ? .headIsNoAnswer : .namesAreTaken
+    }
+
+    private static let everyAddress =
+        "The server answers every address with success, so it may not store files. Check the address of the destination."
 }
 
 /// Names of files on a server.

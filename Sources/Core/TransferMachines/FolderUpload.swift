@@ -8,7 +8,7 @@ struct FolderUpload: UploadProtocol {
     enum State {
         /// HEAD the final name: it must be free.
         case choosingName(Int, isStored: Bool)
-        /// HEAD a name that no file has, after many names that are taken.
+        /// HEAD, then GET, a name that no file has, after many names that are taken.
         case doubting(Int, isStored: Bool)
         /// PUT.
         case sendingBody(Int, foldersMade: Bool)
@@ -53,10 +53,15 @@ struct FolderUpload: UploadProtocol {
     var doubt: NameDoubt
     /// The strong entity tag in the response to the PUT.
     var storedTag: String?
-    /// Addresses at which this machine's other uploads are, or may be.
-    private(set) var taken: Set<String> = []
-    /// Addresses that completed uploads of this machine had.
-    private(set) var stored: Set<String> = []
+    /// The server answered that it renamed nothing. The temporary file may be gone for another reason than the rename.
+    var moveWasDenied = false
+    /// Bodies in a row that the server confirmed and then did not show.
+    var losses = 0
+    static let maximumLosses = 2
+    /// Addresses at which this machine's other uploads are, or may be, as ``CollectionAddress/folded(_:)`` writes them.
+    private var taken: Set<String> = []
+    /// Addresses that completed uploads of this machine had, written likewise.
+    private var stored: Set<String> = []
 
     var search: NameSearch
     var forbidden: ForbiddenCharacters
@@ -68,7 +73,8 @@ struct FolderUpload: UploadProtocol {
     var isMarked: Bool
 
     mutating func note(taken: Set<String>, stored: Set<String>) {
-        (self.taken, self.stored) = (taken, stored)
+        self.taken = Set(taken.map(CollectionAddress.folded))
+        self.stored = Set(stored.map(CollectionAddress.folded))
         guard plan.kind == .put, case .sendingBody(let index, let foldersMade) = state else { return }
         let free = firstName(from: index)
         // Another upload of this machine began to send its file there since the name was asked about.
@@ -114,8 +120,8 @@ struct FolderUpload: UploadProtocol {
             let index = firstName(from: wished)
             return send("HEAD", address.file(finalName(index)), saving: .chooseName, index, isStored: isStored)
         case .doubting(let index, let isStored):
-            return send(
-                "HEAD", address.file(forbidden.replaced(in: plan.nobodysName)), saving: .chooseName, index, isStored: isStored)
+            let url = address.file(forbidden.replaced(in: plan.nobodysName))
+            return send(search.methodForNobody, url, saving: .chooseName, index, isStored: isStored)
         case .sendingBody(let index, _):
             let isDirect = plan.kind == .put
             let url = address.file(isDirect ? finalName(index) : temporaryName)
@@ -157,10 +163,11 @@ struct FolderUpload: UploadProtocol {
         case .readingBack(let index, let question, let isStored):
             return afterReadBack(head, end.comparison, index, question, isStored: isStored, pauses)
         // The server accepted the file. A look that it refuses gives nothing up.
-        case .checkingBody(let index, let mayBeAnothers) where [401, 403].contains(head.status):
+        case .checkingBody(let index, let mayBeAnothers) where NameDoubt.isRefusedLook(head):
             return afterBodyCheck(head, index, mayBeAnothers: mayBeAnothers, pauses)
-        case .confirming(let index) where [401, 403].contains(head.status): return afterConfirmation(head, index, pauses)
-        case .choosingName, .doubting, .sendingBody, .makingFolder, .lookingForBody, .checkingBody, .moving, .lookingForTemporary,
+        case .confirming(let index) where NameDoubt.isRefusedLook(head): return afterConfirmation(head, index, pauses)
+        case .doubting(let index, let isStored): return afterDoubt(head, index, isStored: isStored, pauses)
+        case .choosingName, .sendingBody, .makingFolder, .lookingForBody, .checkingBody, .moving, .lookingForTemporary,
             .lookingForTarget, .confirming:
             break
         }
@@ -228,7 +235,17 @@ struct FolderUpload: UploadProtocol {
     func firstName(from index: Int) -> Int {
         guard plan.kind == .put, let address else { return index }
         let others = cannotAsk ? taken.union(stored) : taken
-        return RemoteName.firstIndex(from: index) { !others.contains(address.publicFile(finalName($0))) }
+        return RemoteName.firstIndex(from: index) { !others.contains(CollectionAddress.folded(address.publicFile(finalName($0)))) }
+    }
+
+    /// Another upload of this machine has the name, or may have it.
+    func isOfOther(_ index: Int) -> Bool { plan.kind == .put && has(index, in: taken) }
+
+    /// A completed upload of this machine had the name.
+    func wasStored(_ index: Int) -> Bool { has(index, in: stored) }
+
+    private func has(_ index: Int, in names: Set<String>) -> Bool {
+        address.map { names.contains(CollectionAddress.folded($0.publicFile(finalName(index)))) } ?? false
     }
 
     /// How far it came: 0 nothing is on the server, 1 the whole body is. It may fall back, when what was stored is lost.

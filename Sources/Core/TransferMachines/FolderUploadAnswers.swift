@@ -66,8 +66,8 @@ extension FolderUpload {
         cannotAsk = answer.isUnknown
         switch answer {
         case .there where head.isPage(inPlaceOf: plan): return pauses.page(head)
-        // The file was sent to this name before, and the server did not show it until now.
-        case .there(let length) where doubt.isOpen && index == wished && length == plan.byteCount:
+        // The file was sent to this name before: the server did not show it until now, or this computer was restored from a backup.
+        case .there(plan.byteCount) where index == wished && !isOfOther(index) && (doubt.isOpen || !isStored):
             return lookInside(head, index, isStored: isStored)
         case .there:
             guard search.recordTaken() else { return tryName(after: index, isStored: isStored) }
@@ -82,15 +82,18 @@ extension FolderUpload {
     }
 
     mutating func afterDoubt(_ head: ResponseHead, _ index: Int, isStored: Bool, _ pauses: Pauses) -> UploadOutcome {
-        switch existence(head) {
-        case .there where head.isPage(inPlaceOf: plan): return pauses.page(head)
-        case .there:
-            search.distrustHead()
+        switch search.finding(head, of: plan, pauses) {
+        case .namesAreTaken: return tryName(after: index, isStored: isStored)
+        case .continues: break
+        case .headIsNoAnswer:
             (cannotAsk, isMarked) = (true, true)
             if isStored { state = .moving(0) } else { sendBody(0) }
-            return .continue
-        case .absent, .unknown, .refused: return tryName(after: index, isStored: isStored)
+        case .waits(let outcome):
+            state = .doubting(0, isStored: isStored)
+            return outcome
+        case .beginsAnew: state = .choosingName(0, isStored: isStored)
         }
+        return .continue
     }
 
     /// The next is the file, or a question about its folder.
@@ -215,6 +218,9 @@ extension FolderUpload {
             state = .sendingBody(index, foldersMade: false)
             return pauses.retry(head, NameDoubt.kept(length, of: plan))
         case .missing:
+            // A server that gives each file its own address would get the file again and again.
+            losses += 1
+            guard plan.kind != .put || losses < Self.maximumLosses else { return .fail(head, -1011, NameDoubt.notShown) }
             state = plan.kind == .put ? .lookingForTarget(index, wasRefused: false) : .sendingBody(index, foldersMade: false)
             return pauses.retry(head, NameDoubt.notShown)
         case .other: return refused(head)
@@ -236,6 +242,8 @@ extension FolderUpload {
         case 405, 501: return .fail(head, -1011, "The server cannot rename files (MOVE): use a plain PUT upload.")
         case 412, 404, 410:
             // 412 may also be the answer to a second copy of a MOVE whose first one was carried out.
+            if head.status != 412 { doubt.open() }
+            moveWasDenied = true
             state = .lookingForTemporary(index, wasRefused: head.status == 412)
             return .continue
         case 409:

@@ -2,19 +2,19 @@
 extension FolderUpload {
     /// The final name after a response was lost, or after the server said that a file has the name.
     ///
-    /// After a plain PUT a file of our length can be another machine's, because the PUT may not have been carried out. After a MOVE the
-    /// temporary file shows whose it is, unless it is still there.
+    /// After a plain PUT a file of our length can be another machine's, because the PUT may not have been carried out. After a MOVE whose
+    /// response was lost the temporary file shows whose it is, unless it is still there.
     mutating func afterTargetCheck(
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
         let isMoved = plan.kind == .webdav && !wasRefused
         switch existence(head) {
-        case .there where plan.kind == .put && address.map { taken.contains($0.publicFile(finalName(index))) } ?? false:
+        case .there where isOfOther(index):
             return tryName(after: index, isStored: false)
         // A MOVE is whole or not at all, so a server without lengths is believed; a lost PUT may be half.
         case .there(nil) where isMoved: return finish(index)
         case .there(plan.byteCount):
-            guard isMoved else { return lookInside(head, index, isStored: plan.kind == .webdav) }
+            guard isMoved, !moveWasDenied else { return lookInside(head, index, isStored: plan.kind == .webdav && wasRefused) }
             proof = .length
             return finish(index)
         case .there(let length):
@@ -68,9 +68,8 @@ extension FolderUpload {
     mutating func afterReadBack(
         _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, isStored: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
-        let isKnown = address.map { stored.contains($0.publicFile(finalName(index))) } ?? false
-        let verdict = doubt.verdict(
-            question, head, comparison, of: plan, lengthIsProof: doubt.isOpen && !isKnown && !isStored, pauses)
+        let lengthIsProof = doubt.isOpen && !wasStored(index) && !isStored
+        let verdict = doubt.verdict(question, head, comparison, of: plan, lengthIsProof: lengthIsProof, pauses)
         switch verdict {
         case .ours(let found):
             proof = found

@@ -65,6 +65,15 @@ extension NameDoubt {
         case other
     }
 
+    /// Whether the server refuses the look at a file that it accepted, or sends the file from another address. Neither is about the file.
+    static func isRefusedLook(_ head: ResponseHead) -> Bool {
+        switch head.status {
+        case 300..<400: !head.mayLeadToAPortal && !head.leadsToAnotherName
+        case 404, 407, 408, 409, 410, 423, 425, 429: false
+        default: (400..<500).contains(head.status)
+        }
+    }
+
     /// - Parameter isTrusted: `false` if the server answers each HEAD with 200.
     mutating func confirmation(
         _ head: ResponseHead, of plan: UploadPlan, isTrusted: Bool, _ pauses: Pauses
@@ -82,8 +91,8 @@ extension NameDoubt {
         case 404, 409, 410: return countLook() ? .again(pauses.retry(head, Self.notShown)) : .missing
         // The server accepted the file with the same credentials, or without any.
         case 401: return countLook() ? .again(pauses.retry(head, Self.notShown)) : .hidden
-        case 403, 405, 501: return .hidden
-        default: return .other
+        case 501: return .hidden
+        default: return Self.isRefusedLook(head) ? .hidden : .other
         }
     }
 }

@@ -9,7 +9,7 @@ struct NextcloudUpload: UploadProtocol {
     enum State {
         /// HEAD the final name.
         case choosingName(Int)
-        /// HEAD a name that no file has, after many names that are taken.
+        /// HEAD, then GET, a name that no file has, after many names that are taken.
         case doubting(Int)
         /// MKCOL of the chunks' folder.
         case makingPlace(Int)
@@ -27,7 +27,7 @@ struct NextcloudUpload: UploadProtocol {
         /// HEAD the final name, once the chunks are gone or the name is refused: is it ours? `wasRefused`: the chunks are there, and the
         /// server said 412.
         case lookingForTarget(Int, wasRefused: Bool)
-        /// GET a file of our name and length after a MOVE that was refused.
+        /// GET a file of our name and length after a MOVE without a clear yes.
         case readingBack(Int, ReadBack)
         /// HEAD what the MOVE made.
         case checking(Int)
@@ -47,6 +47,8 @@ struct NextcloudUpload: UploadProtocol {
     var doubt: NameDoubt
     var stored: Set<Int> = []
     var proof = UploadProof.answer
+    /// The server answered that it renamed nothing. The chunks may be gone for another reason than the MOVE.
+    var moveWasDenied = false
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
         self.plan = plan
@@ -98,7 +100,8 @@ struct NextcloudUpload: UploadProtocol {
         switch state {
         case .choosingName(let index): return send("HEAD", target(index), remembering: .chooseName, index)
         case .doubting(let index):
-            return send("HEAD", address.file(forbidden.replaced(in: plan.nobodysName)), remembering: .chooseName, index)
+            let url = address.file(forbidden.replaced(in: plan.nobodysName))
+            return send(search.methodForNobody, url, remembering: .chooseName, index)
         case .makingPlace(let index): return send("MKCOL", place, [destination(index)], remembering: .create, index)
         case .makingFolder(let index, let level, _):
             return send("MKCOL", address.folder(levels: level), remembering: .create, index)

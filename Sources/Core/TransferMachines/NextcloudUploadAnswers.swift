@@ -20,8 +20,9 @@ extension NextcloudUpload {
             return afterFolder(head, index, level: level, goingDown: goingDown, pauses)
         case .readingBack(let index, let question): return afterReadBack(head, end.comparison, index, question, pauses)
         // The server accepted the file. A look that it refuses gives nothing up.
-        case .checking(let index) where [401, 403].contains(head.status): return afterCheck(head, index, pauses)
-        case .choosingName, .doubting, .makingPlace, .makingFolder, .asking, .sendingChunk, .moving, .lookingForPlace,
+        case .checking(let index) where NameDoubt.isRefusedLook(head): return afterCheck(head, index, pauses)
+        case .doubting(let index): return afterDoubt(head, index, pauses)
+        case .choosingName, .makingPlace, .makingFolder, .asking, .sendingChunk, .moving, .lookingForPlace,
             .lookingForTarget, .checking:
             break
         }
@@ -80,12 +81,16 @@ extension NextcloudUpload {
     }
 
     private mutating func afterDoubt(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
-        switch head.status {
-        case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
-        case 200..<300:
-            search.distrustHead()
-            return useName(0)
-        default: return tryName(after: index)
+        switch search.finding(head, of: plan, pauses) {
+        case .namesAreTaken: return tryName(after: index)
+        case .continues: return .continue
+        case .headIsNoAnswer: return useName(0)
+        case .waits(let outcome):
+            state = .doubting(0)
+            return outcome
+        case .beginsAnew:
+            state = .choosingName(0)
+            return .continue
         }
     }
 
@@ -209,6 +214,7 @@ extension NextcloudUpload {
             return .continue
         case 412:
             // Somebody has the name; or a first copy of this MOVE was carried out.
+            moveWasDenied = true
             state = .lookingForPlace(index, wasRefused: true)
             return .continue
         case 409:
@@ -224,6 +230,7 @@ extension NextcloudUpload {
             return pauses.retry(head, "The server could not put the chunks together.")
         case 404, 410:
             doubt.open()
+            moveWasDenied = true
             state = .lookingForTarget(index, wasRefused: false)
             return pauses.retry(head, "The server has thrown away what it had of the file.")
         default:
@@ -242,19 +249,22 @@ extension NextcloudUpload {
             state = wasRefused ? .lookingForTarget(index, wasRefused: true) : .moving(index)
             return .continue
         case 404, 410:
+            // A MOVE takes the chunks away.
+            doubt.open()
             state = .lookingForTarget(index, wasRefused: false)
             return .continue
         default: return pauses.afterOther(head)
         }
     }
 
-    /// The chunks are gone, and the name was free just before: a file of our length is ours. After a refused MOVE it is read back.
+    /// The chunks are gone, and the name was free just before: a file of our length is ours after a MOVE whose response was lost. After
+    /// another response it is read back.
     private mutating func afterTarget(
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
         switch head.status {
         case 200..<300 where !search.distrustsHead:
-            if head.contentLength == plan.byteCount { return wasRefused ? lookInside(head, index) : finish(index, .length) }
+            if head.contentLength == plan.byteCount { return moveWasDenied ? lookInside(head, index) : finish(index, .length) }
             if let length = head.contentLength, doubt.looksAgain() {
                 return pauses.retry(head, NameDoubt.kept(length, of: plan))
             }

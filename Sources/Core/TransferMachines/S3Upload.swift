@@ -93,7 +93,7 @@ struct S3Upload: UploadProtocol {
         guard let address else { return .fail(TransferTrouble(.unsupportedURL)) }
         switch state {
         case .doubting(let index):
-            return send("HEAD", address.file(plan.nobodysName), remembering: .chooseName, index)
+            return send(search.methodForNobody, address.file(plan.nobodysName), remembering: .chooseName, index)
         case .looking(let index, _):
             return send("HEAD", key(index), remembering: .chooseName, index)
         case .confirming(let index):

@@ -114,12 +114,16 @@ extension S3Upload {
     }
 
     private mutating func afterDoubt(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
-        switch head.status {
-        case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
-        case 200..<300:
-            search.distrustHead()
-            return beginMarked()
-        default: return tryName(after: index)
+        switch search.finding(head, of: plan, pauses) {
+        case .namesAreTaken: return tryName(after: index)
+        case .continues: return .continue
+        case .headIsNoAnswer: return beginMarked()
+        case .waits(let outcome):
+            state = .doubting(0)
+            return outcome
+        case .beginsAnew:
+            state = .looking(0, isTaken: false)
+            return .continue
         }
     }
 

@@ -158,7 +158,16 @@ struct AttemptEnding {
             try Self.finishUpload(&transfer, machine, at: remoteURL, &pass)
         case .fail(let trouble):
             transfer.uploadMemory = machine.memory ?? transfer.uploadMemory
-            try pass.fail(&transfer, trouble)
+            entry.notFound += 1
+            guard trouble.status == 404, entry.notFound < RetryPolicy.maximumNotFound else {
+                try pass.fail(&transfer, trouble)
+                return .nothing
+            }
+            // A machine that has failed does not continue.
+            entry.machine = nil
+            record(progress: false, &transfer, &entry, pass)
+            let pause = RetryPolicy.ofAgent.backoff(attemptsWithoutProgress: entry.notFound, jitter: pass.jitter())
+            try wait(&transfer, pause, trouble, &entry, &pass)
         }
         return .nothing
     }
@@ -210,7 +219,7 @@ struct AttemptEnding {
     ) {
         if hasProgress {
             _ = transfer.handle(.progressed(now: pass.now))
-            entry.unreached = 0
+            (entry.unreached, entry.notFound) = (0, 0)
         }
         transfer.fruitlessAttempts = hasProgress ? 0 : transfer.fruitlessAttempts + 1
     }

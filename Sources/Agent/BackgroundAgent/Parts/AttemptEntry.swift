@@ -22,9 +22,11 @@ extension Attempts {
         var machine: UploadMachine?
         /// How often in a row it reached nobody.
         var unreached = 0
+        /// How often its server answered that an address does not exist.
+        var notFound = 0
 
         var isIdle: Bool { if case .idle = phase { true } else { false } }
-        var isForgettable: Bool { isIdle && machine == nil && unreached == 0 }
+        var isForgettable: Bool { isIdle && machine == nil && unreached == 0 && notFound == 0 }
 
         /// How often the file was not what was proven. `nil` if the file does not get its name now.
         var checks: Int? { if case .finishing(_, let checks) = phase { checks } else { nil } }

@@ -27,7 +27,9 @@ struct UploadTarget: Hashable {
     init?(_ transfer: TransferRecord) {
         guard let spec = transfer.upload, spec.method != .plain else { return nil }
         // With the last stroke or without it is one folder.
-        (folder, name) = (transfer.url.hasSuffix("/") ? transfer.url : transfer.url + "/", spec.fileName)
+        folder = transfer.url.hasSuffix("/") ? transfer.url : transfer.url + "/"
+        // On some servers names that differ in case are one file.
+        name = spec.fileName.precomposedStringWithCanonicalMapping.lowercased()
     }
 }
 

@@ -1,0 +1,57 @@
+import Foundation
+import Spool
+import Testing
+import TransferMachines
+
+@testable import BackgroundAgent
+@testable import BackgroundLedger
+
+/// A proxy answers 404 to everything while its server restarts.
+@Suite struct NotFoundTests {
+    private let bench: Bench
+
+    init() throws { bench = try Bench() }
+
+    private func upload() throws -> Int64 {
+        let bytes = Data("photo".utf8)
+        try bytes.write(to: bench.ledger.directories.spooled("copy"))
+        let id = try bench.download("photos/") {
+            ($0.kind, $0.method, $0.bodyFile) = (.upload, "PUT", "copy")
+            $0.bytesTotal = Int64(bytes.count)
+            $0.sourceSHA256 = FileDigest.sha256(of: bytes)
+            $0.upload = UploadSpec(method: .put, fileName: "a.jpg", byteCount: Int64(bytes.count), token: "t")
+        }
+        try bench.turn()
+        return id
+    }
+
+    private func answer(_ id: Int64, _ status: Int, sent: Int64 = 0) throws {
+        let attempt = try bench.attempt(id)
+        let head = ResponseHead(status: status, headers: [], url: attempt.request.url)
+        try bench.hear(.transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: sent, bytesReceived: 0))))
+    }
+
+    @Test func `an upload that is answered 404 is tried again`() throws {
+        let id = try upload()
+        try answer(id, 404)
+        #expect(try bench.attempt(id).request.method == "PUT")
+        try answer(id, 404, sent: 5)
+        #expect(try bench.transfer(id).state == .waiting)
+        #expect(try bench.transfer(id).errorMessage == "The folder does not exist on the server.")
+        try bench.pass(20)
+        try answer(id, 404)
+        #expect(try bench.attempt(id).request.method == "PUT")
+        try answer(id, 201, sent: 5)
+        #expect(try bench.attempt(id).request.method == "HEAD")
+    }
+
+    @Test func `an upload that is always answered 404 fails`() throws {
+        let id = try upload()
+        for _ in 0..<30 where try bench.transfer(id).state != .failed {
+            try bench.pass(100)
+            try answer(id, 404, sent: try bench.attempt(id).request.method == "PUT" ? 5 : 0)
+        }
+        #expect(try bench.transfer(id).state == .failed)
+        #expect(bench.transport.started.count { $0.request.method == "PUT" } == RetryPolicy.maximumNotFound)
+    }
+}
