@@ -130,14 +130,14 @@ struct NameSearch: Sendable {
     /// The method of the request for a name that no file has.
     var methodForNobody: String { asksByGet ? "GET" : "HEAD" }
 
-    /// What the response for a name that no file has says of the names before it.
+    /// The meaning of the response for a name that no file has.
     enum Finding {
         case namesAreTaken
         /// Another request for that name is sent.
         case continues
         /// The responses to HEAD say nothing. A file is sent to a name that only this upload uses.
         case headIsNoAnswer
-        /// The server answers every address with success, so it may store nothing. It is asked again later, and nothing is sent to it before.
+        /// The server answers every address with success, so it may store nothing. The request is repeated later. The upload sends nothing before that.
         case waits(UploadOutcome)
         /// The server answered every address with success, and does so no longer. The names are looked at again.
         case beginsAnew

@@ -60,7 +60,7 @@ struct FolderUpload: UploadProtocol {
     static let maximumLosses = 2
     /// Addresses at which this machine's other uploads are, or may be, as ``CollectionAddress/folded(_:)`` writes them.
     private var taken: Set<String> = []
-    /// Addresses that completed uploads of this machine had, written likewise.
+    /// Addresses that completed uploads of this machine had, as ``CollectionAddress/folded(_:)`` writes them.
     private var stored: Set<String> = []
 
     var search: NameSearch

@@ -65,7 +65,8 @@ extension NameDoubt {
         case other
     }
 
-    /// Whether the server refuses the look at a file that it accepted, or sends the file from another address. Neither is about the file.
+    /// Returns whether the server refuses the look at a file that it accepted, or sends the file from another address. Such a response does
+    /// not mean that the file is missing.
     static func isRefusedLook(_ head: ResponseHead) -> Bool {
         switch head.status {
         case 300..<400: !head.mayLeadToAPortal && !head.leadsToAnotherName

@@ -39,14 +39,14 @@ package struct DatabaseFile: Sendable {
 
     /// Makes an empty file for this user if nothing has the path. SQLite gives the files beside it the same mode.
     ///
-    /// An existing file is not opened here: closing it would release the locks that another connection of this process has on it. It is not
-    /// replaced either, whatever the reason why it cannot be looked at.
+    /// An existing file is not opened here: closing it would release the locks that another connection of this process has on it. An existing
+    /// file is never replaced, also if it cannot be looked at.
     ///
     /// - Throws: ``StoreError`` unless a regular file has the path now, for example for a link that leads nowhere.
     package func makeIfMissing() throws(StoreError) {
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor >= 0 {
-            // Whatever the umask is.
+            // The umask may have removed bits.
             fchmod(descriptor, 0o600)
             close(descriptor)
             return

@@ -148,6 +148,8 @@ package final class StormyStore: Sendable {
             let turn = takeTurn(in: folder, for: path)
             defer { if turn >= 0 { close(turn) } }
             do { try file(path).makeIfMissing() } catch {
+                // For example a link to a disk that is away.
+                if case .cannotCreate(_, let reason) = error { throw StormyStoreError.cannotOpen(path: path, reason: reason) }
                 throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: "\(error)")
             }
             // The process before this one in the queue may have made its tables.

@@ -140,16 +140,16 @@ struct UploadFault: Sendable {
         UploadFault(
             "403 refuses", { $0 == .tus ? .there : .failed(-1102) }
         ) { store, way in store.refuse(status: 403, method: way.method) },
+        UploadFault("404 of a proxy", .there) { store, way in store.refuse(status: 404, method: way.method) },
         UploadFault(
-            "404 no such folder",
+            "404 no such folder, always", of: [.put, .multipart, .s3, .immich],
             { way in
                 switch way {
                 case .put, .immich: .failed(-1100)
-                case .multipart, .s3: .failed(-1011)
-                case .webdav, .tus, .resumable, .s3Parts, .nextcloud, .nextcloudChunks: .there
+                default: .failed(-1011)
                 }
             }
-        ) { store, way in store.refuse(status: 404, method: way.method) },
+        ) { store, way in store.refuse(status: 404, method: way.method, next: 1000) },
         refused(423, .there, "locked, once"),
         refused(429, .there, "too many requests, once", ["Retry-After": "0"]),
         refused(500, .there, "once"),
