@@ -37,7 +37,7 @@ struct UploadVerb: AsyncParsableCommand {
     @Flag(help: "Send photos as they are, with their location. Before all settings.") var keepLocation = false
     @Flag(help: "Send photos without their location. Before all settings.") var removeLocation = false
     @Option(help: "now, or charging: on external power and a network that costs nothing.") var when = Moment.now
-    @Flag(help: "Send photos also where they are already, for all that is known here.") var again = false
+    @Flag(help: "Send photos again, also if they are known to be on the server.") var again = false
     @Flag(help: "Ask the servers again whether they have what was uploaded: these files, or all.") var verify = false
     @Flag(help: "Print JSON.") var json = false
 
