@@ -440,8 +440,9 @@ class Ground:
         if begun - self.fixed:
             self.put_version(self.dice.choice(sorted(begun - self.fixed)))
 
-    def life(self, is_first):
+    def life(self, lives):
         """One agent, until it dies."""
+        is_first = lives == 0
         if is_first:
             is_app_through = all(self.hit["app", point] for point in self.own_points("app"))
             kind = "agent" if is_app_through else self.dice.choice(("agent", "app"))
@@ -452,6 +453,8 @@ class Ground:
         agent = self.agent(**({"BACKGROUND_CRASH_AT" if kind == "agent" else "BACKGROUND_APP_CRASH_AT": curse} if point else {}))
         # A check is handed over after a second, and its await given up.
         end = time.monotonic() + (self.dice.uniform(0, 1.5) if kind == "any" else 4 if is_first and kind == "app" else 2)
+        # Each life of a round is longer: a new agent shows hundreds of notifications again before a large photo is sent.
+        end += 0.2 * lives
         while time.monotonic() < end and agent.poll() is None and not (kind == "app" and self.app_died(point, last)):
             self.disturb()
             time.sleep(0.05)
@@ -490,7 +493,7 @@ class Ground:
         self.queue(number)
         lives = lives_after_the_end = 0
         while self.left() > 0 and lives_after_the_end < 2 and (self.rows(OPEN) or self.rows(UNTOLD)):
-            self.life(is_first=lives == 0)
+            self.life(lives)
             lives += 1
             if lives == 2:
                 self.cancel(self.got / f"{number}-6.bin")
