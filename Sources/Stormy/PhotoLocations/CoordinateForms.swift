@@ -51,32 +51,121 @@ extension CoordinateText {
         return sided(start..<side + 1, latitude, longitude, isSouth: letter(comma + 1) == UInt8(ascii: "S"), side)
     }
 
+    /// East and west. "O" is Ost, ouest and oeste behind a latitude, and otherwise a word.
+    private static let sidesOfSecond = "EWO"
+
+    /// Degrees, or degrees with minutes and seconds behind one kind of mark: "47.370094", "47-22-12.3", "47 22.205".
+    struct BareAngle {
+        var range: Range<Int>
+        var degrees: Double
+        var parts = 1
+        /// Digits behind the point.
+        var fraction: Int
+        /// Digits of the last part in front of the point.
+        var whole: Int
+
+        /// Returns whether two angles are precise enough to be a place. Less precise numbers can be measures.
+        func makesPlace(with other: BareAngle, digits: Int) -> Bool {
+            guard parts == other.parts, degrees <= 90, other.degrees <= 180 else { return false }
+            switch parts {
+            case 1: return min(fraction, other.fraction) >= digits
+            case 2:
+                return min(fraction, other.fraction) > 0 && (min(whole, other.whole) == 2 || min(fraction, other.fraction) > 2)
+            default: return true
+            }
+        }
+    }
+
+    func bareAngle(at start: Int) -> BareAngle? {
+        guard Self.isDigit(letter(start)), let first = number(at: start) else { return nil }
+        var result = BareAngle(range: first.range, degrees: first.value, fraction: first.fraction, whole: 0)
+        let mark = letter(first.range.upperBound)
+        guard " -:".utf8.contains(mark) else { return result }
+        while result.parts < 3, result.fraction == 0, letter(result.range.upperBound) == mark,
+            Self.isDigit(letter(result.range.upperBound + 1)), let next = number(at: result.range.upperBound + 1), next.value < 60
+        {
+            result.whole = next.range.count - (next.fraction > 0 ? next.fraction + 1 : 0)
+            guard result.whole <= 2 else { return nil }
+            result.parts += 1
+            result.degrees += next.value / (result.parts == 2 ? 60 : 3_600)
+            (result.range, result.fraction) = (start..<next.range.upperBound, next.fraction)
+        }
+        return result
+    }
+
+    /// "48.1373 N, 11.5755 E", "47-22-12.3N 008-32-56.8E" and "47 22.205 N 8 32.946 E", at the last digit of the first angle.
+    func hemispheres(at index: Int) -> Find? {
+        let side = letter(index + 1) == 0x20 ? index + 2 : index + 1
+        guard Self.isDigit(letter(index)), isHemisphere(side) else { return nil }
+        var start = side + 1
+        while start - side < 5, " \t\r\n,;/|+-".utf8.contains(letter(start)) { start += 1 }
+        guard let second = bareAngle(at: start) else { return nil }
+        var last = second.range.upperBound
+        if letter(last) == 0x20 { last += 1 }
+        guard isHemisphere(last, of: Self.sidesOfSecond) else { return nil }
+        for start in stride(from: index, through: max(0, index - 20), by: -1) {
+            guard Self.isDigit(letters[start]) || " -:.".utf8.contains(letters[start]) else { break }
+            guard Self.isDigit(letters[start]), !Self.isDigit(letter(start - 1)), letter(start - 1) != 46,
+                !Self.isLetter(letter(start - 1)), let first = bareAngle(at: start), first.range.upperBound == index + 1
+            else { continue }
+            if first.makesPlace(with: second, digits: 2) {
+                return sided(start..<last + 1, first.degrees, second.degrees, isSouth: letter(side) == UInt8(ascii: "S"), last)
+            }
+        }
+        return nil
+    }
+
     /// "N47.370094 E8.549106", and degrees with minutes in one number: "N47222056E008329464", "[N][47222056][E][008329464]".
     func sides(at index: Int) -> Find? {
         let north = letter(index) == UInt8(ascii: "[") ? index + 1 : index
-        guard "NS".utf8.contains(letter(north)), !Self.isLetter(letter(index - 1)), let first = number(behindSide: north) else {
+        guard "NS".utf8.contains(letter(north)), !Self.isLetter(letter(index - 1)), let first = angle(behindSide: north) else {
             return nil
         }
         var east = first.range.upperBound
         while east - first.range.upperBound < 3, " ,;/|-+[]".utf8.contains(letter(east)) { east += 1 }
-        guard "EW".utf8.contains(letter(east)), let second = number(behindSide: east) else { return nil }
-        var values = [first.value, second.value]
+        guard Self.sidesOfSecond.utf8.contains(letter(east)), let second = angle(behindSide: east) else { return nil }
+        var values = [first.degrees, second.degrees]
         if first.fraction == 0, first.range.count == 8, second.fraction == 0, (8...9).contains(second.range.count),
-            let latitude = Self.degrees(first.value / 10_000, upTo: 90),
-            let longitude = Self.degrees(second.value / 10_000, upTo: 180)
+            let latitude = Self.degrees(first.degrees / 10_000, upTo: 90),
+            let longitude = Self.degrees(second.degrees / 10_000, upTo: 180)
         {
             values = [latitude, longitude]
         } else {
-            guard first.fraction > 2, second.fraction > 2, values[0] <= 90, values[1] <= 180 else { return nil }
+            guard first.makesPlace(with: second, digits: 3) else { return nil }
         }
         return sided(
             north..<second.range.upperBound, values[0], values[1], isSouth: letter(north) == UInt8(ascii: "S"), east)
     }
 
-    private func number(behindSide side: Int) -> Number? {
+    private func angle(behindSide side: Int) -> BareAngle? {
         var start = side + 1
         while start - side < 3, " []".utf8.contains(letter(start)) { start += 1 }
-        return Self.isDigit(letter(start)) ? number(at: start) : nil
+        return bareAngle(at: start)
+    }
+
+    /// Maps with numbers that have no name in their addresses, or a name with other meanings.
+    private static let maps: Set<String> = [
+        "windy", "mapy", "zoom", "ventusky", "lightningmaps", "blitzortung", "rainviewer", "flightradar24", "suncalc",
+        "peakfinder",
+        "yandex", "waze", "here", "openstreetmap", "goo",
+    ]
+
+    /// The numbers in an address of a map: "windy.com/?47.370094,8.549106,11", "mapy.cz/zakladni?x=8.549106&y=47.370094".
+    func link(at dot: Int) -> Find? {
+        let name = letters[..<dot].suffix(20).reversed().prefix { Self.isLetter($0) || Self.isDigit($0) }.reversed()
+        guard Self.maps.contains(String(decoding: name, as: UTF8.self)) else { return nil }
+        let end =
+            letters[dot...].prefix(600).firstIndex { $0 <= 0x20 || "\"<>".utf8.contains($0) } ?? min(letters.count, dot + 600)
+        var (numbers, place) = ([Number](), dot)
+        while place < end {
+            guard Self.isNumberStart(letters, place), let number = number(at: place) else {
+                place += 1
+                continue
+            }
+            if number.fraction > 1, abs(number.value) <= 180, !Self.isLetter(letter(place - 1)) { numbers.append(number) }
+            place = number.range.upperBound
+        }
+        return numbers.count > 1 ? Self.find(numbers) : nil
     }
 
     private func sided(_ range: Range<Int>, _ latitude: Double, _ longitude: Double, isSouth: Bool, _ side: Int) -> Find {
@@ -89,5 +178,85 @@ extension CoordinateText {
     private static func degrees(_ value: Double, upTo limit: Double) -> Double? {
         let (degrees, minutes) = ((value / 100).rounded(.down), value.truncatingRemainder(dividingBy: 100))
         return value >= 0 && degrees <= limit && minutes < 60 ? degrees + minutes / 60 : nil
+    }
+
+    /// The bytes of typographic marks of minutes and seconds in Windows-1252.
+    static let minuteMarks: Set<UInt8> = [0x92, 0x94, 0xB4]
+
+    /// "48°08'14.3"N" and "48 deg 8' 14.28" N": an angle with a hemisphere, and with minutes or a fraction.
+    ///
+    /// - Parameter isSecond: The angle is behind a latitude.
+    func degrees(at mark: Int, isSecond: Bool = false) -> Find? {
+        let sides = isSecond ? Self.sidesOfSecond : "NSEW"
+        var start = mark
+        while start > 0, letters[start - 1] == 0x20, mark - start < 2 { start -= 1 }
+        let digits = start
+        while start > 0, mark - start < 20, Self.isDigit(letters[start - 1]) || letters[start - 1] == 46 { start -= 1 }
+        while start < digits, letters[start] == 46 { start += 1 }
+        guard let number = number(at: start), number.range.upperBound == digits else { return nil }
+        // The degree sign in Latin-1 and "d" are frequent in bytes that are not text. Minutes need a mark behind them.
+        let hasLetter = letters[mark] == UInt8(ascii: "d") && !has("deg", at: mark)
+        let isOneByte = hasLetter || [0xB0, 0xBA].contains(letters[mark])
+        var end = mark + (isOneByte ? 1 : letters[mark] == 0xC2 ? 2 : 3)
+        var isPrecise = number.fraction > 0
+        while end < letters.count, end - mark < 32, !isHemisphere(end, of: sides) {
+            let letter = letters[end]
+            let isDigit = Self.isDigit(letter)
+            // A sentence ends with a point.
+            if letter == 46, !Self.isDigit(self.letter(end + 1)) { break }
+            guard
+                isDigit || " .,'\"`".utf8.contains(letter) || Self.minuteMarks.contains(letter)
+                    || hasLetter && "ms".utf8.contains(letter)
+            else { break }
+            let isMinuteMark =
+                !isDigit && !" ,".utf8.contains(letter) && Self.isDigit(letters[end - 1])
+                && (!hasLetter || letter != 46)
+            if isOneByte ? isMinuteMark : isDigit { isPrecise = true }
+            end += 1
+        }
+        // "N48", "N 48", or "48 N". In "48 N 11 E" the N belongs to the first angle.
+        let front = letter(start - 1) == 0x20 ? start - 2 : start - 1
+        let isInFront = isHemisphere(front, of: sides)
+        let isOfOther =
+            front < start - 1
+            && letters[max(0, front - 2)..<max(0, front)].contains { Self.isDigit($0) || $0 >= 0x80 || "'\"".utf8.contains($0) }
+        let side: UInt8
+        if isInFront, !isOfOther || !isHemisphere(end, of: sides) {
+            (side, start) = (letters[front], front)
+            end = trimmed(digits..<end)?.upperBound ?? digits
+        } else if isHemisphere(end, of: sides) {
+            (side, end) = (letters[end], end + 1)
+        } else {
+            return nil
+        }
+        guard isPrecise, !isOneByte || isInText(start..<end) else { return nil }
+        let isLatitude = side == UInt8(ascii: "N") || side == UInt8(ascii: "S")
+        var find = Find(blanks: [start..<end], end: end)
+        if let degrees = PlaceText.degrees(letters[start..<end].prefix(60)) { find.places = [Self.place(degrees, isLatitude)] }
+        if isLatitude, let second = second(behind: end) {
+            find.blanks += second.blanks
+            find.places += second.places
+            find.end = second.end
+        }
+        return find
+    }
+
+    /// The longitude behind a latitude.
+    private func second(behind end: Int) -> Find? {
+        var start = end
+        while start - end < 5, " \t\r\n,;/|+'\"".utf8.contains(letter(start)) { start += 1 }
+        if Self.sidesOfSecond.utf8.contains(letter(start)) { start += letter(start + 1) == 0x20 ? 2 : 1 }
+        guard let number = number(at: start) else { return nil }
+        let mark = number.range.upperBound + (letter(number.range.upperBound) == 0x20 ? 1 : 0)
+        guard [0xC2, 0xB0, 0xBA, UInt8(ascii: "d")].contains(letter(mark)) else { return nil }
+        return degrees(at: mark, isSecond: true)
+    }
+
+    /// Whether eight letters of text are beside a find, or little else is there.
+    private func isInText(_ find: Range<Int>) -> Bool {
+        if letters.count - find.count < 8 { return true }
+        let isText = { (letter: UInt8) in (0x20...0x7E).contains(letter) || [9, 10, 13, 0x92, 0x94, 0xB0, 0xB4].contains(letter) }
+        let before = letters[..<find.lowerBound].suffix(8).reversed().prefix(while: isText).count
+        return before + letters[find.upperBound...].prefix(8).prefix(while: isText).count >= 8
     }
 }

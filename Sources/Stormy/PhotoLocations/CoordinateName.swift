@@ -4,8 +4,8 @@
 enum CoordinateName: Equatable {
     /// One number. `isClear` is false if the name has other meanings as well, so that the number must look like a coordinate.
     case single(isLatitude: Bool, isClear: Bool)
-    /// "long", which also is a word about size and time.
-    case long
+    /// One number behind a word that also means a size, for example "long" and "Breite".
+    case size(isLatitude: Bool)
     /// Two numbers or more. `digits` is the smallest number of digits behind each point.
     case pair(digits: Int)
 
@@ -13,9 +13,14 @@ enum CoordinateName: Equatable {
     private static let longitudes: Set<String> = [
         "lon", "lng", "mlon", "mlng", "gpslon", "gpslng", "gpslong", "geolon", "geolng", "geolong",
     ]
+    /// Words for latitude and longitude that also mean width and length.
+    private static let (widths, lengths): (Set<String>, Set<String>) = (
+        ["breite", "breedte", "szerokosc"], ["long", "lange", "laenge", "lengte", "dlugosc"]
+    )
     /// Names of places of the world.
     private static let places: Set<String> = [
-        "geo", "geom", "geotag", "coord", "coords", "coordinate", "coordinates", "koordinaten", "latlng", "latlon", "latlong",
+        "geo", "geom", "geotag", "coord", "coords", "coordinate", "coordinates", "coordinaten", "coordonnees", "coordenadas",
+        "koordinate", "koordinaten", "wspolrzedne", "latlng", "latlon", "latlong",
         "lnglat",
         "lonlat", "ll", "sll", "gps", "location", "loc", "georss", "gml", "kml", "wgs84",
     ]
@@ -23,23 +28,45 @@ enum CoordinateName: Equatable {
     private static let points: Set<String> = [
         "pos", "poslist", "position", "point", "center", "centre", "geometry", "polygon", "place", "map", "q", "query", "daddr",
         "saddr",
-        "addr", "destination", "dir", "search", "cp", "pin",
+        "addr", "destination", "dir", "search", "cp", "pin", "linestring", "multipoint", "multilinestring", "multipolygon",
     ]
     /// Words behind a name that do not change its meaning.
     private static let units: Set<String> = [
         "deg", "degree", "degrees", "dec", "decimal", "d", "e5", "e6", "e7", "wgs", "wgs84", "n", "e", "tag", "off",
     ]
 
+    /// Words between a name and its number.
+    private static let fillers: Set<String> = [
+        "is", "are", "was", "of", "at", "ist", "est", "es", "deg", "degree", "degrees", "decimal", "value", "wgs84", "gps", "z",
+        "m", "zm",
+        "geograficzna",
+    ]
+
+    static func isFiller(_ word: some Sequence<UInt8>) -> Bool { fillers.contains(lowercased(word)) }
+
+    /// Returns whether a word near "long" or "Breite" is a name of the other axis, or "geographic".
+    static func isBesideSize(isLatitude: Bool, _ word: ArraySlice<UInt8>) -> Bool {
+        let word = lowercased(word)
+        return word.hasPrefix("geogr") || word.hasPrefix(isLatitude ? "lon" : "lat")
+            || (isLatitude ? lengths : widths).contains(word)
+    }
+
+    private static func lowercased(_ word: some Sequence<UInt8>) -> String {
+        String(decoding: word.map { (65...90).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
+    }
+
     /// - Parameter name: Letters, digits, and "_", ":", "." or "-" between them.
     init?(_ name: some Sequence<UInt8>) {
         let name = Array(name)
         var words = Self.words(name)
         let text = words.joined()
-        if ["latitude", "latitud"].contains(where: { LocationNames.contains(text, $0) }) {
+        if ["latitud", "breitengrad", "breedtegraad"].contains(where: { LocationNames.contains(text, $0) }) {
             self = .single(isLatitude: true, isClear: true)
             return
         }
-        if ["ongitude", "ongtitude", "longitud"].contains(where: { LocationNames.contains(text, $0) }) {
+        if ["ongitud", "ongtitude", "langengrad", "laengengrad", "lengtegraad"].contains(where: {
+            LocationNames.contains(text, $0)
+        }) {
             self = .single(isLatitude: false, isClear: true)
             return
         }
@@ -53,8 +80,8 @@ enum CoordinateName: Equatable {
             self = .pair(digits: 2)
         } else if isLatitude || Self.longitudes.contains(last) || last == "long" && before == "geo" {
             self = .single(isLatitude: isLatitude, isClear: false)
-        } else if last == "long" {
-            self = .long
+        } else if Self.widths.contains(last) || Self.lengths.contains(last) {
+            self = .size(isLatitude: Self.widths.contains(last))
         } else if Self.places.contains(last) || words.contains(where: { ["georss", "gml", "kml"].contains($0) }) {
             self = .pair(digits: 2)
         } else if Self.points.contains(last) {

@@ -14,27 +14,38 @@ struct CoordinateText {
 
     /// ASCII. Other letters are any bytes from 0x80 on.
     let letters: [UInt8]
+    private let plain: PlainLetters
 
-    init(_ letters: [UInt8]) { self.letters = letters }
+    init(_ text: [UInt8]) {
+        plain = PlainLetters(text)
+        letters = plain.letters
+    }
 
     private static let table = PatternTable(words.map { ($0, ()) })
 
     /// All finds in order, without overlaps.
     func all() -> [Find] {
         var (finds, index) = ([Find](), 0)
-        while let (found, _) = Self.table.first(in: letters, from: index) {
+        while let (found, _) = Self.table.first(in: plain.text, from: index) {
             let find = find(at: found)
             if let find { finds.append(find) }
             index = max(found + 1, find?.end ?? 0)
         }
         for index in letters.indices where letters[index] == UInt8(ascii: "+") || letters[index] == UInt8(ascii: "-") {
-            if let find = place(at: index) { finds.append(find) }
+            if let find = place(at: index) { finds.append(plain.source(find)) }
         }
         return finds
     }
 
-    /// Returns the find for one of the words at an index. `nil` if the text there is not about a location.
-    func find(at index: Int) -> Find? {
+    /// Returns the find for one of the words at an index of the text. `nil` if the text there is not about a location.
+    ///
+    /// - Parameter isPlace: The word is the sign of a place of ISO 6709.
+    func find(at index: Int, isPlace: Bool = false) -> Find? {
+        let letter = plain.letter(at: index)
+        return (isPlace ? place(at: letter) : word(at: letter)).map(plain.source)
+    }
+
+    private func word(at index: Int) -> Find? {
         guard index < letters.count else { return nil }
         switch letters[index] {
         case UInt8(ascii: "$"):
@@ -46,11 +57,13 @@ struct CoordinateText {
             guard let number = number(at: index + 3), number.fraction > 2 else { return nil }
             let isLatitude = letter(index + 1) == UInt8(ascii: "3")
             return Find(blanks: [number.range], places: [Self.place(number.value, isLatitude)], end: number.range.upperBound)
-        case 0xC2, 0xB0: return degrees(at: index)
-        case 48...57: return hemispheres(at: index)
+        case 0xC2, 0xB0, 0xBA: return degrees(at: index)
+        case 48...57: return letter(index + 1) == UInt8(ascii: "d") ? degrees(at: index + 1) : hemispheres(at: index)
+        case UInt8(ascii: "."): return link(at: index)
         case UInt8(ascii: ","): return receiver(at: index)
         case UInt8(ascii: "["), UInt8(ascii: "N"), UInt8(ascii: "S"):
-            if let find = sides(at: index) { return find }
+            // Other scripts have one letter for "N" behind a number.
+            if let find = sides(at: index) ?? hemispheres(at: letter(index - 1) == 0x20 ? index - 2 : index - 1) { return find }
         default: break
         }
         if has("GPS(", at: index) || has("GPS (", at: index), let list = list(at: index) { return list }
@@ -79,15 +92,15 @@ struct CoordinateText {
                 digits = 0
             } else if "?&/#".utf8.contains(letter(range.lowerBound - 1)) {
                 digits = 2
-            } else if between.allSatisfy({ $0 == 0x20 }) {
+            } else if between.allSatisfy({ $0 == 0x20 || $0 == 46 || Self.isLetter($0) }) {
                 digits = max(digits, 3)
             }
             return pair(from: value, digits: digits, isStructured: isStructured)
-        case .long:
-            guard isQuoted || isBesideLatitude(range), let number = number(at: value), isQuoted || number.fraction > 2 else {
-                return nil
-            }
-            return single(between, value, isLatitude: false, isClear: isQuoted)
+        case .size(let isLatitude):
+            guard isQuoted || isBesideAngle(range, isLatitude), let number = number(at: value),
+                isQuoted || number.fraction > 2 && !hasUnit(number.range.upperBound)
+            else { return nil }
+            return single(between, value, isLatitude: isLatitude, isClear: isQuoted)
         case .single(let isLatitude, let isClear):
             return single(between, value, isLatitude: isLatitude, isClear: isClear || isQuoted)
         }
@@ -111,9 +124,18 @@ struct CoordinateText {
     /// Returns the start of the value, behind the marks that are between a name and its value.
     private func value(behind name: Range<Int>, isMarkup: Bool) -> Int? {
         var index = name.upperBound
-        let limit = min(letters.count, index + 24)
+        let limit = min(letters.count, index + 40)
         while index < limit, !Self.isNumberStart(letters, index) {
-            guard " \t\r\n=:\"'>([{,/&;\\?".utf8.contains(letters[index]) || isHemisphere(index) else { break }
+            if Self.isLetter(letters[index]), !isHemisphere(index) {
+                // "latitude is 47.370094", "Latitude (WGS84): 47.370094"
+                let word = letters[index..<limit].prefix { Self.isLetter($0) || Self.isDigit($0) }
+                guard CoordinateName.isFiller(word) else { break }
+                index += word.count
+                if letter(index) == UInt8(ascii: ")") { index += 1 }
+                continue
+            }
+            let isEnd = letters[index] == UInt8(ascii: ")") && letter(index + 1) == UInt8(ascii: ":")
+            guard " \t\r\n=:\"'>([{,/&;\\?.".utf8.contains(letters[index]) || isHemisphere(index) || isEnd else { break }
             index += 1
         }
         if index < limit, Self.isNumberStart(letters, index) { return index }
@@ -133,10 +155,18 @@ struct CoordinateText {
         return Self.isNumberStart(letters, index) ? index : nil
     }
 
-    /// "Long" is a longitude if there is a latitude near it.
-    private func isBesideLatitude(_ range: Range<Int>) -> Bool {
-        let near = letters[max(0, range.lowerBound - 80)..<min(letters.count, range.upperBound + 80)].map { $0 | 0x20 }
-        return near.split { !Self.isLetter($0) }.contains { $0.starts(with: "lat".utf8) }
+    /// "Long" and "Breite" are angles if another angle is near them, or "geographic".
+    private func isBesideAngle(_ range: Range<Int>, _ isLatitude: Bool) -> Bool {
+        let (before, behind) = (letters[..<range.lowerBound].suffix(80), letters[range.upperBound...].prefix(80))
+        return [before, behind].contains { part in
+            part.split { !Self.isLetter($0) }.contains { CoordinateName.isBesideSize(isLatitude: isLatitude, $0) }
+        }
+    }
+
+    /// "12.505 m"
+    private func hasUnit(_ index: Int) -> Bool {
+        let word = letters[index...].prefix(4).drop { $0 == 0x20 }.prefix(while: Self.isLetter)
+        return ["m", "mm", "cm", "km", "ft", "in"].contains(String(decoding: word, as: UTF8.self))
     }
 
     // MARK: Values
@@ -159,6 +189,19 @@ struct CoordinateText {
         }
         // "lat/lon: 48.1373, 11.5755"
         if let number, number.fraction > 0, let pair = pair(from: value, digits: 3, isStructured: true) { return pair }
+        // {"lat":{"deg":47,"min":22,"sec":12.3}} and {"lat":[47,22,12.3]}
+        if number?.fraction == 0, let open = between.last(where: { $0 == 91 || $0 == 123 }),
+            let close = letters[value...].prefix(80).firstIndex(of: open + 2)
+        {
+            let numbers = (value..<close).filter {
+                Self.isNumberStart(letters, $0) && !Self.isDigit(letter($0 - 1)) && letter($0 - 1) != 46
+            }
+            .compactMap { self.number(at: $0)?.range }
+            let degrees = PlaceText.degrees(letters[value..<close])
+            return Find(
+                blanks: numbers, zeros: numbers.map(\.lowerBound), places: degrees.map { [Self.place($0, isLatitude)] } ?? [],
+                end: close)
+        }
         let degrees = PlaceText.degrees(letters[range].prefix(40))
         return Find(
             blanks: [range], zeros: [range.lowerBound], places: degrees.map { [Self.place($0, isLatitude)] } ?? [],
@@ -168,6 +211,11 @@ struct CoordinateText {
     /// Digits with the marks of degrees, minutes, seconds and hemispheres.
     private func angle(at start: Int) -> Range<Int>? {
         var (index, hasMark) = (start, false)
+        // "47 22 12.3 N"
+        let digits = Self.isDigit(letter(start)) ? start : start + 1
+        if let bare = bareAngle(at: digits), bare.parts + min(1, bare.fraction) > 2 {
+            return withSide(start..<bare.range.upperBound)
+        }
         while index < letters.count, index - start < 40 {
             let byte = letters[index]
             let isNext = Self.isDigit(letter(index + 1)) || isHemisphere(index + 1)
@@ -175,10 +223,12 @@ struct CoordinateText {
             switch byte {
             case 48...57, 43, 45, 46, 44, 47, 39: break
             case 58 where Self.isDigit(letter(index + 1)) && Self.isDigit(letter(index - 1)): break
-            // Signs of degrees, minutes and seconds, also in UTF-8.
-            case 0xB0, 0xBA, 0xC2, 0xE2, 0x80, 0xB2, 0xB3, 0x99, 0x9D: break
+            // Signs of degrees, minutes and seconds.
+            case 0xB0, 0xBA, 0xC2: break
+            case _ where Self.minuteMarks.contains(byte): break
+            case _ where "dms".utf8.contains(byte) && isNext && Self.isDigit(letter(index - 1)): break
             // "48° 8' 14.3" N"
-            case 0x20: if !hasMark || !isNext { return trimmed(start..<index) }
+            case 0x20: if !hasMark || !isNext { return withSide(trimmed(start..<index)) }
             case 34: if !hasMark || Self.isDigit(letter(index + 1)) { return trimmed(start..<index) }
             default: if !isHemisphere(index) { return trimmed(start..<index) }
             }
@@ -187,8 +237,16 @@ struct CoordinateText {
         return trimmed(start..<index)
     }
 
+    /// The range with the hemisphere behind it: "47.37 N".
+    private func withSide(_ range: Range<Int>?) -> Range<Int>? {
+        guard let range, letter(range.upperBound) == 0x20, isHemisphere(range.upperBound + 1),
+            !Self.isDigit(letter(range.upperBound + 2))
+        else { return range }
+        return range.lowerBound..<range.upperBound + 2
+    }
+
     /// The range up to its last digit or hemisphere.
-    private func trimmed(_ range: Range<Int>) -> Range<Int>? {
+    func trimmed(_ range: Range<Int>) -> Range<Int>? {
         let last = range.last { Self.isDigit(letters[$0]) || isHemisphere($0) }
         return last.map { range.lowerBound..<$0 + 1 }
     }
@@ -214,6 +272,11 @@ struct CoordinateText {
         while let next = number(behind: numbers[numbers.count - 1]), isListed(next, behind: numbers) {
             numbers.append(next)
         }
+        return Self.find(numbers, isStructured: isStructured)
+    }
+
+    /// The find of a list of numbers with latitudes and longitudes in any order.
+    static func find(_ numbers: [Number], isStructured: Bool = false) -> Find {
         var find = Find(blanks: numbers.map(\.range), end: numbers[numbers.count - 1].range.upperBound)
         if isStructured { find.zeros = numbers.map(\.range.lowerBound) }
         for (one, other) in zip(numbers, numbers.dropFirst()).prefix(100) where abs(one.value) <= 180 && abs(other.value) <= 180 {
@@ -262,10 +325,6 @@ struct CoordinateText {
         var index = number.range.upperBound
         let limit = min(letters.count, index + 8)
         while index < limit, !Self.isNumberStart(letters, index) || index == number.range.upperBound {
-            if has("%2C", at: index) || has("%2c", at: index) || has("%20", at: index) || has("%3B", at: index) {
-                index += 3
-                continue
-            }
             guard " \t\r\n,;/|~()[]\"'+".utf8.contains(letters[index]) || letters[index] >= 0x80 || isHemisphere(index) else {
                 return nil
             }
@@ -274,80 +333,9 @@ struct CoordinateText {
         return index < limit ? self.number(at: index) : nil
     }
 
-    // MARK: Other forms
-
-    /// The bytes of typographic marks of minutes and seconds, in UTF-8 and Windows-1252.
-    private static let minuteMarks: Set<UInt8> = [0x80, 0x92, 0x94, 0x99, 0x9D, 0xB2, 0xB3, 0xB4, 0xBA, 0xC2, 0xCA, 0xE2]
-
-    /// "48°08'14.3"N" and "48 deg 8' 14.28" N": an angle with a hemisphere, and with minutes or a fraction.
-    private func degrees(at mark: Int) -> Find? {
-        var start = mark
-        while start > 0, letters[start - 1] == 0x20, mark - start < 2 { start -= 1 }
-        let digits = start
-        while start > 0, mark - start < 20, Self.isDigit(letters[start - 1]) || letters[start - 1] == 46 { start -= 1 }
-        while start < digits, letters[start] == 46 { start += 1 }
-        guard let number = number(at: start), number.range.upperBound == digits else { return nil }
-        // The byte of a degree sign in Latin-1 is frequent in bytes that are not text. There minutes need their own mark.
-        let isOneByte = letters[mark] == 0xB0
-        var end = mark + (isOneByte ? 1 : has("deg", at: mark) ? 3 : 2)
-        var isPrecise = number.fraction > 0
-        while end < letters.count, end - mark < 32, !isHemisphere(end) {
-            let letter = letters[end]
-            let isDigit = Self.isDigit(letter)
-            guard isDigit || " .,'\"`".utf8.contains(letter) || Self.minuteMarks.contains(letter) else { break }
-            let isMinuteMark = !isDigit && letter != 0x20 && letter != 44 && Self.isDigit(letters[end - 1])
-            if isOneByte ? isMinuteMark : isDigit { isPrecise = true }
-            end += 1
-        }
-        // "N48", "N 48", or "48 N". In "48 N 11 E" the N belongs to the first angle.
-        let front = letter(start - 1) == 0x20 ? start - 2 : start - 1
-        let isInFront = isHemisphere(front)
-        let isOfOther =
-            front < start - 1
-            && letters[max(0, front - 2)..<max(0, front)].contains { Self.isDigit($0) || $0 >= 0x80 || "'\"".utf8.contains($0) }
-        let side: UInt8
-        if isInFront, !isOfOther || !isHemisphere(end) {
-            (side, start) = (letters[front], front)
-            end = trimmed(digits..<end)?.upperBound ?? digits
-        } else if isHemisphere(end) {
-            (side, end) = (letters[end], end + 1)
-        } else {
-            return nil
-        }
-        guard isPrecise, !isOneByte || isInText(start..<end) else { return nil }
-        let isLatitude = side == UInt8(ascii: "N") || side == UInt8(ascii: "S")
-        var find = Find(blanks: [start..<end], end: end)
-        if let degrees = PlaceText.degrees(letters[start..<end].prefix(60)) { find.places = [Self.place(degrees, isLatitude)] }
-        return find
-    }
-
-    /// Whether eight letters of text are beside a find, or little else is there.
-    private func isInText(_ find: Range<Int>) -> Bool {
-        if letters.count - find.count < 8 { return true }
-        let isText = { (letter: UInt8) in (0x20...0x7E).contains(letter) || [9, 10, 13, 0x92, 0x94, 0xB0, 0xB4].contains(letter) }
-        let before = letters[..<find.lowerBound].suffix(8).reversed().prefix(while: isText).count
-        return before + letters[find.upperBound...].prefix(8).prefix(while: isText).count >= 8
-    }
-
-    /// "48.1373 N, 11.5755 E"
-    private func hemispheres(at index: Int) -> Find? {
-        var (start, side) = (index, index + 1)
-        while start > 0, index - start < 20, Self.isDigit(letters[start - 1]) || letters[start - 1] == 46 { start -= 1 }
-        if letter(side) == 0x20 { side += 1 }
-        guard let first = number(at: start), first.range.upperBound == index + 1, first.fraction > 2, isHemisphere(side),
-            let second = number(behind: Number(range: start..<side + 1, value: 0, fraction: 0)), second.fraction > 2
-        else { return nil }
-        var last = second.range.upperBound
-        if letter(last) == 0x20 { last += 1 }
-        guard letter(last) == UInt8(ascii: "E") || letter(last) == UInt8(ascii: "W"), isHemisphere(last) else { return nil }
-        let (north, east) = (letters[side] == UInt8(ascii: "N"), letters[last] == UInt8(ascii: "E"))
-        let place = FoundPlace(latitude: north ? first.value : -first.value, longitude: east ? second.value : -second.value)
-        return Find(blanks: [start..<last + 1], places: [place], end: last + 1)
-    }
-
     // MARK: Letters
 
-    private static func place(_ degrees: Double, _ isLatitude: Bool) -> FoundPlace {
+    static func place(_ degrees: Double, _ isLatitude: Bool) -> FoundPlace {
         isLatitude ? FoundPlace(latitude: degrees) : FoundPlace(longitude: degrees)
     }
 
@@ -355,13 +343,14 @@ struct CoordinateText {
 
     func has(_ word: String, at index: Int) -> Bool { letters[min(index, letters.count)...].starts(with: word.utf8) }
 
-    /// N, S, E or W that is not part of a word.
-    private func isHemisphere(_ index: Int) -> Bool {
-        "NSEW".utf8.contains(letter(index)) && !Self.isLetter(letter(index + 1))
-            && (index == 0 || !Self.isLetter(letters[index - 1]))
+    /// Returns whether a letter is one of the sides, and not part of a word. In "12.3sN" the "s" is a mark of seconds.
+    func isHemisphere(_ index: Int, of sides: String = "NSEW") -> Bool {
+        let before = letter(index - 1)
+        return sides.utf8.contains(letter(index)) && !Self.isLetter(letter(index + 1))
+            && (!Self.isLetter(before) || "dms".utf8.contains(before) && Self.isDigit(letter(index - 2)))
     }
 
-    private static func isNumberStart(_ letters: [UInt8], _ index: Int) -> Bool {
+    static func isNumberStart(_ letters: [UInt8], _ index: Int) -> Bool {
         guard index < letters.count else { return false }
         if isDigit(letters[index]) { return true }
         return [43, 45].contains(letters[index]) && index + 1 < letters.count && isDigit(letters[index + 1])

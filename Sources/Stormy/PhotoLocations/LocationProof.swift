@@ -126,6 +126,10 @@ struct LocationProof {
                 let text = decimal(value, digits)
                 if (value * 100).rounded() / 100 == value, digits == 3 { continue }
                 result.append((text, digits == 4 && !text.hasSuffix("000") ? kind(text) : .paired))
+                // Many languages have a comma in front of the fraction.
+                if digits == 4, !text.hasSuffix("000") {
+                    result.append((String(text.map { $0 == "." ? "," : $0 }), kind(text)))
+                }
             }
         }
         // Few digits: the text as the number is.
@@ -147,7 +151,7 @@ struct LocationProof {
             for mark in [", ", " ", ","] { result.append(("\(whole)/1\(mark)\(minute)/1", kind("\(whole)1\(minute)100"))) }
             for second in Set([Int(seconds), Int(seconds + 0.5)]) {
                 result.append(("\(whole),\(minute),\(second)", .paired))
-                result.append(("\(whole) \(minute) \(second)", .paired))
+                for mark in " -:" { result.append(("\(whole)\(mark)\(minute)\(mark)\(second)", .paired)) }
                 result.append((padded(whole, 2) + padded(minute, 2) + padded(second, 2), .paired))
             }
         }

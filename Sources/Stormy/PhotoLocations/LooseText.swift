@@ -13,15 +13,14 @@ struct LooseText {
     func clean(at position: Int, isPlace: Bool = false) {
         let width = view.number(position + 1, 1) == 0 ? 2 : 1
         // Marks are frequent in bytes that are not text. Forms that begin with a mark are short.
-        let isMark = view.number(position, 1).map { $0 < 0x40 || $0 > 0x7F } ?? true
+        let isMark = view.number(position, 1).map { $0 < 0x40 && $0 != 46 || (0x80..<0xC3).contains($0) } ?? true
         let before = min(position / width, isMark ? 40 : 120)
         // A list of places can be longer than any other find.
         for length in (isMark ? [100] : []) + [600, 6_000, 200_000, Self.longest] {
             let start = position - before * width
             guard let bytes = view.bytes(start, min((before + length) * width, view.count - start)) else { return }
-            let letters = stride(from: 0, to: bytes.count, by: width).map { bytes[$0] }
-            let text = CoordinateText(letters)
-            guard let find = isPlace ? text.place(at: before) : text.find(at: before) else { return }
+            let letters = width == 1 ? bytes : stride(from: 0, to: bytes.count, by: width).map { bytes[$0] }
+            guard let find = CoordinateText(letters).find(at: before, isPlace: isPlace) else { return }
             if find.end + 60 > letters.count, start + bytes.count < view.count, length < Self.longest { continue }
             for place in find.places { view.search.note(place) }
             for index in find.blanks.joined() { view.overwrite(start + index * width, with: [0x20], block) }

@@ -22,7 +22,7 @@ struct OpaqueBytes {
             case .message: [MediaSearch.message]
             // A sign and a digit, as in "+48.1373+011.5755/".
             case .place: "+-".utf8.flatMap { sign in (UInt8(48)...57).flatMap { digit in [[sign, digit], [sign, 0, digit]] } }
-            case .text: CoordinateText.words.flatMap { [$0, Self.wide($0)] } + [[0xB0, 0]]
+            case .text: CoordinateText.words.flatMap { [$0, Self.wide($0)] } + [[0xB0, 0], [0xBA, 0]]
             }
         }
 
@@ -173,11 +173,10 @@ struct PatternTable<Value: Sendable>: Sendable {
                     if bits[prefix >> 6] >> UInt64(prefix & 63) & 1 != 0 {
                         for pattern in byPrefix[Int(isFirst[prefix]) - 1] {
                             let wanted = patterns[Int(pattern)].bytes
-                            if wanted.count <= bytes.count - index,
-                                (2..<wanted.count).allSatisfy({ bytes[index + $0] == wanted[$0] })
-                            {
-                                return (index, patterns[Int(pattern)].value)
-                            }
+                            guard wanted.count <= bytes.count - index else { continue }
+                            var equal = 2
+                            while equal < wanted.count, bytes[index + equal] == wanted[equal] { equal += 1 }
+                            if equal == wanted.count { return (index, patterns[Int(pattern)].value) }
                         }
                     }
                     index += 1

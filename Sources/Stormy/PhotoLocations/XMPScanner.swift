@@ -166,7 +166,7 @@ struct XMPScanner {
         guard !isTooExpensive else { return false }
         let letters = XMPValue(text, value, withoutTags: true).letters
         // "Long" also is a word about size and time.
-        if meaning == .long, !letters.contains(46) { return false }
+        if case .size = meaning, !letters.contains(46) { return false }
         let finds = CoordinateText(Array("geo_".utf8) + Self.local(name) + Array("=".utf8) + letters).all()
         guard !finds.isEmpty else { return false }
         for place in finds.flatMap(\.places) { pairs.append((place.latitude, place.longitude)) }
@@ -260,7 +260,8 @@ struct XMPValue {
                 let end = text[index..<range.upperBound].prefix(10).firstIndex(of: UInt8(ascii: ";")),
                 let letter = Self.letter(text[index + 1..<end])
             {
-                letters.append(letter)
+                letters += letter
+                for _ in letter.dropFirst() { starts.append(index) }
                 index = end + 1
             } else {
                 letters.append(text[index])
@@ -270,11 +271,13 @@ struct XMPValue {
         starts.append(range.upperBound)
     }
 
-    private static func letter(_ entity: ArraySlice<UInt8>) -> UInt8? {
+    /// In UTF-8.
+    private static func letter(_ entity: ArraySlice<UInt8>) -> [UInt8]? {
         let name = String(decoding: entity, as: UTF8.self)
-        guard name.hasPrefix("#") else { return entities[name] }
+        guard name.hasPrefix("#") else { return entities[name].map { Array(String(Unicode.Scalar($0)).utf8) } }
         let digits = name.dropFirst()
-        return digits.hasPrefix("x") ? UInt8(digits.dropFirst(), radix: 16) : UInt8(digits)
+        let number = digits.hasPrefix("x") ? UInt32(digits.dropFirst(), radix: 16) : UInt32(digits)
+        return number.flatMap(Unicode.Scalar.init).map { Array(String($0).utf8) }
     }
 
     /// Returns the range of letters in the text.

@@ -1,0 +1,153 @@
+/// A text as `CoordinateText` reads it: percent-encoding is decoded, decimal commas are points, and the marks, hemispheres and names of
+/// other languages are in ASCII.
+struct PlainLetters {
+    let text: [UInt8]
+    private(set) var letters: [UInt8]
+    /// The start of each letter in the text, and the end of the last letter. Empty if each letter is at its place in the text.
+    private var starts: [Int] = []
+
+    init(_ text: [UInt8]) {
+        (self.text, letters) = (text, text)
+        // Percent-encoding hides other letters.
+        if replace() { _ = replace() }
+    }
+
+    /// Returns the letter that an index of the text belongs to.
+    func letter(at index: Int) -> Int {
+        if starts.isEmpty { return index }
+        var (low, high) = (0, starts.count - 1)
+        while low < high {
+            let middle = (low + high) / 2
+            if starts[middle] < index { low = middle + 1 } else { high = middle }
+        }
+        return starts[low] > index ? low - 1 : low
+    }
+
+    /// Returns the find with the indices of the text.
+    func source(_ find: CoordinateText.Find) -> CoordinateText.Find {
+        if starts.isEmpty { return find }
+        return CoordinateText.Find(
+            blanks: find.blanks.map { starts[$0.lowerBound]..<starts[$0.upperBound] }, zeros: find.zeros.map { starts[$0] },
+            places: find.places, end: starts[min(find.end, starts.count - 1)])
+    }
+
+    // MARK: Replacing
+
+    private enum Change {
+        case escape, decimal
+        case letters(count: Int, [UInt8])
+    }
+
+    /// - Returns: True if percent-encoding was decoded.
+    private mutating func replace() -> Bool {
+        var (result, origins, copied, index, isDecoded) = ([UInt8](), [Int](), 0, 0, false)
+        func copy(upTo end: Int) {
+            result += letters[copied..<end]
+            origins += starts.isEmpty ? Array(copied..<end) : Array(starts[copied..<end])
+        }
+        while let (found, change) = Self.table.first(in: letters, from: index) {
+            index = found + 1
+            var (count, new) = (1, [UInt8]())
+            switch change {
+            case .escape:
+                guard let (length, letter) = decoded(found) else { continue }
+                (count, new, isDecoded) = (length, [letter], true)
+            case .decimal:
+                guard isDecimal(found) else { continue }
+                new = [UInt8(ascii: ".")]
+            case .letters(let length, let letters): (count, new) = (length, letters)
+            }
+            copy(upTo: found)
+            result += new
+            for _ in new { origins.append(starts.isEmpty ? found : starts[found]) }
+            copied = found + count
+            index = copied
+        }
+        guard copied > 0 else { return false }
+        copy(upTo: letters.count)
+        (letters, starts) = (result, origins + [text.count])
+        return isDecoded
+    }
+
+    /// "%C2", and "%25C2" of an address inside an address.
+    private func decoded(_ start: Int) -> (count: Int, letter: UInt8)? {
+        var index = start + 1
+        while letters[index...].starts(with: "25".utf8), index + 3 < letters.count, index - start < 8,
+            Self.hexadecimal(letters[index + 2]) != nil, Self.hexadecimal(letters[index + 3]) != nil
+        {
+            index += 2
+        }
+        guard index + 1 < letters.count, let high = Self.hexadecimal(letters[index]),
+            let low = Self.hexadecimal(letters[index + 1])
+        else { return nil }
+        return (index + 2 - start, high << 4 | low)
+    }
+
+    private static func hexadecimal(_ letter: UInt8) -> UInt8? {
+        switch letter {
+        case 48...57: letter - 48
+        case 65...70: letter - 55
+        case 97...102: letter - 87
+        default: nil
+        }
+    }
+
+    /// "47,370094" and "22,2' N" are decimal numbers. "48,8,14N", "48,8.2N" and "34,144,270,350" are lists.
+    private func isDecimal(_ comma: Int) -> Bool {
+        let whole = letters[..<comma].suffix(4).reversed().prefix(while: CoordinateText.isDigit).count
+        let fraction = letters[(comma + 1)...].prefix(24).prefix(while: CoordinateText.isDigit).count
+        guard (1...3).contains(whole) else { return false }
+        let before = comma > whole ? letters[comma - whole - 1] : 0x20
+        var next = letters[(comma + 1 + fraction)...].prefix(3)
+        guard before != 46, next.first != 46 else { return false }
+        if fraction > 4 { return true }
+        guard before != 44, next.first != 44 else { return false }
+        if fraction > 3 { return true }
+        if next.first == 0x20 { next = next.dropFirst() }
+        guard let mark = next.first else { return false }
+        let isWord = next.dropFirst().first.map(CoordinateText.isLetter) ?? false
+        return mark >= 0x80 || "'\"".utf8.contains(mark) || "NSEWO".utf8.contains(mark) && !isWord
+    }
+
+    // MARK: Tables
+
+    private static let table: PatternTable<Change> = {
+        let texts = (marks + names + sides + accents).map { (Array($0.0.utf8), Array($0.1.utf8)) }
+        // ISO 8859-1.
+        let bytes: [([UInt8], [UInt8])] = [
+            ([0xE4, 0x6E, 0x67, 0x65], Array("ange".utf8)), ([0xE9, 0x65, 0x73], Array("ees".utf8)),
+        ]
+        return PatternTable(
+            "0123456789ABCDEFabcdef".utf8.map { ([UInt8(ascii: "%"), $0], .escape) }
+                + (UInt8(48)...57).map { ([UInt8(ascii: ","), $0], .decimal) }
+                + (texts + bytes).map { ($0, .letters(count: $0.count, $1)) })
+    }()
+
+    private static let marks = [
+        ("º", "°"), ("˚", "°"), ("度", "°"), ("\\u00b0", "°"), ("\\u00B0", "°"), ("&deg;", "°"), ("’", "'"), ("‘", "'"),
+        ("′", "'"),
+        ("´", "'"), ("ʹ", "'"), ("ʼ", "'"), ("分", "'"), ("\\u2032", "'"), ("”", "\""), ("“", "\""), ("″", "\""), ("ʺ", "\""),
+        ("秒", "\""), ("\\u2033", "\""), ("：", ":"), ("，", ","), ("、", ","), ("（", "("), ("）", ")"), ("\u{A0}", " "),
+        ("\u{202F}", " "), ("−", "-"),
+    ]
+    private static let names =
+        [("широта", "latitude"), ("долгота", "longitude"), ("координаты", "coordinates")].flatMap { name, letters in
+            [name, name.prefix(1).uppercased() + name.dropFirst(), name.uppercased()].map { ($0, letters) }
+        } + ["纬度", "緯度"].map { ($0, "latitude") } + ["经度", "經度", "経度"].map { ($0, "longitude") }
+        + ["座標", "坐标", "坐標"].map { ($0, "coordinates") }
+    /// North and south begin a pair.
+    private static let sides =
+        ["с. ш.", "с.ш.", "с.ш", "北纬", "北緯"].map { ($0, "N") } + ["ю. ш.", "ю.ш.", "ю.ш", "南纬", "南緯"].map { ($0, "S") }
+        + ["в. д.", "в.д.", "в.д", "东经", "東經", "東経"].map { ($0, "E") }
+        + ["з. д.", "з.д.", "з.д", "西经", "西經", "西経"].map { ($0, "W") } + [("О", "O")]
+    /// Letters of the names that `CoordinateName` knows.
+    private static let accents = [
+        ("änge", "ange"), ("ÄNGE", "ANGE"), ("ées", "ees"), ("ör", "or"), ("ół", "ol"), ("ół", "ol"), ("ł", "l"), ("ś", "s"),
+        ("ć", "c"),
+        ("ó", "o"), ("ę", "e"),
+    ]
+    /// The words of other scripts with which a text about a location begins.
+    static let words: [[UInt8]] =
+        (names + sides.filter { $0.1 == "N" || $0.1 == "S" } + marks.filter { $0.1 == "°" }).map { Array($0.0.utf8) }
+        + ["änge", "ÄNGE", "ługo", "rzędn", "ördin"].map { Array($0.utf8) } + [[0xE4, 0x6E, 0x67, 0x65]]
+}
