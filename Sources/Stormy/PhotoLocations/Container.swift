@@ -44,6 +44,7 @@ enum Container {
             RIFFFile(view, block ?? view.name(8)).clean()
             return true
         }
+        if has("GIF87a") || has("GIF89a") { return GIFFile(view, block ?? "GIF").clean() }
         if BoxFile.isPlausible(view) {
             BoxFile(view, block ?? "the film or picture").clean()
             return true
