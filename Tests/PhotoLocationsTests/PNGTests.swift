@@ -153,4 +153,51 @@ import Testing
         #expect(chunks(cleaned.bytes).map(\.type) == ["IHDR", "eXIf", "tEXt", "IDAT", "IEND"] && cleaned.credentials.count == 1)
         #expect(!chunks(cleaned.bytes).contains { !$0.isRight })
     }
+
+    // MARK: Colours
+
+    /// A profile with a description, behind its name.
+    private func colours(_ name: String, _ description: String) -> [UInt8] {
+        let profile = [UInt8](repeating: 7, count: 128) + Array("desc\0\0\0\0\0\0\0\u{40}\(description)\0".utf8)
+        return Samples.chunk("iCCP", Array("\(name)\0\0".utf8) + deflated(profile))
+    }
+
+    @Test func `the name of a colour profile loses its location`() throws {
+        let cleaned = try check(colours("sRGB lat=47.370094 lon=8.549106", "Display P3"), becomes: "iCCP")
+        #expect(cleaned.contains("sRGB lat=") && !cleaned.contains("370094") && !cleaned.contains("549106"))
+        #expect(cleaned.blocks == ["colour profile in chunk iCCP of PNG"])
+    }
+
+    @Test func `the texts of a colour profile lose their location`() throws {
+        let cleaned = try check(
+            colours("sRGB", "Made at latitude 47.370094, longitude 8.549106. Copyright of a person"), becomes: "iCCP")
+        let profile = try #require(
+            Deflate.inflate(Array(try content("iCCP", cleaned.bytes).dropFirst("sRGB\0\0".utf8.count)), limit: 1 << 20))
+        #expect(profile.firstRange(of: Array("370094".utf8)) == nil && profile.firstRange(of: Array("549106".utf8)) == nil)
+        #expect(profile.firstRange(of: Array("Copyright of a person".utf8)) != nil)
+    }
+
+    @Test func `a colour profile that is longer without its location is held and named`() throws {
+        let png = Samples.png(colours("sRGB", "number 147.370094, lat=47.370094"))
+        #expect(throws: LocationFailure.unproven(block: "colour profile in chunk iCCP of PNG")) {
+            try PhotoLocations(searching: MemoryBytes(png))
+        }
+    }
+
+    @Test func `a colour profile without a location stays`() throws {
+        let png = Samples.png(colours("Display P3", "Copyright Apple Inc., 2022"))
+        #expect(try Cleaned(png).bytes == png)
+    }
+
+    @Test func `colour profiles of other formats are searched`() throws {
+        let profile = [UInt8](repeating: 7, count: 128) + Array("desc\0\0 latitude 47.370094, longitude 8.549106".utf8)
+        for file in [
+            Samples.riff([("VP8 ", [1, 2, 3]), ("ICCP", profile)]),
+            Samples.jpeg(Samples.segment(0xE2, Array("ICC_PROFILE\0\u{1}\u{1}".utf8) + profile)),
+            Samples.box("JXL ", [13, 10, 0x87, 10]) + Samples.box("jp2h", Samples.box("colr", Array("prof".utf8) + profile)),
+        ] {
+            let cleaned = try Cleaned(file)
+            #expect(!cleaned.contains("370094") && !cleaned.contains("549106"))
+        }
+    }
 }

@@ -10,7 +10,7 @@ struct BoxFile {
     /// Coded pictures and sound, and tables about them.
     private static let pixels: Set<String> = [
         "jxlc", "jxlp", "jp2c", "stbl", "ftyp", "mvhd", "tkhd", "mdhd", "hdlr", "vmhd", "smhd", "dinf", "elst",
-        "mvex", "sidx", "mfra", "trun", "tfhd", "tfdt", "mfhd", "ihdr", "colr",
+        "mvex", "sidx", "mfra", "trun", "tfhd", "tfdt", "mfhd", "ihdr",
     ]
     private static let xmp: [UInt8] = [
         0xBE, 0x7A, 0xCF, 0xCB, 0x97, 0xA9, 0x42, 0xE8, 0x9C, 0x71, 0x99, 0x94, 0x91, 0xE3, 0xAF, 0xAC,

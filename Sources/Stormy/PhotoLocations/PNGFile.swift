@@ -8,7 +8,7 @@ struct PNGFile {
     private static let pixels: Set<String> = [
         "IHDR", "PLTE", "IDAT", "IEND", "tRNS", "acTL", "fcTL", "fdAT", "cHRM", "gAMA", "sBIT", "sRGB", "bKGD", "hIST", "pHYs",
         "sPLT",
-        "tIME", "iCCP", "cICP", "mDCv", "cLLi",
+        "tIME", "cICP", "mDCv", "cLLi",
     ]
     private static let maximumText = 32 << 20
 
@@ -52,6 +52,7 @@ struct PNGFile {
             case "tEXt": cleanText(from: keywordEnd)
             case "zTXt": cleanDeflated(from: keywordEnd + 1)
             case "iTXt": cleanInternational()
+            case "iCCP": cleanColours()
             case "caBX":
                 let (view, start, size) = (view, start, size)
                 ContentCredentials(content, "content credentials (C2PA) in \(name)").note { PNGFile.blank(view, start, size, $0) }
@@ -163,6 +164,21 @@ struct PNGFile {
                 return blank("all of \(label)")
             }
             content.overwrite(textStart, with: stream, block)
+        }
+
+        /// The name of the profile, and the profile. The picture needs its colours: they are not removed.
+        private func cleanColours() {
+            let (start, label) = (keywordEnd + 1, "colour profile in \(name)")
+            OpaqueBytes(content.part(0, start), label).cleanText()
+            let deflated = content.from(start).allBytes()
+            guard let profile = Deflate.inflate(deflated, limit: PNGFile.maximumText) else { return }
+            view.search.clean(nested: profile, as: label) { cleaned in
+                if let stream = Deflate.deflate(cleaned, into: deflated.count) {
+                    content.overwrite(start, with: stream, label)
+                } else {
+                    view.search.fail(.unproven(block: label))
+                }
+            }
         }
 
         private func blank(_ name: String) { PNGFile.blank(view, start, size, name) }

@@ -1,6 +1,6 @@
 /// A RIFF file, for example WebP or AVI: chunks with a name, a size, and a content of even length.
 struct RIFFFile {
-    private static let pixels: Set<String> = ["VP8 ", "VP8L", "VP8X", "ANIM", "ANMF", "ALPH", "ICCP", "movi", "data", "idx1"]
+    private static let pixels: Set<String> = ["VP8 ", "VP8L", "VP8X", "ANIM", "ANMF", "ALPH", "movi", "data", "idx1"]
 
     private let view: ByteView
     private let block: String
