@@ -3,8 +3,15 @@
 struct PlainLetters {
     let text: [UInt8]
     private(set) var letters: [UInt8]
-    /// The start of each letter in the text, and the end of the last letter. Empty if each letter is at its place in the text.
-    private var starts: [Int] = []
+    /// Letters that were copied, or that replace others, with where they begin before and after a pass.
+    private struct Run {
+        var source: Int
+        var letter: Int
+        var isCopy: Bool
+    }
+
+    /// What each pass did. Empty if each letter is at its place in the text.
+    private var passes: [[Run]] = []
 
     init(_ text: [UInt8]) {
         (self.text, letters) = (text, text)
@@ -14,21 +21,35 @@ struct PlainLetters {
 
     /// Returns the letter that an index of the text belongs to.
     func letter(at index: Int) -> Int {
-        if starts.isEmpty { return index }
-        var (low, high) = (0, starts.count - 1)
-        while low < high {
-            let middle = (low + high) / 2
-            if starts[middle] < index { low = middle + 1 } else { high = middle }
+        passes.reduce(index) { index, runs in
+            let run = Self.last(runs) { $0.source <= index }
+            return run.isCopy ? run.letter + index - run.source : run.letter
         }
-        return starts[low] > index ? low - 1 : low
+    }
+
+    /// Returns the index of the text at which a letter begins.
+    private func start(of letter: Int) -> Int {
+        passes.reversed().reduce(letter) { letter, runs in
+            let run = Self.last(runs) { $0.letter <= letter }
+            return run.isCopy ? run.source + letter - run.letter : run.source
+        }
+    }
+
+    private static func last(_ runs: [Run], where isBefore: (Run) -> Bool) -> Run {
+        var (low, high) = (0, runs.count - 1)
+        while low < high {
+            let middle = (low + high + 1) / 2
+            if isBefore(runs[middle]) { low = middle } else { high = middle - 1 }
+        }
+        return runs[low]
     }
 
     /// Returns the find with the indices of the text.
     func source(_ find: CoordinateText.Find) -> CoordinateText.Find {
-        if starts.isEmpty { return find }
+        if passes.isEmpty { return find }
         return CoordinateText.Find(
-            blanks: find.blanks.map { starts[$0.lowerBound]..<starts[$0.upperBound] }, zeros: find.zeros.map { starts[$0] },
-            places: find.places, end: starts[min(find.end, starts.count - 1)])
+            blanks: find.blanks.map { start(of: $0.lowerBound)..<start(of: $0.upperBound) }, zeros: find.zeros.map(start),
+            places: find.places, end: start(of: find.end))
     }
 
     // MARK: Replacing
@@ -40,10 +61,10 @@ struct PlainLetters {
 
     /// - Returns: True if percent-encoding was decoded.
     private mutating func replace() -> Bool {
-        var (result, origins, copied, index, isDecoded) = ([UInt8](), [Int](), 0, 0, false)
+        var (result, runs, copied, index, isDecoded) = ([UInt8](), [Run](), 0, 0, false)
         func copy(upTo end: Int) {
+            runs.append(Run(source: copied, letter: result.count, isCopy: true))
             result += letters[copied..<end]
-            origins += starts.isEmpty ? Array(copied..<end) : Array(starts[copied..<end])
         }
         while let (found, change) = Self.table.first(in: letters, from: index) {
             index = found + 1
@@ -53,19 +74,20 @@ struct PlainLetters {
                 guard let (length, letter) = decoded(found) else { continue }
                 (count, new, isDecoded) = (length, [letter], true)
             case .decimal:
-                guard isDecimal(found) else { continue }
-                new = [UInt8(ascii: ".")]
+                if isDecimal(found) { letters[found] = UInt8(ascii: ".") }
+                continue
             case .letters(let length, let letters): (count, new) = (length, letters)
             }
             copy(upTo: found)
+            runs.append(Run(source: found, letter: result.count, isCopy: false))
             result += new
-            for _ in new { origins.append(starts.isEmpty ? found : starts[found]) }
             copied = found + count
             index = copied
         }
         guard copied > 0 else { return false }
         copy(upTo: letters.count)
-        (letters, starts) = (result, origins + [text.count])
+        letters = result
+        passes.append(runs)
         return isDecoded
     }
 
