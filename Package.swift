@@ -314,7 +314,8 @@ let package = Package(
         .testTarget(
             name: "StormyConfigurationTests", dependencies: ["StormyConfiguration", "StormyWeather"], swiftSettings: strict),
         .testTarget(
-            name: "TransferMachinesTests", dependencies: ["ServerScripts", "TestSamples", "TransferMachines"], swiftSettings: strict),
+            name: "TransferMachinesTests", dependencies: ["ServerScripts", "TestSamples", "TransferMachines"],
+            swiftSettings: strict),
         .testTarget(
             name: "CurlTransportTests", dependencies: ["CurlTransport", "FaultyServer", "TransferMachines"], swiftSettings: strict
         ),
@@ -331,7 +332,8 @@ let package = Package(
             ], swiftSettings: strict),
         .testTarget(name: "ArchitectureTests", swiftSettings: strict),
         .testTarget(name: "UserUnitsTests", dependencies: ["ProcessSupport", "UserUnits"], swiftSettings: strict),
-        .testTarget(name: "BackgroundSchedulingTests", dependencies: ["BackgroundScheduling", "TestSamples"], swiftSettings: strict),
+        .testTarget(
+            name: "BackgroundSchedulingTests", dependencies: ["BackgroundScheduling", "TestSamples"], swiftSettings: strict),
         .testTarget(name: "BackgroundNoticesTests", dependencies: ["BackgroundNotices"], swiftSettings: strict),
         .testTarget(
             name: "BackgroundLedgerTests",

@@ -227,7 +227,8 @@ import Testing
         plan.byteCount = 1000
         var talk = Dialogue(plan)
         for _ in 0..<22 { talk.hear(200, ["Content-Length": "0"]) }
-        guard case .retry(_, let trouble) = talk.outcome, trouble.message.hasPrefix("The server answers every address with success")
+        guard case .retry(_, let trouble) = talk.outcome,
+            trouble.message.hasPrefix("The server answers every address with success")
         else {
             Issue.record("\(talk.lines) \(String(describing: talk.outcome))")
             return

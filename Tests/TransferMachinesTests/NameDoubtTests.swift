@@ -359,7 +359,9 @@ import Testing
     }
 
     /// Some servers send a stored file from another address, or have no HEAD for it.
-    @Test(arguments: [300, 302, 303, 307, 308, 400, 402, 403, 405, 406, 415, 422, 451, 501], [UploadKind.put, .webdav, .nextcloud, .s3])
+    @Test(
+        arguments: [300, 302, 303, 307, 308, 400, 402, 403, 405, 406, 415, 422, 451, 501],
+        [UploadKind.put, .webdav, .nextcloud, .s3])
     func `a refused look at a confirmed file gives nothing up`(_ status: Int, _ kind: UploadKind) {
         var talk = Dialogue(Self.plan(kind), resuming: UploadMemory(step: .check, isStored: false))
         if kind == .webdav { talk = Dialogue(Self.plan(kind), resuming: UploadMemory(step: .move, isStored: false)) }

@@ -153,7 +153,9 @@ struct NameSearch: Sendable {
             hasWaited = true
             return .waits(head.isPage(inPlaceOf: plan) ? pauses.page(head) : pauses.retry(head, Self.everyAddress))
         }
-        if case .retry(let after, let trouble)? = CommonAnswer(head, pauses)?.outcome { return .waits(.retry(after: after, trouble)) }
+        if case .retry(let after, let trouble)? = CommonAnswer(head, pauses)?.outcome {
+            return .waits(.retry(after: after, trouble))
+        }
         defer { (asksByGet, hasWaited) = (false, false) }
         if hasWaited { return .beginsAnew }
         distrustsHead = asksByGet

@@ -235,7 +235,9 @@ struct FolderUpload: UploadProtocol {
     func firstName(from index: Int) -> Int {
         guard plan.kind == .put, let address else { return index }
         let others = cannotAsk ? taken.union(stored) : taken
-        return RemoteName.firstIndex(from: index) { !others.contains(CollectionAddress.folded(address.publicFile(finalName($0)))) }
+        return RemoteName.firstIndex(from: index) {
+            !others.contains(CollectionAddress.folded(address.publicFile(finalName($0))))
+        }
     }
 
     /// Another upload of this machine has the name, or may have it.

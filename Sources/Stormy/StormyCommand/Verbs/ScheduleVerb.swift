@@ -63,7 +63,8 @@ struct ScheduleVerb: AsyncParsableCommand {
         switch AgentStarter.findAgent(environment: environment) {
         case .failure:
             return CommandFailure(
-                .unavailable, "background-agent was not found beside stormy or in PATH: checks run only while it is started by hand")
+                .unavailable,
+                "background-agent was not found beside stormy or in PATH: checks run only while it is started by hand")
         case .success(let agent):
             do {
                 _ = try AutostartEntry(directories: AppRuntime.shared.directories)
