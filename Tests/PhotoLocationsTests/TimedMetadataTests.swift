@@ -123,6 +123,14 @@ import Testing
         #expect(!cleaned.contains("N4722") && !cleaned.contains("secret") && !cleaned.contains(Samples.double(Samples.latitude)))
     }
 
+    @Test func `positions are removed if the description of the samples is damaged`() throws {
+        var bytes = Self.film("camm", handler: "camm", samples: [Self.camera])
+        let place = try #require(bytes.firstRange(of: Array("stsd".utf8)))
+        bytes[place] = 0x7C
+        let cleaned = try Cleaned(bytes)
+        #expect(cleaned.bytes.firstRange(of: Self.camera) == nil)
+    }
+
     @Test(arguments: ["camm", "djmd"]) func `positions without sizes of samples are held and named`(_ format: String) throws {
         var bytes = Self.film(format, handler: format == "camm" ? format : "meta", samples: [Self.camera])
         let sizes = try #require(bytes.firstRange(of: Array("stsz".utf8)))

@@ -36,6 +36,12 @@ import Testing
         #expect(try !cleaned(Samples.packet("<\(name)>Secret place</\(name)>")).contains("Secret"))
     }
 
+    /// ExifTool reads what follows such a mark.
+    @Test(arguments: ["<?rdf:Alt>", "<!--", "<![CDATA["]) func `a mark without an end hides no place`(_ mark: String) throws {
+        let text = try cleaned(Samples.packet("<dc:title>Hail\(mark)<photoshop:City>Secret place</photoshop:City>"))
+        #expect(!text.contains("Secret") && text.contains("Hail"))
+    }
+
     @Test(arguments: [
         "exif:SubjectLocation", "xmp:Opacity", "crs:Velocity", "dc:description", "exif:SubjectArea", "plus:LicensorCity",
         "Iptc4xmpCore:CreatorCity", "Iptc4xmpCore:CiAdrCity", "plus:LicensorCountry",

@@ -22,13 +22,16 @@ struct TimedMetadata {
 
     func clean() {
         guard Self.isMetadata(track), let media = track.child("mdia"), let handler = media.child("hdlr")?.handler,
-            let table = media.child("minf")?.child("stbl"), let description = table.child("stsd")
+            let table = media.child("minf")?.child("stbl")
         else { return }
-        for entry in Box.all(in: description.content, from: 8) {
-            let name = "timed metadata (\(entry.type)) of \(block)"
-            let format = handler == "camm" ? handler : entry.type
-            let ids = entry.type == "mebx" ? cleanKeys(entry, name) : []
-            if entry.type == "mebx", ids.isEmpty { continue }
+        let entries = table.child("stsd").map { Box.all(in: $0.content, from: 8) } ?? []
+        // The handler names the format also in a damaged film without the description of its samples.
+        for entry in entries.isEmpty && handler == "camm" ? [nil] : entries.map(Optional.some) {
+            let type = entry?.type ?? handler
+            let name = "timed metadata (\(type)) of \(block)"
+            let format = handler == "camm" ? handler : type
+            let ids = type == "mebx" ? entry.map { cleanKeys($0, name) } ?? [] : []
+            if type == "mebx", ids.isEmpty { continue }
             let samples = SampleTable(track, table, of: film, name)
             if !samples.isReadable, Self.carriers.contains(format) || Self.blanked.contains(format) {
                 file.search.fail(.unproven(block: name))
@@ -37,7 +40,7 @@ struct TimedMetadata {
                 clean(sample, format, ids, name)
                 if Self.texts.contains(handler) { cleanCipher(sample, name) }
             }
-            if entry.type == "gpmd" { cleanTelemetry(name) }
+            if type == "gpmd" { cleanTelemetry(name) }
         }
     }
 

@@ -24,6 +24,8 @@ struct XMPScanner {
     /// True if there are more such values than a photo has.
     var isTooExpensive: Bool { valuesRead > 20_000 }
     var position = 0
+    /// Marks that do not occur in the rest of the text.
+    private var missing: Set<String> = []
 
     /// How many elements about a location are around this text.
     private let depth: Int
@@ -34,14 +36,15 @@ struct XMPScanner {
         var contentStart = 0
         while let start = next(UInt8(ascii: "<"), from: position) {
             noteText(contentStart..<start)
+            // Readers continue after a mark without an end, for example if a closing tag was damaged.
             if has("<!--", at: start) {
-                position = end(of: "-->", from: start)
+                position = end(of: "-->", from: start) ?? start + 4
                 noteText(start..<position)
             } else if has("<![CDATA[", at: start) {
-                position = end(of: "]]>", from: start)
+                position = end(of: "]]>", from: start) ?? start + 9
                 noteText(start..<position)
             } else if has("<?", at: start) {
-                position = end(of: "?>", from: start)
+                position = endOfInstruction(from: start)
                 noteText(start..<position)
             } else if has("</", at: start) {
                 position = (next(UInt8(ascii: ">"), from: start) ?? text.count - 1) + 1
@@ -214,8 +217,18 @@ struct XMPScanner {
 
     private func has(_ word: String, at start: Int) -> Bool { text[start...].starts(with: word.utf8) }
 
-    private func end(of word: String, from start: Int) -> Int {
-        text.firstRange(of: Array(word.utf8), from: start).map { $0 + word.utf8.count } ?? text.count
+    private mutating func end(of word: String, from start: Int) -> Int? {
+        guard !missing.contains(word) else { return nil }
+        let found = text.firstRange(of: Array(word.utf8), from: start)
+        if found == nil { missing.insert(word) }
+        return found.map { $0 + word.utf8.count }
+    }
+
+    /// An instruction contains no "<".
+    private func endOfInstruction(from start: Int) -> Int {
+        let last = next(UInt8(ascii: "<"), from: start + 1) ?? text.count
+        let end = (start + 2..<max(start + 2, last)).first { text[$0] == UInt8(ascii: ">") && text[$0 - 1] == UInt8(ascii: "?") }
+        return end.map { $0 + 1 } ?? start + 2
     }
 
     func next(_ letter: UInt8, from start: Int) -> Int? { text.firstRange(of: [letter], from: start) }
