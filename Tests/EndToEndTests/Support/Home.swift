@@ -140,9 +140,23 @@ final class Home {
     }
 
     /// kill -9, and gone when this returns.
+    ///
+    /// On a busy machine a command can have started a second agent, which does not have the lock yet. It would take the place of the first.
     func killAgent() throws {
-        guard let pid = agentPID else { return }
-        try kill(pid, SIGKILL)
+        if let pid = agentPID { try kill(pid, SIGKILL) }
+        for pid in agents { try kill(pid, SIGKILL) }
+    }
+
+    /// The processes of agents of this home, also of those that are only starting.
+    private var agents: [Int32] {
+        let marks = [("environ", "HOME=\(folder.path)"), ("cmdline", directories.appIdentifier)]
+        return ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { Int32($0) }.filter { pid in
+            guard ThisProcess.executable(of: pid)?.path.hasSuffix("/background-agent") == true else { return false }
+            return marks.allSatisfy { file, mark in
+                let content = FileManager.default.contents(atPath: "/proc/\(pid)/\(file)") ?? Data()
+                return content.split(separator: 0).contains { $0.elementsEqual(mark.utf8) }
+            }
+        }
     }
 
     /// With nothing left to do it goes by itself, having cleared away what it had: its files are no commit that could be waited for.
