@@ -373,6 +373,8 @@ extension EndToEnd {
                 pid=$('\(tool)' status | sed -n 's/.*running, pid \\([0-9]*\\).*/\\1/p')
                 # The kernel releases the lock of a killed process after everything else.
                 kill -9 $pid; while STORMY_NO_AGENT=1 '\(tool)' status | grep -q 'running, pid'; do sleep 0.05; done
+                # With it, the agent that starts next can write once before the disk is full again.
+                rm -f '\(state)/agent.reserve'
                 dd if=/dev/zero of='\(state)/fill' bs=4k 2>/dev/null
                 '\(Home.product("background-agent"))' --app stormy 2> '\(folder.path)/agent.errors' &
                 for i in $(seq 1200); do
