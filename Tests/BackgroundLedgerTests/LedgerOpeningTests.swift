@@ -98,6 +98,10 @@ import Testing
         #expect(mkfifo(path, 0o600) == 0)
         let reason = "something that is not a file has that name"
         #expect(throws: StoreError.cannotCreate(path: path, reason: reason)) { try test.open() }
+        // Reading a folder leaves an error, which does not belong to the pipe.
+        _ = try? DatabaseFile(path: test.directories.state.path, migrator: DatabaseMigrator()).openToRead().read {
+            try $0.execute(sql: "SELECT 1")
+        }
         #expect(throws: StoreError.notADatabase(path: path)) { try Ledger(copyOf: test.directories) }
         guard case .missing = try Ledger.look(test.directories, { _ in }) else {
             Issue.record("a pipe is no ledger")

@@ -62,6 +62,7 @@ package struct DatabaseFile: Sendable {
 
     /// A connection that changes nothing.
     package func openToRead() throws -> DatabaseQueue {
+        Self.forgetEarlierFault()
         var information = stat()
         // SQLite waits for the other end of a named pipe.
         if stat(path, &information) == 0, ![S_IFREG, S_IFDIR].contains(information.st_mode & S_IFMT) {
@@ -73,6 +74,9 @@ package struct DatabaseFile: Sendable {
         configuration.busyMode = .callback { wait.wait($0) }
         return try DatabaseQueue(path: path, configuration: configuration)
     }
+
+    /// A thread keeps the last error of a read. An error of another file is not the reason for an error of this one.
+    private static func forgetEarlierFault() { _ = SQLiteOpening.takeReadFault() }
 
     /// The same, after its pages were checked: the tables of one that was put together from two files can be read, but not what is in them.
     ///
@@ -185,6 +189,7 @@ package struct DatabaseFile: Sendable {
     package func open(
         label: String, wait: WriterWait, mustWrite: Bool = false, makesLog: Bool = false, pragmas: String = ""
     ) throws -> DatabaseQueue {
+        Self.forgetEarlierFault()
         var configuration = Configuration()
         configuration.journalMode = makesLog ? .wal : .default
         configuration.busyMode = .callback { wait.wait($0) }
