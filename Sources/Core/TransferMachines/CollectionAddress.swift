@@ -52,10 +52,8 @@ struct CollectionAddress: Equatable, Sendable {
         origin + "/" + segments.map { $0 + "/" }.joined() + Self.encoded(name, keeping: "")
     }
 
-    /// An address for comparisons: file systems of some servers ignore case, or the composition of accented letters.
-    static func folded(_ address: String) -> String {
-        (address.removingPercentEncoding ?? address).precomposedStringWithCanonicalMapping.lowercased()
-    }
+    /// An address for comparisons, with its names as ``RemoteName/folded(_:)`` writes them.
+    static func folded(_ address: String) -> String { RemoteName.folded(address.removingPercentEncoding ?? address) }
 
     static func encoded(_ text: String, keeping kept: String) -> String {
         let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8).union(kept.utf8)
@@ -167,7 +165,10 @@ struct NameSearch: Sendable {
 }
 
 /// Names of files on a server.
-enum RemoteName {
+package enum RemoteName {
+    /// A name for comparisons: file systems of some servers ignore case, or the composition of accented letters.
+    package static func folded(_ name: String) -> String { name.precomposedStringWithCanonicalMapping.lowercased() }
+
     /// File systems behind WebDAV servers end names at 255 bytes.
     static let maximumBytes = 255
     /// Numbered names tried before giving up.

@@ -53,8 +53,6 @@ struct FolderUpload: UploadProtocol {
     var doubt: NameDoubt
     /// The strong entity tag in the response to the PUT.
     var storedTag: String?
-    /// The server answered that it renamed nothing. The temporary file may be gone for another reason than the rename.
-    var moveWasDenied = false
     /// Bodies in a row that the server confirmed and then did not show.
     var losses = 0
     static let maximumLosses = 2

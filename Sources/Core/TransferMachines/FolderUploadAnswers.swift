@@ -243,7 +243,7 @@ extension FolderUpload {
         case 412, 404, 410:
             // 412 may also be the answer to a second copy of a MOVE whose first one was carried out.
             if head.status != 412 { doubt.open() }
-            moveWasDenied = true
+            doubt.noteDenial()
             state = .lookingForTemporary(index, wasRefused: head.status == 412)
             return .continue
         case 409:

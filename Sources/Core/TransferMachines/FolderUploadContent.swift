@@ -14,7 +14,7 @@ extension FolderUpload {
         // A MOVE is whole or not at all, so a server without lengths is believed; a lost PUT may be half.
         case .there(nil) where isMoved: return finish(index)
         case .there(plan.byteCount):
-            guard isMoved, !moveWasDenied else { return lookInside(head, index, isStored: plan.kind == .webdav && wasRefused) }
+            guard isMoved, !doubt.wasDenied else { return lookInside(head, index, isStored: plan.kind == .webdav && wasRefused) }
             proof = .length
             return finish(index)
         case .there(let length):

@@ -12,6 +12,8 @@ struct NameDoubt: Sendable {
     private(set) var isOpen: Bool
     /// The server said yes before it had the complete file, so it may have kept a part of the file.
     private(set) var isPartial = false
+    /// The server answered that it renamed nothing. The temporary file may be missing for another reason.
+    private(set) var wasDenied = false
     private var looks = 0
     /// Responses in a row to the request for the file that show nothing of its content.
     private var unclearFindings = 0
@@ -27,6 +29,8 @@ struct NameDoubt: Sendable {
 
     /// The server said yes to the last request before it had the complete file.
     mutating func noteEarlyAnswer() { isPartial = isOpen }
+
+    mutating func noteDenial() { wasDenied = true }
 
     /// The next name is another one.
     mutating func close() { (isOpen, isPartial, looks, unclearFindings) = (false, false, 0, 0) }

@@ -47,8 +47,6 @@ struct NextcloudUpload: UploadProtocol {
     var doubt: NameDoubt
     var stored: Set<Int> = []
     var proof = UploadProof.answer
-    /// The server answered that it renamed nothing. The chunks may be gone for another reason than the MOVE.
-    var moveWasDenied = false
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
         self.plan = plan

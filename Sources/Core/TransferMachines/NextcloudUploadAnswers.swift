@@ -214,7 +214,7 @@ extension NextcloudUpload {
             return .continue
         case 412:
             // Somebody has the name; or a first copy of this MOVE was carried out.
-            moveWasDenied = true
+            doubt.noteDenial()
             state = .lookingForPlace(index, wasRefused: true)
             return .continue
         case 409:
@@ -230,7 +230,7 @@ extension NextcloudUpload {
             return pauses.retry(head, "The server could not put the chunks together.")
         case 404, 410:
             doubt.open()
-            moveWasDenied = true
+            doubt.noteDenial()
             state = .lookingForTarget(index, wasRefused: false)
             return pauses.retry(head, "The server has thrown away what it had of the file.")
         default:
@@ -264,7 +264,7 @@ extension NextcloudUpload {
     ) -> UploadOutcome {
         switch head.status {
         case 200..<300 where !search.distrustsHead:
-            if head.contentLength == plan.byteCount { return moveWasDenied ? lookInside(head, index) : finish(index, .length) }
+            if head.contentLength == plan.byteCount { return doubt.wasDenied ? lookInside(head, index) : finish(index, .length) }
             if let length = head.contentLength, doubt.looksAgain() {
                 return pauses.retry(head, NameDoubt.kept(length, of: plan))
             }

@@ -28,8 +28,7 @@ struct UploadTarget: Hashable {
         guard let spec = transfer.upload, spec.method != .plain else { return nil }
         // With the last stroke or without it is one folder.
         folder = transfer.url.hasSuffix("/") ? transfer.url : transfer.url + "/"
-        // On some servers names that differ in case are one file.
-        name = spec.fileName.precomposedStringWithCanonicalMapping.lowercased()
+        name = RemoteName.folded(spec.fileName)
     }
 }
 
