@@ -38,12 +38,17 @@ struct EncodedBytes {
     init(hexadecimal view: ByteView, _ range: Range<Int>, _ block: String) {
         self.init(view, block, width: 4)
         for (index, byte) in (view.bytes(range.lowerBound, range.count) ?? []).enumerated() {
-            switch byte {
-            case 48...57: append(byte - 48, at: range.lowerBound + index)
-            case 65...70: append(byte - 55, at: range.lowerBound + index)
-            case 97...102: append(byte - 87, at: range.lowerBound + index)
-            default: break
-            }
+            if let value = Self.hexadecimal(byte) { append(value, at: range.lowerBound + index) }
+        }
+    }
+
+    /// Returns the value of a hexadecimal digit.
+    static func hexadecimal(_ letter: UInt8) -> UInt8? {
+        switch letter {
+        case 48...57: letter - 48
+        case 65...70: letter - 55
+        case 97...102: letter - 87
+        default: nil
         }
     }
 

@@ -95,23 +95,14 @@ struct PlainLetters {
     private func decoded(_ start: Int) -> (count: Int, letter: UInt8)? {
         var index = start + 1
         while letters[index...].starts(with: "25".utf8), index + 3 < letters.count, index - start < 8,
-            Self.hexadecimal(letters[index + 2]) != nil, Self.hexadecimal(letters[index + 3]) != nil
+            EncodedBytes.hexadecimal(letters[index + 2]) != nil, EncodedBytes.hexadecimal(letters[index + 3]) != nil
         {
             index += 2
         }
-        guard index + 1 < letters.count, let high = Self.hexadecimal(letters[index]),
-            let low = Self.hexadecimal(letters[index + 1])
+        guard index + 1 < letters.count, let high = EncodedBytes.hexadecimal(letters[index]),
+            let low = EncodedBytes.hexadecimal(letters[index + 1])
         else { return nil }
         return (index + 2 - start, high << 4 | low)
-    }
-
-    private static func hexadecimal(_ letter: UInt8) -> UInt8? {
-        switch letter {
-        case 48...57: letter - 48
-        case 65...70: letter - 55
-        case 97...102: letter - 87
-        default: nil
-        }
     }
 
     /// "47,370094" and "22,2' N" are decimal numbers. "48,8,14N", "48,8.2N" and "34,144,270,350" are lists.
