@@ -53,8 +53,9 @@ EFFECTS = BackgroundAgentTests.AdoptionTests EndToEndTests DesktopServicesTests 
 	BackgroundAgentTests.LauncherConformanceTests BackgroundAgentTests.ActivationTests \
 	StormyCommandTests.CheckCommandTests StormyCommandTests.Photo StormyCommandTests.Upload
 # Tests of which CI runs a part (`TABLE_SAMPLE`).
-TABLES = EndToEnd/Faults EndToEnd/UploadFaults EndToEnd/Doctor/findsWhatIsBroken WallClockOracleTests StormLifePropertyTests AlertTests/oneNotice \
-	SharedFolderPropertyTests HostileFileTests MatrixTests/everyPromise
+TABLES = EndToEndTests.EndToEnd/Faults EndToEndTests.EndToEnd/UploadFaults EndToEndTests.EndToEnd/Doctor/findsWhatIsBroken \
+	BackgroundSchedulingTests.WallClockOracleTests StormyWeatherTests.StormLifePropertyTests StormyWeatherTests.AlertTests/oneNotice \
+	TransferMachinesTests.SharedFolderPropertyTests PhotoLocationsTests.HostileFileTests BackgroundTasksTestingTests.MatrixTests/everyPromise
 # Those that need no desktop.
 UNIT = $(PURE) UserUnits BackgroundLedger BackgroundAgent BackgroundTransfer CurlTransport FaultyServer StormyConfiguration PhotoLocations
 # $(1): tests, or modules; what --filter has to say for them.
@@ -141,7 +142,7 @@ test-build: run-packages test-packages build-folder
 proofs: test-build torture restarts notification-servers test-interop simulate sanitize-thread sanitize-address sanitize-undefined fuzz tables test-package test-reproducible test-tutorial ## Kills, real servers, 10,000 seeds, sanitizers, fuzzers, whole tables, the package (about an hour)
 
 tables: test-build ## Every row of the large tables: faults at every point where an agent can die, zones, storms, what doctor finds
-	$(SWIFT) test --skip-build --filter '$(subst $(empty) $(empty),|,$(strip $(TABLES)))'
+	$(SWIFT) test --skip-build --filter '$(call tests,$(TABLES))'
 
 docs: build ## Compile the documentation of what authors import (a warning is an error), and make, run and wake the apps of README and tutorial
 	Tests/Documentation/docs.sh .build .build/documentation

@@ -1,6 +1,7 @@
 import ProcessSupport
 @testable import BackgroundLedger
 import Foundation
+import Spool
 import Testing
 import TransferMachines
 
@@ -26,6 +27,22 @@ extension Bench {
             if let process { _ = try transaction.addWaiter(to: id, process: process) }
             return id
         }
+    }
+
+    /// A queued upload of "photo", whose first attempt has begun.
+    ///
+    /// - Parameter copy: what is in the spool instead of the photo.
+    func upload(_ method: UploadKind = .put, copy: String = "photo") throws -> Int64 {
+        let photo = Data("photo".utf8)
+        try Data(copy.utf8).write(to: ledger.directories.spooled("upload-1"))
+        let id = try download("photos/") {
+            ($0.kind, $0.method, $0.bodyFile) = (.upload, "PUT", "upload-1")
+            $0.bytesTotal = Int64(photo.count)
+            $0.sourceSHA256 = FileDigest.sha256(of: photo)
+            $0.upload = UploadSpec(method: method, fileName: "a.jpg", byteCount: Int64(photo.count), token: "t")
+        }
+        try turn()
+        return id
     }
 
     func change(_ id: Int64, _ body: (inout TransferRecord) -> Void) throws {

@@ -12,20 +12,6 @@ import TransferMachines
 
     init() throws { bench = try Bench() }
 
-    private func upload(_ method: UploadKind) throws -> Int64 {
-        try Data("phot0".utf8).write(to: bench.ledger.directories.spool.appendingPathComponent("upload-1"))
-        let id = try bench.download("photos/") {
-            $0.kind = .upload
-            $0.method = "PUT"
-            $0.bodyFile = "upload-1"
-            $0.bytesTotal = 5
-            $0.sourceSHA256 = FileDigest.sha256(of: Data("photo".utf8))
-            $0.upload = UploadSpec(method: method, fileName: "a.jpg", byteCount: 5, token: "t")
-        }
-        try bench.turn()
-        return id
-    }
-
     /// Takes all of the body, and answers.
     private func answer(_ id: Int64, _ status: Int, _ headers: [HeaderField] = []) throws {
         let attempt = try bench.attempt(id)
@@ -50,7 +36,7 @@ import TransferMachines
     }
 
     @Test func `a damaged copy gets no final name and leaves no temporary file`() throws {
-        let id = try upload(.webdav)
+        let id = try bench.upload(.webdav, copy: "phot0")
         try answer(id, 404)
         try answer(id, 201)
         try expectFailure(id)
@@ -60,7 +46,7 @@ import TransferMachines
     }
 
     @Test func `a damaged copy is removed from a server without rename`() throws {
-        let id = try upload(.put)
+        let id = try bench.upload(.put, copy: "phot0")
         try answer(id, 404)
         try answer(id, 201, [HeaderField("ETag", "\"v1\"")])
         try expectFailure(id)
@@ -70,7 +56,7 @@ import TransferMachines
 
     /// The server replaced a file perhaps.
     @Test func `a file that may be another computer's is not removed`() throws {
-        let id = try upload(.put)
+        let id = try bench.upload(.put, copy: "phot0")
         try answer(id, 404)
         try answer(id, 204)
         try expectFailure(id)
@@ -78,7 +64,7 @@ import TransferMachines
     }
 
     @Test(arguments: [412, 503]) func `a damaged copy is not sent again`(_ status: Int) throws {
-        let id = try upload(.put)
+        let id = try bench.upload(.put, copy: "phot0")
         try answer(id, 404)
         try answer(id, status)
         try expectFailure(id)

@@ -55,22 +55,6 @@ import TransferMachines
         #expect(try String(contentsOf: place, encoding: .utf8) == "sunny")
     }
 
-    /// A queued upload. The next response lets it open its copy.
-    private func upload() throws -> Int64 {
-        let bytes = Data("photo".utf8)
-        try bytes.write(to: copy)
-        let id = try bench.download("photos/") {
-            $0.kind = .upload
-            $0.method = "PUT"
-            $0.bodyFile = copy.lastPathComponent
-            $0.bytesTotal = Int64(bytes.count)
-            $0.sourceSHA256 = FileDigest.sha256(of: bytes)
-            $0.upload = UploadSpec(method: .put, fileName: "a.jpg", byteCount: Int64(bytes.count), token: "t")
-        }
-        try bench.turn()
-        return id
-    }
-
     /// The server has no file of the upload's name.
     private func answerThatTheNameIsFree(_ id: Int64) throws {
         let attempt = try bench.attempt(id)
@@ -81,7 +65,7 @@ import TransferMachines
 
     @Test(arguments: [FileCalls.Call.open, .status], numbers + [EINVAL, ENOTDIR])
     func `an upload waits while its copy cannot be opened`(_ call: FileCalls.Call, _ number: Int32) throws {
-        let id = try upload()
+        let id = try bench.upload()
         bench.disk.calls.fail { $0 == call ? number : nil }
         try answerThatTheNameIsFree(id)
         #expect(try bench.transfer(id).state == .waiting)
@@ -93,7 +77,7 @@ import TransferMachines
 
     @Test(arguments: numbers + [EINVAL])
     func `an upload waits while its open copy cannot be read`(_ number: Int32) throws {
-        _ = try upload()
+        _ = try bench.upload()
         let file = try UploadFile(copy, size: 5, calls: bench.disk.calls)
         bench.disk.calls.fail { $0 == .read ? number : nil }
         var bytes = [UInt8](repeating: 0, count: 5)
@@ -102,14 +86,14 @@ import TransferMachines
     }
 
     @Test func `an upload whose copy was removed fails`() throws {
-        let id = try upload()
+        let id = try bench.upload()
         try FileManager.default.removeItem(at: copy)
         try answerThatTheNameIsFree(id)
         #expect(try bench.transfer(id).state == .failed)
     }
 
     @Test func `uploads wait while the spool folder is away`() throws {
-        let (id, directories) = (try upload(), bench.ledger.directories)
+        let (id, directories) = (try bench.upload(), bench.ledger.directories)
         let away = bench.folder.appendingPathComponent("away")
         try FileManager.default.moveItem(at: directories.spool, to: away)
         try directories.createStateFolders()
@@ -124,7 +108,7 @@ import TransferMachines
 
     /// By the next command, a backup, or a mount point.
     @Test(arguments: [true, false]) func `uploads wait whatever made the new spool`(_ hasFiles: Bool) throws {
-        let (id, directories) = (try upload(), bench.ledger.directories)
+        let (id, directories) = (try bench.upload(), bench.ledger.directories)
         try FileManager.default.moveItem(at: directories.spool, to: bench.folder.appendingPathComponent("away"))
         try FileManager.default.createDirectory(at: directories.spool, withIntermediateDirectories: false)
         if hasFiles { try Data().write(to: directories.spool.appendingPathComponent("upload-of-another-ledger")) }

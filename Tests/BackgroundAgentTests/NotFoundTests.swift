@@ -12,19 +12,6 @@ import TransferMachines
 
     init() throws { bench = try Bench() }
 
-    private func upload() throws -> Int64 {
-        let bytes = Data("photo".utf8)
-        try bytes.write(to: bench.ledger.directories.spooled("copy"))
-        let id = try bench.download("photos/") {
-            ($0.kind, $0.method, $0.bodyFile) = (.upload, "PUT", "copy")
-            $0.bytesTotal = Int64(bytes.count)
-            $0.sourceSHA256 = FileDigest.sha256(of: bytes)
-            $0.upload = UploadSpec(method: .put, fileName: "a.jpg", byteCount: Int64(bytes.count), token: "t")
-        }
-        try bench.turn()
-        return id
-    }
-
     private func answer(_ id: Int64, _ status: Int, sent: Int64 = 0) throws {
         let attempt = try bench.attempt(id)
         let head = ResponseHead(status: status, headers: [], url: attempt.request.url)
@@ -32,7 +19,7 @@ import TransferMachines
     }
 
     @Test func `an upload that is answered 404 is tried again`() throws {
-        let id = try upload()
+        let id = try bench.upload()
         try answer(id, 404)
         #expect(try bench.attempt(id).request.method == "PUT")
         try answer(id, 404, sent: 5)
@@ -46,7 +33,7 @@ import TransferMachines
     }
 
     @Test func `an upload that is always answered 404 fails`() throws {
-        let id = try upload()
+        let id = try bench.upload()
         for _ in 0..<30 where try bench.transfer(id).state != .failed {
             try bench.pass(100)
             try answer(id, 404, sent: try bench.attempt(id).request.method == "PUT" ? 5 : 0)

@@ -168,21 +168,10 @@ extension EndToEnd {
             // Each verb starts an agent where it finds none.
             for name in ["One", "Two", "Three"] { try home.stormy("schedule", "--at", name == "Two" ? "11:00" : "12:00") }
             let last = try home.wait("the one that is left", seconds: 30) { _ in
-                let agents = try Self.agents(of: home)
+                let agents = home.agents
                 return agents.count == 1 && FileLock.isHeld(home.directories.agentLock) ? agents.first : nil
             }
             #expect(try home.wait("its word") { try $0.fact(.agent)?.pid } == last, "the first was \(first)")
-        }
-
-        /// Agents whose home it is.
-        private static func agents(of home: Home) throws -> [Int32] {
-            try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap(Int32.init).filter { pid in
-                guard let line = try? String(contentsOfFile: "/proc/\(pid)/cmdline", encoding: .utf8),
-                    line.contains("background-agent"),
-                    let environment = FileManager.default.contents(atPath: "/proc/\(pid)/environ")
-                else { return false }
-                return environment.range(of: Data(("HOME=" + home.folder.path + "\0").utf8)) != nil
-            }
         }
 
         private static let files = ["state/stormy/agent.sqlite", "data/stormy/stormy.sqlite"]

@@ -148,7 +148,7 @@ final class Home {
     }
 
     /// The processes of agents of this home, also of those that are only starting.
-    private var agents: [Int32] {
+    var agents: [Int32] {
         let marks = [("environ", "HOME=\(folder.path)"), ("cmdline", directories.appIdentifier)]
         return ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { Int32($0) }.filter { pid in
             guard ThisProcess.executable(of: pid)?.path.hasSuffix("/background-agent") == true else { return false }
