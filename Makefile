@@ -24,9 +24,8 @@ export SEED
 # Of `make simulate`.
 CONFIGURATION ?= release
 FUZZERS = fuzz-wire fuzz-resume fuzz-ledger fuzz-configuration fuzz-photo fuzz-locations
-# The programs that `make demo` runs, and those that are installed.
-DEMO_PROGRAMS = stormy background-agent photo-cleaner stormy-rehearse
-PROGRAMS = $(DEMO_PROGRAMS) file-chooser
+# The programs that are installed. To build `stormy-rehearse` builds all of them but `file-chooser`.
+PROGRAMS = stormy background-agent photo-cleaner stormy-rehearse file-chooser
 # Where `make install` puts them; DESTDIR stands before that, for packagers. NAME: what the command is called.
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -77,7 +76,7 @@ help: ## Show this list (times on two cores)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: run-packages build-folder ## Show the main job in a throw-away home (under 2 min from a clean clone)
-	for product in $(DEMO_PROGRAMS); do $(SWIFT) build $(FLAGS) --product $$product || exit 1; done
+	$(SWIFT) build $(FLAGS) --product stormy-rehearse
 	.build/debug/stormy demo
 
 build-folder:
@@ -122,7 +121,7 @@ dist: release ## Make a folder that works wherever it is unpacked, as .build/pac
 release: run-packages build-folder ## Build what a person runs, for installing (under 4 min)
 	@mkdir -p .build
 	python3 Packaging/icu_data.py .build/icu-data.o
-	for product in $(PROGRAMS); do \
+	for product in stormy-rehearse file-chooser; do \
 	    ICU_DATA=$(CURDIR)/.build/icu-data.o $(SWIFT) build -c release --static-swift-stdlib --scratch-path "$(RELEASE)" -Xcc -ffile-prefix-map=$(CURDIR)/= \
 	        -Xcc "-ffile-prefix-map=$(RELEASE)/=" \
 	        --product $$product || exit 1; done

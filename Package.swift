@@ -228,8 +228,11 @@ let package = Package(
                 "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "CLinux", "FaultyServer",
                 "ProcessSupport", "RehearsalSupport", "Spool", argumentParser,
             ], swiftSettings: strict),
+        // The programs that a rehearsal starts are built with it, at the same time.
         .executableTarget(
-            name: "stormy-rehearse", dependencies: ["Rehearsal"], swiftSettings: strict, linkerSettings: shipped + smallICU),
+            name: "stormy-rehearse", dependencies: ["Rehearsal", "background-agent", "photo-cleaner", "stormy"],
+            swiftSettings: strict,
+            linkerSettings: shipped + smallICU),
         .target(
             name: "Simulation",
             dependencies: [

@@ -90,7 +90,7 @@ struct House {
                 "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "CLinux", "FaultyServer",
                 "ProcessSupport", "RehearsalSupport", "Spool",
             ],
-            "stormy-rehearse": ["Rehearsal"],
+            "stormy-rehearse": ["Rehearsal", "background-agent", "photo-cleaner", "stormy"],
             "Simulation": [
                 "BackgroundAgent", "BackgroundLedger", "BackgroundScheduling", "BackgroundTasks", "BackgroundTasksTesting",
                 "ProcessSupport", "ServerScripts", "Spool", "TransferMachines",
