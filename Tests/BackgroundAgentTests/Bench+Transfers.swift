@@ -61,13 +61,14 @@ extension Bench {
     /// A whole answer arrives.
     func answer(_ id: Int64, _ text: String = "sunny", status: Int = 200) throws {
         let attempt = try attempt(id)
+        let sent = attempt.takeBody()
         let head = ResponseHead(status: status, headers: [], url: attempt.request.url)
         #expect(attempt.sink.receive(head: head))
         let bytes = Array(text.utf8)
         #expect(bytes.withUnsafeBytes { attempt.sink.write($0) })
         try hear(
             .transport(
-                .ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: Int64(bytes.count)))))
+                .ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: sent, bytesReceived: Int64(bytes.count)))))
     }
 
     /// The attempt breaks.

@@ -15,11 +15,9 @@ import TransferMachines
     /// Takes all of the body, and answers.
     private func answer(_ id: Int64, _ status: Int, _ headers: [HeaderField] = []) throws {
         let attempt = try bench.attempt(id)
-        var buffer = [UInt8](repeating: 0, count: 16)
-        var sent = 0
-        while let count = buffer.withUnsafeMutableBytes({ attempt.source?.read(into: $0) }), count > 0 { sent += count }
+        let sent = attempt.takeBody()
         let head = ResponseHead(status: status, headers: headers, url: attempt.request.url)
-        let end = WireEnd(head: head, failure: nil, bytesSent: Int64(sent), bytesReceived: 0)
+        let end = WireEnd(head: head, failure: nil, bytesSent: sent, bytesReceived: 0)
         try bench.hear(.transport(.ended(attempt.id, end)))
     }
 
@@ -70,5 +68,26 @@ import TransferMachines
         try expectFailure(id)
         try bench.pass(3_600)
         #expect(requests() == ["HEAD a.jpg", "PUT a.jpg"])
+    }
+
+    /// The part that the last request carries is not damaged.
+    @Test(arguments: [nil, 0, 2]) func `damage in a part that was sent before is found`(_ damaged: Int?) throws {
+        var copy = Array("photo")
+        if let damaged { copy[damaged] = "x" }
+        let id = try bench.upload(.tus, copy: String(copy))
+        try answer(id, 200, [HeaderField("Tus-Version", "1.0.0"), HeaderField("Tus-Extension", "creation,termination")])
+        try answer(id, 201, [HeaderField("Location", "/files/1")])
+        try bench.fail(id, .connectionLost)
+        let next = try #require(try bench.transfer(id).nextAttemptAt)
+        try bench.pass(next.timeIntervalSince(bench.now))
+        try answer(id, 200, [HeaderField("Upload-Offset", "3"), HeaderField("Upload-Length", "5")])
+        try answer(id, 204, [HeaderField("Upload-Offset", "5")])
+        if damaged == nil {
+            #expect(try bench.attempt(id).request.method == "HEAD")
+            #expect(try bench.transfer(id).state == .running)
+        } else {
+            try expectFailure(id)
+            #expect(requests().suffix(3) == ["HEAD 1", "PATCH 1", "DELETE 1"])
+        }
     }
 }

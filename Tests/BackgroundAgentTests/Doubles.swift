@@ -51,6 +51,16 @@ final class FakeTransport: Transport {
         var request: WireRequest
         var source: (any BodySource)?
         var sink: any BodySink
+
+        /// Takes all of the body that is left.
+        ///
+        /// - Returns: the number of its bytes.
+        func takeBody() -> Int64 {
+            var buffer = [UInt8](repeating: 0, count: 16)
+            var taken: Int64 = 0
+            while let count = buffer.withUnsafeMutableBytes({ source?.read(into: $0) }), count > 0 { taken += Int64(count) }
+            return taken
+        }
     }
 
     private let attempts = Mutex<[Attempt]>([])

@@ -416,6 +416,22 @@ import TransferMachines
         #expect(!FileManager.default.fileExists(atPath: body.path), "the snapshot is not needed any more")
     }
 
+    /// A server cannot have stored bytes that it did not get.
+    @Test func `a confirmation of a body that was not sent completely does not count`() throws {
+        let (id, body) = try upload(.plain, "PUT")
+        try bench.turn()
+        let attempt = try bench.attempt(id)
+        let head = ResponseHead(status: 200, headers: [], url: attempt.request.url)
+        try bench.hear(
+            .transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: 0))))
+        #expect(try bench.transfer(id).state == .waiting)
+        #expect(FileManager.default.fileExists(atPath: body.path))
+        let next = try #require(try bench.transfer(id).nextAttemptAt)
+        try bench.pass(next.timeIntervalSince(bench.now))
+        try bench.answer(id, "", status: 200)
+        #expect(try bench.transfer(id).state == .completed)
+    }
+
     /// Nobody knows whether the server took it: it is not sent again by itself, and can be by hand.
     @Test func aPostThatTheAgentsDeathInterruptedIsKeptForAnotherTry() throws {
         let (id, body) = try upload(.plain, "POST")
@@ -465,11 +481,7 @@ import TransferMachines
                 case "HEAD": (404, [])
                 default: (500, [])
                 }
-            var sent: Int64 = 0
-            if let source = attempt.source {
-                var buffer = [UInt8](repeating: 0, count: 8)
-                while let count = buffer.withUnsafeMutableBytes({ source.read(into: $0) }), count > 0 { sent += Int64(count) }
-            }
+            let sent = attempt.takeBody()
             let head = ResponseHead(status: status, headers: headers, url: attempt.request.url)
             try bench.hear(
                 .transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: sent, bytesReceived: 0))))

@@ -23,7 +23,8 @@ final class UploadFile: BodySource {
     private let start: Int64
     /// Bytes of the file in this body.
     private let fileBytes: Int64
-    private let isWhole: Bool
+    /// Bytes of the copy.
+    let copyBytes: Int64
     let byteCount: Int64
 
     /// Opens the snapshot.
@@ -55,7 +56,7 @@ final class UploadFile: BodySource {
             let what = found.map { "has \($0) bytes instead of \(size)" } ?? "is not a file any more"
             throw FileTrouble(why: "The queued copy of the file \(what).", isPassing: false)
         }
-        isWhole = start == 0 && fileBytes == size
+        copyBytes = size
         byteCount = Int64(before.count + after.count) + fileBytes
         state = Mutex(State(descriptor: descriptor))
     }
@@ -106,7 +107,23 @@ final class UploadFile: BodySource {
     func place(sent: Int64) -> Int64 { start + min(max(0, sent - Int64(before.count)), fileBytes) }
 
     /// Digest of what was handed out, once all of the file was.
-    var sha256: String? { state.withLock { isWhole && $0.position == byteCount ? $0.digest.hex : nil } }
+    var sha256: String? { state.withLock { fileBytes == copyBytes && $0.position == byteCount ? $0.digest.hex : nil } }
+
+    /// The transport has all of the body.
+    var isHandedOut: Bool { state.withLock { $0.position == byteCount } }
+
+    /// The body is the end of the copy, and the rest of the copy is not in it.
+    var isLastPart: Bool { start > 0 && start + fileBytes == copyBytes }
+
+    /// Reads a piece of the copy, which need not be in the body.
+    ///
+    /// - Returns: no bytes if it cannot be read.
+    func copy(from offset: Int64, count: Int) -> [UInt8] {
+        let descriptor = state.withLock { $0.descriptor }
+        return [UInt8](unsafeUninitializedCapacity: Int(min(Int64(count), copyBytes - offset))) { buffer, filled in
+            filled = max(0, calls.read(descriptor, buffer.baseAddress, buffer.count, at: offset))
+        }
+    }
 }
 
 extension FileTrouble {

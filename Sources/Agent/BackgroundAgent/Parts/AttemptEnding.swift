@@ -46,7 +46,7 @@ struct AttemptEnding {
             try pass.failLocally(&transfer, trouble, pause: trouble.isOfNoUse ? pause : Pass.diskPause)
             return .nothing
         }
-        if Self.isDamaged(body, transfer) {
+        if Self.isDamaged(body?.sha256, transfer) {
             try pass.end(&transfer, as: .failed, Self.damage)
             return .nothing
         }
@@ -125,13 +125,13 @@ struct AttemptEnding {
         if let disk, disk.isPassing { end.failure = .connectionLost }
         if let source {
             transfer.bytesDone = source.place(sent: end.bytesSent)
-            if let digest = source.sha256 { transfer.sha256 = digest }
+            if let digest = source.sha256 ?? attempt.check?.sha256 { transfer.sha256 = digest }
         }
         let outcome = machine.ended(
             end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: pass.jitter())
         entry.machine = machine
         if machine.knowledge != before.knowledge { try pass.transaction.setFact(.server(of: transfer), machine.knowledge) }
-        if Self.isDamaged(source, transfer) {
+        if Self.isDamaged(source?.sha256 ?? attempt.check?.sha256, transfer) {
             try failDamaged(&transfer, machine, &entry, &pass)
             return .nothing
         }
@@ -186,8 +186,9 @@ struct AttemptEnding {
         try pass.end(&transfer, as: .failed, Self.damage)
     }
 
-    private static func isDamaged(_ source: UploadFile?, _ transfer: TransferRecord) -> Bool {
-        guard let sent = source?.sha256, let queued = transfer.sourceSHA256 else { return false }
+    /// - Parameter sent: `nil`: only a part of the copy was read.
+    private static func isDamaged(_ sent: String?, _ transfer: TransferRecord) -> Bool {
+        guard let sent, let queued = transfer.sourceSHA256 else { return false }
         return sent != queued
     }
 

@@ -40,13 +40,12 @@ struct Attempts {
             let (attempt, end): (AttemptID, WireEnd)
             switch event {
             case .transport(.ended(let id, let how)):
-                guard case .download(let file, body: _)? = running(id)?.work else { return event }
+                guard var ended = running(id) else { return event }
+                let how = ended.counted(how)
                 // The rest of a large one is the disk worker's.
-                guard file.settle(how) else {
-                    if var settling = running(id) {
-                        settling.isSettling = true
-                        entries[id.transfer]?.phase = .running(settling)
-                    }
+                guard ended.settle(how) else {
+                    ended.isSettling = true
+                    entries[id.transfer]?.phase = .running(ended)
                     return nil
                 }
                 (attempt, end) = (id, how)

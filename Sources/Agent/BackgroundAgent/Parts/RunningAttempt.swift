@@ -97,8 +97,10 @@ struct PreparedAttempt {
         case .upload(let machine, let request, let content):
             let source = try content?.open(disk.calls)
             let answer = AnswerSink()
+            var attempt = RunningAttempt(self, .upload(machine, source as? UploadFile, .kept(answer)))
+            if let file = source as? UploadFile, file.isLastPart { attempt.check = CopyCheck(of: file, id, on: disk, post: post) }
             return .attempt(
-                RunningAttempt(self, .upload(machine, source as? UploadFile, .kept(answer))),
+                attempt,
                 .init(request: signed(request, now), source: source, sink: answer))
         case .comparison(let machine, let request, let copy, let part):
             let answer = try ComparisonSink(copy, part, disk.calls)
@@ -158,11 +160,35 @@ struct RunningAttempt {
     var isSettling = false
     /// Its whole file has its name already, beside that of its part.
     var isLinked = false
+    /// Of an upload whose request carries the last part of the file.
+    fileprivate(set) var check: CopyCheck?
 
     fileprivate init(_ prepared: PreparedAttempt, _ work: Work) {
         (id, traits, wireBase) = (prepared.id, prepared.traits, prepared.wireBase)
         hasDestination = prepared.hasDestination
         self.work = work
+    }
+
+    /// The end of the attempt, as it counts here.
+    ///
+    /// A server that confirms a body before it has all of it cannot have stored it. That is a connection that broke.
+    func counted(_ end: WireEnd) -> WireEnd {
+        guard case .download(_, let body?) = work, let head = end.head, (200..<300).contains(head.status), end.failure == nil,
+            !body.isHandedOut
+        else { return end }
+        var end = end
+        end.failure = .connectionLost
+        return end
+    }
+
+    /// The attempt ended on the wire.
+    ///
+    /// - Returns: `true` if nothing slow is left to do. Otherwise `.attemptSettled` is posted when it is done.
+    func settle(_ end: WireEnd) -> Bool {
+        switch work {
+        case .download(let file, body: _): file.settle(end)
+        case .upload: check?.settle(end) ?? true
+        }
     }
 
     // MARK: On its way

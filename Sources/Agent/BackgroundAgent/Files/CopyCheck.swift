@@ -1,0 +1,71 @@
+import BackgroundLedger
+import Foundation
+import Spool
+import Synchronization
+import TransferMachines
+
+/// The digest of a whole queued copy, for the request that carries the last part of the copy.
+///
+/// Earlier requests sent the other parts, perhaps those of an earlier agent, and nothing has read the copy as a whole since it was queued.
+/// Without this digest the server would complete a copy that was damaged meanwhile. The disk worker computes it while the part is sent.
+final class CopyCheck: DiskWork {
+    private struct State {
+        var hashed: Int64 = 0
+        var digest = RunningDigest()
+        /// The copy could not be read to its end. Then its digest is not known.
+        var isUnreadable = false
+        /// The end of the attempt, which is posted when the digest is computed.
+        var heldEnd: WireEnd?
+    }
+
+    /// Bytes hashed in one turn.
+    private static let turn = 4 << 20
+
+    private let file: UploadFile
+    private let attempt: AttemptID
+    private let disk: DiskWorker
+    private let post: @Sendable (AgentEvent) -> Void
+    private let state = Mutex(State())
+
+    /// Starts to compute.
+    init(of file: UploadFile, _ attempt: AttemptID, on disk: DiskWorker, post: @escaping @Sendable (AgentEvent) -> Void) {
+        (self.file, self.attempt, self.disk, self.post) = (file, attempt, disk, post)
+        disk.take(self, .more)
+    }
+
+    /// `nil` until all of the copy was read, and if it could not be read.
+    var sha256: String? { state.withLock { $0.hashed == file.copyBytes ? $0.digest.hex : nil } }
+
+    private func isDone(_ state: State) -> Bool { state.isUnreadable || state.hashed == file.copyBytes }
+
+    func work() -> DiskWorker.Rest {
+        let start = state.withLock { isDone($0) ? nil : $0.hashed }
+        guard let start else { return .nothing }
+        let bytes = file.copy(from: start, count: Self.turn)
+        let (rest, end) = state.withLock { state -> (DiskWorker.Rest, WireEnd?) in
+            if bytes.isEmpty { state.isUnreadable = true }
+            bytes.withUnsafeBytes { state.digest.update($0) }
+            state.hashed += Int64(bytes.count)
+            guard isDone(state) else { return (.more, nil) }
+            defer { state.heldEnd = nil }
+            return (.nothing, state.heldEnd)
+        }
+        if let end { post(.attemptSettled(attempt, end)) }
+        return rest
+    }
+
+    /// The attempt ended on the wire.
+    ///
+    /// - Returns: `true` if the digest is known, or not needed. Otherwise `.attemptSettled` is posted when it is computed.
+    func settle(_ end: WireEnd) -> Bool {
+        guard let head = end.head, (200..<300).contains(head.status) else { return true }
+        let isHeld = state.withLock { state in
+            guard !isDone(state), disk.hasThread, file.copyBytes - state.hashed > disk.waitedFor else { return false }
+            state.heldEnd = end
+            return true
+        }
+        if isHeld { return false }
+        disk.wait { state.withLock { isDone($0) } }
+        return true
+    }
+}
