@@ -51,7 +51,7 @@ struct UploadVerification {
         if wanted.isEmpty, !unproven.isEmpty {
             let count = unproven.count == 1 ? "1 photo" : "\(unproven.count) photos"
             Output.note("stormy: \(count) cannot be checked: the receipts are not kept any more")
-            if uploads.isEmpty { problem.note(.unavailable, at: 0) }
+            problem.note(.unavailable, at: 0)
         } else if wanted.isEmpty, uploads.isEmpty {
             problem.note(CommandFailure(.notFound, "nothing was uploaded yet"), at: 0)
         }
