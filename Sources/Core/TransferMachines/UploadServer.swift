@@ -118,11 +118,11 @@ struct UploadAdvice: Sendable {
         case (403, _):
             return isPresigned
                 ? "The address may have expired: write a new one as url in \(server.settings)."
-                : "Allow uploads for this user on the server, or correct url in \(server.settings), then retry the upload."
+                : "Allow uploads for this user on the server, then retry the upload. Or correct url in \(server.settings), then upload the file again."
         case (404, _), (409, _), (410, _), (_, -1100):
             return opener == .accessKey
-                ? "Correct url and bucket in \(server.settings), then retry the upload."
-                : "Correct url in \(server.settings), or create the folder on the server, then retry the upload."
+                ? "Correct url and bucket in \(server.settings), then upload the file again."
+                : "Create the folder on the server, then retry the upload. Or correct url in \(server.settings), then upload the file again."
         case (405, _), (501, _):
             return "Check kind and url in \(server.settings): the server does not support this kind of upload at this address."
         case (413, _), (_, -1103):

@@ -73,7 +73,9 @@ struct TransfersVerb: AsyncParsableCommand {
             failures[position] = Self.failure(action, id, photo)
         }
         for id in changes.unrenewed {
-            Output.note("\(id): its destination is not in the configuration any more; it goes there as it was queued")
+            Output.note(
+                "\(id): its destination is not in the configuration any more; it goes to its old address. Or upload the file again."
+            )
         }
         changes.say(after: action, counts: !json, photos: cancelledPhotos, ids, failures, &problem)
         return problem
