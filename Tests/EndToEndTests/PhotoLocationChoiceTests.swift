@@ -56,5 +56,27 @@ extension EndToEnd {
             try home.waitForQuiet(seconds: 60)
             #expect(try Data(contentsOf: nginx.photos.appendingPathComponent("noon.jpg")) != JPEG.withPosition)
         }
+
+        /// The copy in the spool has the location, and the destination has another rule now.
+        @Test func `a left copy is cleaned before it is queued again`() throws {
+            let nginx = try Nginx()
+            let home = try Home(extra: Self.destination(nginx, "keep"))
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let photo = home.folder.appendingPathComponent("noon.jpg")
+            try JPEG.withPosition.write(to: photo)
+            #expect(try home.stormy("upload", photo.path).status == 0)
+            for suffix in ["", "-wal", "-shm"] {
+                try? FileManager.default.removeItem(at: home.directories.state.appendingPathComponent("agent.sqlite" + suffix))
+            }
+            try FileManager.default.removeItem(at: photo)
+            try home.configure(Self.destination(nginx, "remove"))
+            home.environment["STORMY_NO_AGENT"] = nil
+            let again = try home.stormy("transfers")
+            #expect(again.errors.contains("1 photo queued again"), "\(again)")
+            try home.waitForQuiet(seconds: 60)
+            let sent = try Data(contentsOf: nginx.photos.appendingPathComponent("noon.jpg"))
+            #expect(sent != JPEG.withPosition)
+            #expect(sent.count == JPEG.withPosition.count)
+        }
     }
 }

@@ -78,6 +78,10 @@ package struct PhotoReconciliation {
     /// Numbers begin again in a new ledger: what is carried counts, too.
     private func isOf(_ photo: PhotoRecord, _ transfer: BackgroundTransferStatus) -> Bool {
         guard transfer.session == PhotoUploads.sessionIdentifier else { return false }
+        // The same photo may have gone to another destination.
+        if let name = transfer.serverName, let destination = photo.destination, !destination.hasPrefix(name + " ") {
+            return false
+        }
         // One that was adopted has another photo's label; one that was cleaned has another digest than its file.
         return PhotoUploads.Label(parsing: transfer.taskDescription)?.photo == photo.id
             || photo.digest != nil && photo.digest == transfer.sourceSHA256
@@ -187,9 +191,13 @@ package struct PhotoReconciliation {
         }
         // A file that was changed since is another photo.
         if case .queued(let other, _, _, _) = result, other != id { try store.removePhoto(id) }
-        copy?.remove()
-        if case .held = result { return .waits }
-        return .queued
+        guard case .held = result else {
+            copy?.remove()
+            return .queued
+        }
+        // Nothing else has the photo if its file is gone.
+        if hasOriginal { copy?.remove() }
+        return .waits
     }
 
     /// Never another than the person chose; those of old versions, which did not write it down, have the default.
@@ -233,7 +241,11 @@ package struct PhotoReconciliation {
     /// The photo of a transfer that the agent has and this store does not know.
     static func photo(of transfer: BackgroundTransferStatus, _ settings: StormySettings = .current) -> PhotoRecord {
         let address = transfer.url.map(PhotoDestination.withoutPassword)
-        let destination = settings.destinations.first { PhotoDestination.withoutPassword($0.url.absoluteString) == address }
+        // Two destinations may have one address, and different users.
+        let destination = settings.destinations.first { destination in
+            PhotoDestination.withoutPassword(destination.url.absoluteString) == address
+                && transfer.serverName.map { $0 == destination.name } ?? true
+        }
         let now = BGTaskScheduler.now
         return PhotoRecord(
             id: nil, storm: nil, state: .queued, path: transfer.file ?? "photo", transfer: transfer.id, message: nil,

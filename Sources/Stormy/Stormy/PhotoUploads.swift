@@ -155,10 +155,16 @@ package struct PhotoUploads: Sendable {
         let original = URL(fileURLWithPath: path)
         task.delivery = UploadDelivery(
             order.destination.way, fileName: original.lastPathComponent, contentType: PhotoFormat.contentType(of: copy.file))
-        let snapshot = try task.takeSnapshot()
-        return Prepared(
-            path: path, task: task, digest: snapshot.sha256, privacy: .send(removed: [], note: nil),
-            isPhoto: try Self.format(of: copy.file, path) != nil)
+        var (privacy, isPhoto) = (PhotoPrivacy.send(removed: [], note: nil), false)
+        // The copy may have been queued to be sent with its location, and the destination has another rule now.
+        let snapshot = try task.takeSnapshot { copy in
+            let format = try Self.format(of: copy, path)
+            isPhoto = format != nil
+            guard !order.location.keeps else { return false }
+            privacy = try clean(copy, format, mayTryAgain: false)
+            return privacy != .send(removed: [], note: nil)
+        }
+        return Prepared(path: path, task: task, digest: snapshot.sha256, privacy: privacy, isPhoto: isPhoto)
     }
 
     /// Prepares many side by side: copying waits for the disk, and cleaning for another program.

@@ -49,6 +49,8 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public let url: String?
     /// The address that the app requested, without user and password. For comparisons in this package only: its query may be a secret.
     package let requestedURL: String
+    /// The name that the user gave the server of an upload. `nil` if the server has no name.
+    package let serverName: String?
     /// Where it stands.
     public let state: State
     /// The app holds it, with `suspend()`: it stays where it stands.
@@ -125,6 +127,7 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         kind = transfer.kind == .upload ? .upload : .download
         method = transfer.method
         url = PublicAddress.of(transfer.url)
+        serverName = transfer.upload?.server?.name
         requestedURL = PublicAddress.of(transfer.url, keepsQuery: true)
         state = State(transfer.state)
         isHeld = transfer.isSuspended && !transfer.state.isTerminal
