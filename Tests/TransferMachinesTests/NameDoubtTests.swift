@@ -351,9 +351,9 @@ import Testing
         #expect(place(talk) == "noon.jpg" && talk.machine.proof == .content, "\(talk.lines)")
     }
 
-    @Test func `an object without metadata of a new upload is another's`() {
+    @Test func `an object with the digest of another file is not read back`() {
         var talk = Dialogue(Self.plan(.s3))
-        talk.hear(200, ofOurLength)
+        talk.hear(200, ofOurLength.merging(["X-Amz-Meta-Sha256": "00"]) { $1 })
         talk.hear(404)
         #expect(talk.lines == ["HEAD \(name)", "HEAD \(next)"])
     }
@@ -389,14 +389,18 @@ import Testing
     }
 
     /// A computer that was restored from a backup has forgotten that it sent the file.
-    @Test(arguments: [UploadKind.put, .webdav], [BodyComparison.same, .differs])
+    @Test(arguments: [UploadKind.put, .webdav, .nextcloud, .s3], [BodyComparison.same, .differs])
     func `a file of our name and length is read back before another name is tried`(
         _ kind: UploadKind, _ comparison: BodyComparison
     ) {
         var talk = Dialogue(Self.plan(kind))
         talk.hear(200, ofOurLength)
         talk.hear(200, comparison: comparison)
-        #expect(talk.lines == ["HEAD \(name)", "GET \(name)"] && place(talk) == (comparison == .same ? "noon.jpg" : nil))
+        #expect(talk.requests.map(\.method) == ["HEAD", "GET"] && Set(talk.requests.map(\.url)).count == 1, "\(talk.lines)")
+        #expect(place(talk) == (comparison == .same ? "noon.jpg" : nil))
+        if comparison == .differs, case .send(let next, _, _) = talk.machine.next() {
+            #expect(next.method == "HEAD" && next.url.hasSuffix("/noon-1.jpg"))
+        }
     }
 
     @Test func `a name that differs in case alone is another upload's`() {
@@ -406,13 +410,33 @@ import Testing
         #expect(talk.lines == ["HEAD \(next)"], "\(talk.lines)")
     }
 
-    @Test func `a file that is never shown is sent twice at most`() {
-        var talk = Dialogue(Self.plan(.put))
+    @Test(arguments: [UploadKind.put, .webdav]) func `a file that is never shown is sent twice at most`(_ kind: UploadKind) {
+        var talk = Dialogue(Self.plan(kind))
         talk.hear(404)
         for _ in 0..<30 {
             guard case .send(let request, _, _) = talk.machine.next() else { break }
             talk.hear(request.method == "PUT" ? 201 : 404)
         }
         #expect(talk.lines.filter { $0.hasPrefix("PUT") }.count == 2 && talk.message == NameDoubt.notShown, "\(talk.lines)")
+    }
+
+    /// A program on the server imports each photo and removes it from the folder.
+    @Test(arguments: [201, 404]) func `a file that is taken out of its folder is sent twice at most`(_ toMove: Int) {
+        var talk = Dialogue(Self.plan(.webdav))
+        var isStored = false
+        for _ in 0..<60 {
+            guard case .send(let request, _, _) = talk.machine.next() else { break }
+            switch request.method {
+            case "PUT":
+                isStored = true
+                talk.hear(201)
+            case "MOVE":
+                isStored = false
+                talk.hear(toMove)
+            default: isStored && request.url.hasSuffix(".part") ? talk.hear(200, ofOurLength) : talk.hear(404)
+            }
+        }
+        #expect(talk.lines.filter { $0.hasPrefix("PUT") }.count == 2, "\(talk.lines)")
+        #expect(talk.message?.contains("shows neither") == true, "\(talk.message ?? "")")
     }
 }

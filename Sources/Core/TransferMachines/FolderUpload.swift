@@ -138,7 +138,8 @@ struct FolderUpload: UploadProtocol {
             var request = plan.request("GET", address.file(finalName(index)), question.headers)
             // The sink that compares the body also ends it.
             request.maximumBodyBytes = nil
-            let step = plan.kind == .put ? UploadMemory.Step.put : .chooseName
+            // A file that this upload did not send is no lost PUT for the next process.
+            let step = plan.kind == .put && doubt.isOpen ? UploadMemory.Step.put : .chooseName
             return .compare(request, question.part, persistFirst: record(step, index, isStored: isStored))
         case .moving(let index):
             let headers = [

@@ -218,13 +218,22 @@ extension FolderUpload {
             state = .sendingBody(index, foldersMade: false)
             return pauses.retry(head, NameDoubt.kept(length, of: plan))
         case .missing:
-            // A server that gives each file its own address would get the file again and again.
-            losses += 1
-            guard plan.kind != .put || losses < Self.maximumLosses else { return .fail(head, -1011, NameDoubt.notShown) }
-            state = plan.kind == .put ? .lookingForTarget(index, wasRefused: false) : .sendingBody(index, foldersMade: false)
-            return pauses.retry(head, NameDoubt.notShown)
+            return lost(
+                plan.kind == .put ? .lookingForTarget(index, wasRefused: false) : .sendingBody(index, foldersMade: false),
+                head, NameDoubt.notShown, pauses)
         case .other: return refused(head)
         }
+    }
+
+    /// The server does not have a body that it confirmed. The body is sent once more.
+    ///
+    /// Some servers give each file an address of their own, and some programs take each file out of the folder. Both would get the file
+    /// again and again.
+    mutating func lost(_ next: State, _ head: ResponseHead, _ words: String, _ pauses: Pauses) -> UploadOutcome {
+        losses += 1
+        guard losses < Self.maximumLosses else { return .fail(head, -1011, words) }
+        state = next
+        return pauses.retry(head, words)
     }
 
     private mutating func stored(_ index: Int) -> UploadOutcome {

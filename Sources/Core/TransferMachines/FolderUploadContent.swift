@@ -19,7 +19,7 @@ extension FolderUpload {
             return finish(index)
         case .there(let length):
             if let length, doubt.looksAgain() { return pauses.retry(head, NameDoubt.kept(length, of: plan)) }
-            if isMoved { return chooseAgain(head, index, pauses) }
+            if isMoved { return lostAfterMove(head, index, pauses) }
             // The server would keep a part of the file under each name.
             if doubt.isPartial {
                 return .fail(head, -1011, length.map { NameDoubt.kept($0, of: plan) } ?? UploadMachine.answeredEarly)
@@ -30,7 +30,7 @@ extension FolderUpload {
                 if doubt.looksAgain() { return pauses.retry(head, NameDoubt.notShown) }
                 return afterRefusedName(index, isStored: plan.kind == .webdav)
             }
-            if isMoved { return chooseAgain(head, index, pauses) }
+            if isMoved { return lostAfterMove(head, index, pauses) }
             if existence(head).isUnknown { (cannotAsk, mayBeThere) = (true, true) }
             // The second PUT is refused with 412 if the first one is carried out late.
             state = .sendingBody(index, foldersMade: false)
@@ -39,9 +39,9 @@ extension FolderUpload {
         }
     }
 
-    private mutating func chooseAgain(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
-        state = .choosingName(index, isStored: false)
-        return pauses.retry(head, "The temporary file is gone from the server.")
+    private mutating func lostAfterMove(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        lost(
+            .choosingName(index, isStored: false), head, "The server shows neither the file nor its temporary name.", pauses)
     }
 
     /// A file of our length is under the name that a file was sent to, and the request may not have made it.
@@ -58,7 +58,7 @@ extension FolderUpload {
             return finish(index)
         case false?: return tryName(after: index, isStored: isStored)
         case nil:
-            state = .readingBack(index, ReadBack(plan.byteCount), isStored: isStored)
+            state = .readingBack(index, ReadBack(plan.byteCount, wasSent: doubt.isOpen), isStored: isStored)
             return .continue
         }
     }
@@ -79,7 +79,8 @@ extension FolderUpload {
             state = .readingBack(index, next, isStored: isStored)
             return .continue
         case .changed(let outcome):
-            state = plan.kind == .put ? .lookingForTarget(index, wasRefused: false) : .choosingName(index, isStored: isStored)
+            let mayBeLate = plan.kind == .put && doubt.isOpen
+            state = mayBeLate ? .lookingForTarget(index, wasRefused: false) : .choosingName(index, isStored: isStored)
             return outcome
         case .again(let outcome): return outcome
         }

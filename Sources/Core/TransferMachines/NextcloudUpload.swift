@@ -124,7 +124,7 @@ struct NextcloudUpload: UploadProtocol {
             var request = plan.request("GET", target(index), question.headers)
             // The sink that compares the body also ends it.
             request.maximumBodyBytes = nil
-            return .compare(request, question.part, persistFirst: memory(.move, index))
+            return .compare(request, question.part, persistFirst: memory(doubt.isOpen ? .move : .chooseName, index))
         case .checking(let index): return send("HEAD", target(index), remembering: .check, index)
         }
     }
@@ -161,8 +161,9 @@ struct NextcloudUpload: UploadProtocol {
 
     var storedBytes: Int64 {
         switch state {
-        case .moving, .lookingForPlace, .lookingForTarget, .readingBack, .checking: plan.byteCount
-        case .choosingName, .doubting, .makingPlace, .makingFolder, .asking, .sendingChunk: parts.bytes(of: stored)
+        case .moving, .lookingForPlace, .lookingForTarget, .checking: plan.byteCount
+        case .readingBack where doubt.isOpen: plan.byteCount
+        case .choosingName, .doubting, .makingPlace, .makingFolder, .asking, .sendingChunk, .readingBack: parts.bytes(of: stored)
         }
     }
 

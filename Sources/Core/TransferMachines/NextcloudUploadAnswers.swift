@@ -65,7 +65,7 @@ extension NextcloudUpload {
     private mutating func afterName(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
-        case 200..<300 where doubt.isOpen && !search.distrustsHead && head.contentLength == plan.byteCount:
+        case 200..<300 where (doubt.isOpen || stored.isEmpty) && !search.distrustsHead && head.contentLength == plan.byteCount:
             return lookInside(head, index)
         case 200..<300 where !search.distrustsHead:
             guard search.recordTaken() else { return tryName(after: index) }
@@ -284,7 +284,7 @@ extension NextcloudUpload {
         case true?: return finish(index, .digest)
         case false?: return tryName(after: index)
         case nil:
-            state = .readingBack(index, ReadBack(plan.byteCount))
+            state = .readingBack(index, ReadBack(plan.byteCount, wasSent: doubt.isOpen))
             return .continue
         }
     }
@@ -299,7 +299,7 @@ extension NextcloudUpload {
             state = .readingBack(index, next)
             return .continue
         case .changed(let outcome):
-            state = .lookingForTarget(index, wasRefused: true)
+            state = doubt.isOpen ? .lookingForTarget(index, wasRefused: true) : .choosingName(index)
             return outcome
         case .again(let outcome): return outcome
         }

@@ -1,9 +1,11 @@
 /// The comparison of a file on a server with the snapshot of an upload.
 ///
-/// A file of the right name and length can be another machine's.
-/// At most one megabyte is read: all of a small file, four blocks of a large one.
+/// A file of the right name and length can be another machine's. All of a small file is read, and four blocks of a large one.
+///
+/// Blocks are no proof if this upload sent nothing to the name: an earlier version of the same file often has its length, and differs in a
+/// few bytes. Then all of a large file is read, too.
 struct ReadBack: Equatable, Sendable {
-    /// Bytes that are read, at most.
+    /// Bytes of a small file, at most.
     static let maximumBytes: Int64 = 1 << 20
     /// Blocks of a file that is larger than that: the first, the last, and two between them.
     static let blocks: Int64 = 4
@@ -24,11 +26,14 @@ struct ReadBack: Equatable, Sendable {
 
     /// Bytes of the snapshot.
     let byteCount: Int64
+    private let isOfAll: Bool
     private var block: Int64 = 0
 
-    init(_ byteCount: Int64) { self.byteCount = byteCount }
-
-    private var isOfAll: Bool { byteCount <= Self.maximumBytes }
+    /// - Parameter wasSent: this upload sent its file to the name.
+    init(_ byteCount: Int64, wasSent: Bool = true) {
+        self.byteCount = byteCount
+        isOfAll = !wasSent || byteCount <= Self.maximumBytes
+    }
 
     /// What the body of the next response is compared with.
     var part: SnapshotPart {
@@ -46,7 +51,7 @@ struct ReadBack: Equatable, Sendable {
         switch head.status {
         case 200:
             if let length = head.contentLength, head.contentCoding == nil, length != byteCount { return .changed }
-            return finding(comparison, after: .ours(isOfAll ? .digest : .content))
+            return finding(comparison, after: .ours(.digest))
         case 206:
             var next = self
             next.block += 1
@@ -81,13 +86,13 @@ package struct SnapshotPart: Equatable, Sendable {
 
     /// Returns the bytes of the snapshot that the body of this response is compared with.
     ///
-    /// A server that does not know ranges sends the file from its beginning. Of a large file as much is compared as in blocks.
+    /// A server that does not know ranges sends the complete file, and all of it is compared.
     ///
     /// - Returns: `nil` if the body cannot be compared.
     package func range(in head: ResponseHead) -> Range<Int64>? {
         guard head.contentCoding == nil else { return nil }
         switch head.status {
-        case 200: return 0..<min(total, ReadBack.maximumBytes)
+        case 200: return 0..<total
         case 206:
             guard case .part(let first, let last, let size)? = head["Content-Range"].flatMap({ ContentRange($0) }),
                 first == start, last == start + count - 1, size == nil || size == total
