@@ -86,12 +86,14 @@ extension EndToEnd {
             let home = try Home(server: server, desktop: desktop)
             #expect(try home.stormy("place", "add", "Here", "1,1", "--no-sync").status == 0)
             #expect(try home.stormy("schedule").status == 0)
-            try home.stormy("simulate", "launch", "StormyNoon")
+            let waiting = try Child(
+                Home.product("stormy"), ["simulate", "launch", "StormyNoon", "--wait"], environment: home.environment)
             try home.wait("the question") { try $0.unfinishedTransfers().first?.state == .running ? true : nil }
             #expect(try home.stormy("transfers", "cancel", "all").status == 0)
             Weather.serve(.json(Weather.forecast()), on: server)
             let failed = try home.wait("its end") { try $0.history(limit: 9).first { $0.outcome == .crashed } }
             #expect(failed.detail?.hasPrefix("Here: ") == true, "\(failed)")
+            #expect(waiting.waitForEnd() == 75)
             try home.wait("the next check", seconds: 60) {
                 try $0.history(limit: 9).contains { $0.kind == .appRefresh && $0.outcome == .completed } ? true : nil
             }

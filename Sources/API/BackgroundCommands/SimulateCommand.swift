@@ -17,7 +17,7 @@ public struct SimulateCommand: BackgroundCommand {
 
     @Argument(help: "launch or expire.") var action: Action
     @Argument(help: "The request's identifier, as `why` lists it.") var identifier: String
-    @Flag(help: "Wait until the launch has ended.") var wait = false
+    @Flag(help: "Wait until the launch has ended. The exit code is 75 if it did not complete.") var wait = false
 
     public init() {}
 
@@ -58,5 +58,8 @@ public struct SimulateCommand: BackgroundCommand {
             }?.outcome
         }
         Output.line(outcome.rawValue)
+        guard outcome == .completed || action == .expire && outcome == .expired else {
+            throw CommandFailure(.tryAgain, "The launch of \(identifier) did not complete: \(outcome.rawValue).")
+        }
     }
 }
