@@ -36,6 +36,15 @@ package enum FileFault: Equatable, Sendable {
     /// The call did nothing and can be made again at once.
     package static func isInterruption(_ number: Int32) -> Bool { number == EINTR || number == EAGAIN }
 
+    /// Makes a system call again while a signal interrupts it, 100 times at most.
+    package static func uninterrupted<Result: SignedInteger>(_ call: () -> Result) -> Result {
+        for _ in 1..<100 {
+            let result = call()
+            guard result < 0, isInterruption(errno) else { return result }
+        }
+        return call()
+    }
+
     /// The system's words for ``noRoom``.
     package static let noRoomReason = String(cString: strerror(ENOSPC))
 

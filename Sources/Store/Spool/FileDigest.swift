@@ -1,6 +1,7 @@
 import CLibcrypto
 import CLinux
 import Foundation
+import ProcessSupport
 import TransferMachines
 
 /// Digests by which sent and received bytes are compared. libcrypto computes them.
@@ -55,7 +56,7 @@ package enum FileDigest {
         var buffer = [UInt8](repeating: 0, count: min(1 << 18, max(0, size) + 1))
         var offset: off_t = 0
         while true {
-            let count = pread(descriptor, &buffer, buffer.count, offset)
+            let count = FileFault.uninterrupted { pread(descriptor, &buffer, buffer.count, offset) }
             guard count >= 0 else { throw .unreadable(path, reason: String(cString: strerror(errno))) }
             if count == 0 { return Int64(offset) }
             buffer.withUnsafeBytes { digest.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }

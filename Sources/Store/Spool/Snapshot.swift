@@ -192,14 +192,16 @@ package struct Snapshot: Sendable {
             digest.update(zeros: offset - hashed)
             let hole = clinux_next_hole(input, offset, size)
             while offset < hole {
-                let count = pread(input, &buffer, min(buffer.count, Int(hole - offset)), offset)
+                let count = FileFault.uninterrupted { pread(input, &buffer, min(buffer.count, Int(hole - offset)), offset) }
                 // It became shorter, which its caller sees.
                 if count == 0 { return (digest.hex, Int64(offset)) }
                 guard count > 0 else { throw .unreadable(inputPath, reason: String(cString: strerror(errno))) }
                 var written = 0
                 while written < count {
                     let step = buffer.withUnsafeBytes { bytes in
-                        pwrite(output, bytes.baseAddress! + written, count - written, offset + off_t(written))
+                        FileFault.uninterrupted {
+                            pwrite(output, bytes.baseAddress! + written, count - written, offset + off_t(written))
+                        }
                     }
                     guard step > 0 else { throw cannotWrite(errno, outputPath, in: directories) }
                     written += step

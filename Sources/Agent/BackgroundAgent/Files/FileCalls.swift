@@ -33,15 +33,8 @@ package final class FileCalls: Sendable {
         return true
     }
 
-    /// How often a call is made that is interrupted each time.
-    private static let mostRounds = 100
-
     private func make<Result: SignedInteger>(_ call: Call, _ system: () -> Result) -> Result {
-        for _ in 1..<Self.mostRounds {
-            let result = fails(call) ? -1 : system()
-            guard result < 0, FileFault.isInterruption(errno) else { return result }
-        }
-        return fails(call) ? -1 : system()
+        FileFault.uninterrupted { fails(call) ? -1 : system() }
     }
 
     /// A file system without sync makes written bytes as durable as it can.
