@@ -51,4 +51,27 @@ import Testing
     @Test func `the arguments are those of the process`() {
         #expect(ThisProcess.arguments == CommandLine.arguments && !ThisProcess.arguments.isEmpty)
     }
+
+    /// The first thread waits.
+    @Test func `a process is at work if one of its threads is`() throws {
+        let script = """
+            import os, threading
+            def work():
+                os.close(os.open(os.environ["FIFO"], os.O_WRONLY))
+                while True: pass
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+            """
+        let child = ChildProcess(
+            path: "/usr/bin/python3", arguments: ["-c", script], environment: ["FIFO": fifo])
+        let pid = try child.start()
+        defer {
+            kill(pid, SIGKILL)
+            waitpid(pid, nil, 0)
+        }
+        // Opens when the thread begins.
+        close(open(fifo, O_RDONLY))
+        #expect(RunningProcess(pid).isAtWork)
+    }
 }

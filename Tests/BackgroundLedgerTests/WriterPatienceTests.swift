@@ -20,7 +20,7 @@ import Testing
             let seconds = waited / .seconds(1)
             let goesOn = patience.goesOn(
                 at: start.advanced(by: waited), writes: { commits(seconds) % 2 == 0 ? Self.before : Self.after },
-                holder: { holder(seconds) })
+                holder: { _ in holder(seconds) })
             if !goesOn { return waited }
         }
     }
@@ -29,12 +29,12 @@ import Testing
         RunningProcess(pid: pid, name: "writer", state: state)
     }
 
-    @Test func `a queue of writers that commits is waited for, for five minutes at most`() {
-        #expect(wait(commits: { Int($0) }, holder: { _ in process(7, "S") }) == .seconds(300))
+    @Test func `a queue of writers that commits is waited for, for a quarter of an hour at most`() {
+        #expect(wait(commits: { Int($0) }, holder: { _ in process(7, "S") }) == .seconds(900))
     }
 
-    @Test func `a queue whose lock changes hands is waited for, for five minutes at most`() {
-        #expect(wait(commits: { _ in 0 }, holder: { process(Int32($0), "S") }) == .seconds(300))
+    @Test func `a queue whose lock changes hands is waited for, for a quarter of an hour at most`() {
+        #expect(wait(commits: { _ in 0 }, holder: { process(Int32($0), "S") }) == .seconds(900))
     }
 
     @Test func `a stopped writer ends the wait after two seconds`() {

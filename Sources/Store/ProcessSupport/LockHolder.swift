@@ -7,12 +7,14 @@ package enum LockHolder {
     /// Not in `/proc/locks`: that is read in pieces, and while others lock and unlock, entries between two pieces are missed. Not with
     /// `F_GETLK` through a descriptor of its own either: to close that would release the locks of this process.
     ///
-    /// - Parameter path: of a database in write-ahead mode.
-    package static func find(database path: String) -> RunningProcess? {
+    /// - Parameters:
+    ///   - path: of a database in write-ahead mode.
+    ///   - known: the process that held the lock before. It is looked at first, because many processes may look at the same time.
+    package static func find(database path: String, known: Int32? = nil) -> RunningProcess? {
         let files = [path + "-shm", path].compactMap(File.init)
         guard !files.isEmpty else { return nil }
         var other: Int32?
-        for pid in numbers(in: "/proc") where pid != getpid() {
+        for pid in processes(known) {
             for descriptor in numbers(in: "/proc/\(pid)/fd") {
                 guard let file = File("/proc/\(pid)/fd/\(descriptor)"), files.contains(file) else { continue }
                 let starts = writeLocks(pid, descriptor)
@@ -25,9 +27,9 @@ package enum LockHolder {
     }
 
     /// Who holds a lock of ours (``FileLock``). `nil`: nobody is known to.
-    package static func find(lock path: String) -> RunningProcess? {
+    package static func find(lock path: String, known: Int32? = nil) -> RunningProcess? {
         guard let file = File(path) else { return nil }
-        for pid in numbers(in: "/proc") where pid != getpid() {
+        for pid in processes(known) {
             for descriptor in numbers(in: "/proc/\(pid)/fd") where File("/proc/\(pid)/fd/\(descriptor)") == file {
                 let text = (try? String(contentsOfFile: "/proc/\(pid)/fdinfo/\(descriptor)", encoding: .utf8)) ?? ""
                 if text.contains("lock:") { return RunningProcess(pid) }
@@ -48,6 +50,11 @@ package enum LockHolder {
             guard stat(path, &information) == 0 else { return nil }
             (inode, device) = (information.st_ino, information.st_dev)
         }
+    }
+
+    /// All processes but this one.
+    private static func processes(_ first: Int32?) -> [Int32] {
+        [first].compactMap(\.self) + numbers(in: "/proc").filter { $0 != first && $0 != getpid() }
     }
 
     private static func numbers(in folder: String) -> [Int32] {

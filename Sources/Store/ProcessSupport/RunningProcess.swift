@@ -9,8 +9,8 @@ package struct RunningProcess: CustomStringConvertible {
     /// A signal or a debugger has stopped it.
     package var isStopped: Bool { state == "T" || state == "t" }
 
-    /// It runs, waits for a processor or waits for a disk.
-    package var isAtWork: Bool { state == "R" || state == "D" }
+    /// A thread of it runs, waits for a processor or waits for a disk.
+    package var isAtWork: Bool { state.map(Self.atWork.contains) ?? false }
 
     /// "process 123 (stormy)", and what helps where it was stopped.
     package var description: String {
@@ -20,10 +20,22 @@ package struct RunningProcess: CustomStringConvertible {
     package init(_ pid: Int32) {
         self.pid = pid
         name = (try? String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8))?.trimmingCharacters(in: .newlines) ?? "?"
-        let status = (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)) ?? ""
-        // "pid (name) state …": the name may hold anything.
-        state = status.lastIndex(of: ")").map { status[status.index(after: $0)...].drop { $0 == " " }.first } ?? nil
+        // The first thread often waits for another thread, which has the work.
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task")) ?? []
+        state =
+            threads.lazy.compactMap { Self.state(at: "/proc/\(pid)/task/\($0)/stat") }.first(where: Self.atWork.contains)
+            ?? Self.state(at: "/proc/\(pid)/stat")
     }
+
+    private static func state(at path: String) -> Character? {
+        // "pid (name) state …": the name may hold anything.
+        guard let status = try? String(contentsOfFile: path, encoding: .utf8), let end = status.lastIndex(of: ")") else {
+            return nil
+        }
+        return status[status.index(after: end)...].drop { $0 == " " }.first
+    }
+
+    private static let atWork: Set<Character> = ["R", "D"]
 
     /// - Parameter state: as in `/proc/PID/stat`.
     package init(pid: Int32, name: String, state: Character) { (self.pid, self.name, self.state) = (pid, name, state) }

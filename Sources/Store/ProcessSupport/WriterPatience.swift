@@ -3,8 +3,8 @@
 /// A queue that moves is waited for. One process that holds the lock and does not move is not: the user has to continue or end it, and a
 /// longer wait changes nothing.
 package struct WriterPatience: Sendable {
-    /// The time after which a wait ends in any case. 300 commands at once on two cores need less, also beside other work.
-    private static let longest = Duration.seconds(300)
+    /// The time after which a wait ends in any case. 300 commands at once on two cores need less, also beside much other work.
+    private static let longest = Duration.seconds(900)
     /// The time without movement after which a wait ends, also if the holder is at work.
     private static let longestWithoutMovement = Duration.seconds(60)
     /// The time without movement after which the holder of the lock is looked up, and the time between two such looks.
@@ -30,10 +30,10 @@ package struct WriterPatience: Sendable {
 
     /// - Parameters:
     ///   - writes: returns what the files of the database are now. Each commit changes one of them.
-    ///   - holder: looks up who holds the lock, which takes some milliseconds.
+    ///   - holder: looks up who holds the lock, which takes some milliseconds. It gets the number of the process that held it before.
     /// - Returns: `false` if waiting longer does not help.
     package mutating func goesOn(
-        at now: Instant, writes: () -> [FileIdentity?], holder: () -> RunningProcess?
+        at now: Instant, writes: () -> [FileIdentity?], holder: (Int32?) -> RunningProcess?
     ) -> Bool {
         if began.duration(to: now) >= Self.longest || movedAt.duration(to: now) >= Self.longestWithoutMovement { return false }
         guard glancedAt.duration(to: now) >= Self.betweenGlances else { return true }
@@ -43,7 +43,7 @@ package struct WriterPatience: Sendable {
         guard movedAt.duration(to: now) >= Self.untilFirstLook,
             look.map({ $0.at.duration(to: now) >= Self.betweenLooks }) ?? true
         else { return true }
-        let found = holder()
+        let found = holder(look?.holder)
         if found?.isStopped == true { return false }
         if let look, look.holder != found?.pid {
             // The lock changed hands, although nothing was committed.

@@ -46,7 +46,7 @@ package final class WriterWait: Sendable {
     /// SQLite writes commits to the log, and copies the log into the database.
     private func writes() -> [FileIdentity?] { [FileIdentity(database), FileIdentity(database + "-wal")] }
 
-    private func holder() -> RunningProcess? {
-        if let lock { LockHolder.find(lock: lock) } else { LockHolder.find(database: database) }
+    private func holder(_ known: Int32?) -> RunningProcess? {
+        if let lock { LockHolder.find(lock: lock, known: known) } else { LockHolder.find(database: database, known: known) }
     }
 }
