@@ -18,7 +18,16 @@ import Testing
         private let state: Mutex<State>
         let calls = OutstandingCalls()
 
-        init(refusing refusals: [StoreError]) { state = Mutex(State(refusals: refusals)) }
+        init(refusing refusals: [StoreError]) {
+            state = Mutex(State(refusals: refusals))
+            do {
+                ledger = try Ledger(inMemory: AppDirectories(appIdentifier: "app", environment: ["HOME": folder.path]))
+            } catch {
+                fatalError("\(error)")
+            }
+        }
+
+        deinit { try? FileManager.default.removeItem(at: folder) }
 
         func refuseNoMore() { state.withLock { $0.refusals = [] } }
 
@@ -37,14 +46,8 @@ import Testing
             }
         }
 
-        let ledger: Ledger = {
-            let folder = FileManager.default.temporaryDirectory.appendingPathComponent("writes-" + UUID().uuidString)
-            do {
-                return try Ledger(inMemory: AppDirectories(appIdentifier: "app", environment: ["HOME": folder.path]))
-            } catch {
-                fatalError("\(error)")
-            }
-        }()
+        private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("writes-" + UUID().uuidString)
+        let ledger: Ledger
 
         func add(_ name: String, to writes: DurableWrites) {
             writes.commit(name) { _ in self.state.withLock { $0.written.append(name) } }
