@@ -105,6 +105,23 @@ import Testing
         #expect(talk.lines.last == "POST https://h/up")
     }
 
+    /// A proxy or a network with a log-in page, between this computer and the server.
+    @Test(arguments: [200, 307, 400, 401, 403, 404, 405, 407, 410])
+    func `another program's response does not mean that the place is gone`(_ status: Int) {
+        let memory = UploadMemory(step: .append, place: "https://h/p/1", creations: 1, version: 8)
+        var talk = Dialogue(plan(), resuming: memory)
+        for _ in 0..<3 {
+            talk.hear(status, ["Content-Type": "text/html", "Location": "/login"])
+            if status == 307 { talk.hear(404) }
+        }
+        talk.hear(204, ["Upload-Offset": "100", "Upload-Complete": "?1"])
+        #expect(talk.outcome == .finished(remoteURL: "https://h/p/1") && !talk.lines.contains { $0.hasPrefix("POST") }, "\(talk.lines)")
+        talk = Dialogue(plan(), resuming: memory)
+        for _ in 0..<4 { talk.hear(404) }
+        talk.hear(201, made)
+        #expect(talk.lines.filter { $0.hasPrefix("HEAD") }.count == 4 && talk.lines.last == "POST https://h/up", "\(talk.lines)")
+    }
+
     /// Whoever took the whole does not want it: that is no fault of the way, and no success.
     @Test(arguments: [404, 413, 422, 500, 503]) func theTargetsOwnNo(_ status: Int) {
         var talk = Dialogue(plan())

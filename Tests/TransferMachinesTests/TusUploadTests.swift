@@ -133,7 +133,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     @Test(arguments: [404, 410, 403]) func aPlaceThatIsGoneIsMadeAnewButNotForEver(_ status: Int) {
         var machine = UploadMachine(plan: plan())
         var answers = [options]
-        for _ in 0..<UploadPlace.maximumCreations { answers += [made(), (status, [:])] }
+        for _ in 0..<UploadPlace.maximumCreations { answers += [made(), (status, ["Tus-Resumable": "1.0.0"])] }
         let (lines, _, outcome) = play(&machine, answers)
         #expect(lines.filter { $0.hasPrefix("POST") }.count == UploadPlace.maximumCreations)
         guard case .fail(let trouble) = outcome else {
@@ -144,11 +144,32 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     }
 
     @Test func aReplyWithoutOffsetOrOfAnotherFileIsNotBelieved() {
-        for headers in [[:], ["Upload-Offset": "-1"], ["Upload-Offset": "101"], ["Upload-Offset": "5", "Upload-Length": "99"]] {
+        for headers in [["Tus-Resumable": "1.0.0"], ["Upload-Offset": "-1"], ["Upload-Offset": "101"], ["Upload-Offset": "5", "Upload-Length": "99"]] {
             var machine = UploadMachine(
                 plan: plan(), resuming: UploadMemory(step: .append, place: "https://h/files/1", creations: 1))
             #expect(play(&machine, [(200, headers), made()]).lines.last == "POST https://h/files/")
         }
+    }
+
+    /// A proxy or a network with a log-in page, between this computer and the server.
+    @Test(arguments: [200, 400, 401, 403, 404, 405, 407, 410]) func `another program's response does not mean that the place is gone`(
+        _ status: Int
+    ) {
+        let memory = UploadMemory(step: .append, place: "https://h/files/1", creations: 1)
+        var machine = UploadMachine(plan: plan(), resuming: memory)
+        let foreign = (status, ["Content-Type": "text/html"])
+        let (lines, _, outcome) = play(&machine, [foreign, foreign, foreign, at(100, 200)])
+        #expect(lines == Array(repeating: "HEAD https://h/files/1", count: 4))
+        #expect(outcome == .finished(remoteURL: "https://h/files/1"))
+        machine = UploadMachine(plan: plan(), resuming: memory)
+        #expect(play(&machine, Array(repeating: foreign, count: 9)).lines.filter { $0.hasPrefix("HEAD") }.count == 4)
+    }
+
+    @Test(arguments: [403, 404, 410]) func `a refused part is asked about before a second place is made`(_ status: Int) {
+        var machine = UploadMachine(plan: plan())
+        let (lines, _, outcome) = play(&machine, [options, made(), (status, [:]), at(100, 200)])
+        #expect(lines.suffix(2) == ["PATCH https://h/files/1 0+100", "HEAD https://h/files/1"])
+        #expect(outcome == .finished(remoteURL: "https://h/files/1"))
     }
 
     @Test func tooLargeIsSaidBeforeAByte() {

@@ -174,7 +174,10 @@ struct ResumableUpload: UploadProtocol {
             state = .appending(0)
             return .continue
         case 404, 410: return .fail(head, -1100, "There is no upload at this address (status \(head.status)).")
-        case 400, 405, 415, 501: return stepDown(head)
+        case 400, 405, 415, 501:
+            // The server is known to support the version, so another program may have answered.
+            let isDoubted = knowledge.resumableVersion == version && !isOfThisVersion(head)
+            return isDoubted && place.asksAgain() ? pauses.retry(head) : stepDown(head)
         default: return pauses.afterOther(head)
         }
     }
@@ -195,11 +198,17 @@ struct ResumableUpload: UploadProtocol {
     }
 
     private mutating func afterQuestion(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+        let offset = StructuredField.integer(head["Upload-Offset"])
+        if head["Upload-Offset"] == nil, head.mayBeOfAPortal, pauses.policy.suspicionDelay != nil { return pauses.page(head) }
+        if head["Upload-Offset"] == nil, UploadPlace.isDenial(head), !isOfThisVersion(head), place.asksAgain() {
+            return pauses.retry(head, "The server does not say how much of the file it has.")
+        }
         switch head.status {
         case 200..<300:
-            guard let offset = StructuredField.integer(head["Upload-Offset"]), (0...plan.byteCount).contains(offset) else {
+            guard let offset, (0...plan.byteCount).contains(offset) else {
                 return startOver(head, pauses, "The server does not say how much of the file it has.")
             }
+            place.isThere()
             if let length = StructuredField.integer(head["Upload-Length"]), length != plan.byteCount {
                 return startOver(head, pauses, "The server expects another file there.")
             }
@@ -214,7 +223,7 @@ struct ResumableUpload: UploadProtocol {
             // Also when all of it is there: an empty end makes it whole.
             state = .appending(offset)
             return .continue
-        case 404, 410: return startOver(head, pauses, "The server has thrown away what it had of the file.")
+        case 404, 410: return startOver(head, pauses, Self.thrownAway)
         default: return pauses.afterOther(head)
         }
     }
@@ -247,12 +256,16 @@ struct ResumableUpload: UploadProtocol {
             knowledge.requestBytes = smaller
             state = .asking
             return .continue
-        case 404, 410: return startOver(head, pauses, "The server has thrown away what it had of the file.")
+        case 404, 410:
+            state = .asking
+            return isOfThisVersion(head) ? startOver(head, pauses, Self.thrownAway) : pauses.retry(head, Self.thrownAway)
         default:
             state = .asking
             return pauses.afterOther(head)
         }
     }
+
+    private static let thrownAway = "The server has thrown away what it had of the file."
 
     private mutating func startOver(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
         storedBytes = 0

@@ -190,11 +190,17 @@ struct TusUpload: UploadProtocol {
     }
 
     private mutating func afterQuestion(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+        let offset = head["Upload-Offset"].flatMap { Int64($0) }
+        if head["Upload-Offset"] == nil, head.mayBeOfAPortal, pauses.policy.suspicionDelay != nil { return pauses.page(head) }
+        if head["Upload-Offset"] == nil, UploadPlace.isDenial(head), !Self.isServers(head), place.asksAgain() {
+            return pauses.retry(head, "The server does not say how much of the file it has.")
+        }
         switch head.status {
         case 200..<300:
-            guard let offset = head["Upload-Offset"].flatMap({ Int64($0) }), (0...plan.byteCount).contains(offset) else {
+            guard let offset, (0...plan.byteCount).contains(offset) else {
                 return startOver(head, pauses, "The server does not say how much of the file it has.")
             }
+            place.isThere()
             if let length = head["Upload-Length"], Int64(length) != plan.byteCount {
                 return startOver(head, pauses, "The server expects another file there.")
             }
@@ -203,7 +209,7 @@ struct TusUpload: UploadProtocol {
             if offset == plan.byteCount { return finish(.length) }
             state = .appending(offset)
             return .continue
-        case 403, 404, 410: return startOver(head, pauses, "The server has thrown away what it had of the file.")
+        case 403, 404, 410: return startOver(head, pauses, Self.thrownAway)
         default: return otherwise(head, pauses)
         }
     }
@@ -235,12 +241,19 @@ struct TusUpload: UploadProtocol {
             knowledge.requestBytes = smaller
             state = .asking
             return .continue
-        case 403, 404, 410: return startOver(head, pauses, "The server has thrown away what it had of the file.")
+        case 403, 404, 410:
+            state = .asking
+            return Self.isServers(head) ? startOver(head, pauses, Self.thrownAway) : pauses.retry(head, Self.thrownAway)
         default:
             state = .asking
             return otherwise(head, pauses)
         }
     }
+
+    private static let thrownAway = "The server has thrown away what it had of the file."
+
+    /// Each response of a tus server has this header.
+    private static func isServers(_ head: ResponseHead) -> Bool { head["Tus-Resumable"] != nil }
 
     private func otherwise(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         guard head.status == 412 else { return pauses.afterOther(head) }

@@ -7,6 +7,10 @@ struct UploadPlace {
 
     private(set) var address: String?
     private(set) var creations: Int
+    /// The address before a redirect. `nil` if a response confirmed the present address.
+    private var earlier: String?
+    /// Responses in a row that deny the place and may come from another program than the server.
+    private var denials = 0
 
     init(_ memory: UploadMemory?) {
         address = memory?.place
@@ -19,7 +23,25 @@ struct UploadPlace {
     }
 
     /// The same place under another address.
-    mutating func moved(to address: String) { self.address = address }
+    mutating func moved(to address: String) { (earlier, self.address) = (earlier ?? self.address, address) }
+
+    /// The server said how much of the file is at the place.
+    mutating func isThere() { (earlier, denials) = (nil, 0) }
+
+    /// Returns whether the question about the place is repeated after a response that denies it.
+    ///
+    /// A proxy or a network with a log-in page can be the source of the response. The server itself may have all of the file, and a second
+    /// place would be a second copy. So the question is repeated up to three times, at the address before a redirect.
+    mutating func asksAgain() -> Bool {
+        if let earlier { (address, self.earlier) = (earlier, nil) }
+        denials = (denials + 1) % NameDoubt.maximumLooks
+        return denials != 0
+    }
+
+    /// Responses that do not say how much of the file is at a place.
+    static func isDenial(_ head: ResponseHead) -> Bool {
+        (200..<300).contains(head.status) || [400, 401, 403, 404, 405, 406, 407, 410, 415, 422, 451, 501].contains(head.status)
+    }
 
     /// It is not there any more, or another's.
     mutating func lose(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
