@@ -30,7 +30,7 @@ enum Container {
     /// - Returns: `false` if no parser knows the format.
     static func clean(_ view: ByteView, _ block: String?) -> Bool {
         guard let first = view.bytes(0, min(16, view.count)) else { return false }
-        func has(_ text: String, at offset: Int = 0) -> Bool { first.dropFirst(offset).starts(with: text.utf8) }
+        func has(_ text: String) -> Bool { first.starts(with: text.utf8) }
         if first.starts(with: [0xFF, 0xD8, 0xFF]) {
             let end = JPEGFile(view, block ?? "JPEG").clean()
             if end > 0 { Trailer(view.from(end)).clean() }
@@ -54,9 +54,8 @@ enum Container {
             view.notePixels(0, view.count)
             return true
         }
-        // Raw files of Fujifilm, Minolta, Sigma and Canon hold pictures and directories that are found by their marks.
-        if has("FUJIFILMCCD-RAW") || has("\0MRM") || has("FOVb") || has("HEAPCCDR", at: 6) {
-            OpaqueBytes(view, block ?? "raw file").clean()
+        if var raw = RawFile(view, block ?? "raw file") {
+            raw.clean()
             return true
         }
         if var tiff = TIFFFile(view, block ?? "TIFF"), tiff.hasKnownVersion || tiff.isPlausible {

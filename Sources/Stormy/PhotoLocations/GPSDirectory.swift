@@ -8,6 +8,13 @@ struct GPSDirectory {
         (self.directory, self.view, self.little) = (directory, view, little)
     }
 
+    /// Returns whether the entries are those of GPS. A damaged pointer leads to other bytes.
+    static func isPlausible(at offset: Int, in view: ByteView, little: Bool, isBig: Bool) -> Bool {
+        guard offset > 0, let directory = TIFFDirectory(view, at: offset, little: little, isBig: isBig) else { return false }
+        return (1...32).contains(directory.entries.count)
+            && directory.entries.allSatisfy { $0.tag < 0x20 && (1...12).contains($0.type) && $0.count > 0 }
+    }
+
     func notePlaces() {
         for base in [0, 18] {
             let (latitude, longitude) = (degrees(base + 2, reference: base + 1), degrees(base + 4, reference: base + 3))

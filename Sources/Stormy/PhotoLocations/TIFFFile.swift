@@ -9,7 +9,7 @@ struct TIFFFile {
     private let little: Bool
     private let isBig: Bool
     private let firstDirectory: Int
-    private let isGPS: Bool
+    private let (isGPS, isPanasonic): (Bool, Bool)
     /// Bytes that are not announced as TIFF or Exif can begin like a header by chance.
     let hasKnownVersion: Bool
     private var make = ""
@@ -20,16 +20,15 @@ struct TIFFFile {
     private var gps: [(directory: Int, pointer: TIFFDirectory.Entry?)] = []
     /// Values that are read after all directories are known.
     private var values: [TIFFDirectory.Entry] = []
-    private var pictures: [Range<Int>] = []
+    private(set) var pixels: [Range<Int>] = []
 
     /// The number of directories and entries that are visited at most.
     private static let (maximumDirectories, maximumEntries) = (300_000, 4_000_000)
-    private static let pointers: Set<Int> = [0x014A, 0x8769, 0xA005, 0x8290, 0xFE00, 0x0190]
+    private static let pointers: Set<Int> = [0x014A, 0x8769, 0xA005, 0x8290, 0xFE00, 0x0190, 0xF000]
     /// XMP, IPTC, Photoshop, AFCP, maker notes, DNG's private data, embedded JPEG of Panasonic, GeoTIFF, GDAL, coefficients of satellites (RPC), content credentials, an embedded raw file with its MD5, Kodak's GPS text.
     private static let interesting: Set<Int> = [
         0x02BC, 0x83BB, 0x8649, 0x8568, 0x927C, 0xC634, 0x002E, 0x0127, 33550, 33920, 33922, 34264, 34735, 34736, 34737, 42112,
-        50844,
-        52545, 0xC68C, 0xC71D, 0x0402, 0x010E, 0x9286, 0x0120,
+        37724, 50844, 52545, 0xC68C, 0xC71D, 0x0402, 0x010E, 0x9286, 0x0120,
     ]
 
     /// - Parameters:
@@ -44,7 +43,7 @@ struct TIFFFile {
         hasKnownVersion = [42, 43, 0x4F52, 0x5352, 0x55].contains(version)
         isBig = version == 43
         guard let first = isBig ? view.number(8, 8, little: little) : view.number(4, 4, little: little) else { return nil }
-        (firstDirectory, self.view, self.block, self.isGPS) = (first, view, block, isGPS)
+        (firstDirectory, self.view, self.block, self.isGPS, isPanasonic) = (first, view, block, isGPS, version == 0x55)
     }
 
     /// Whether the first directory is plausible. A header is only four bytes, which other data contain by chance.
@@ -79,7 +78,7 @@ struct TIFFFile {
     private func cleanValues() {
         for entry in values { clean(entry) }
         for (directory, pointer) in gps { clean(gps: directory, pointer: pointer) }
-        for range in pictures {
+        for range in pixels {
             let part = view.part(range.lowerBound, range.count)
             if part.has([0xFF, 0xD8, 0xFF], at: 0) { JPEGFile(part, "picture in \(block)").clean() }
         }
@@ -90,9 +89,12 @@ struct TIFFFile {
     private mutating func visit() {
         var waiting: [(offset: Int, kind: Kind, pointer: TIFFDirectory.Entry?)] = [(firstDirectory, isGPS ? .gps : .image, nil)]
         var (known, entries): (Set<Int>, Int) = ([], 0)
+        var (strips, directories): ([Range<Int>], [Int]) = ([], [])
+        defer { protectPixels(strips, directories) }
         while let (offset, kind, pointer) = waiting.popLast(), !view.search.isFinished {
             if kind == .gps {
                 gps.append((offset, pointer))
+                if GPSDirectory.isPlausible(at: offset, in: view, little: little, isBig: isBig) { directories.append(offset) }
                 continue
             }
             guard offset > 0, known.insert(offset).inserted,
@@ -105,6 +107,7 @@ struct TIFFFile {
             // A damaged pointer leads to bytes that are not a directory.
             if directory.entries.count(where: { (1...18).contains($0.type) }) * 2 >= directory.entries.count {
                 protected.add(directory.range)
+                directories.append(offset)
             }
             // The next one is visited after those below this one, as their order does not matter.
             waiting.append((directory.next, .image, nil))
@@ -119,7 +122,9 @@ struct TIFFFile {
                     make = String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
                 }
             }
-            readPixels(directory)
+            let pixels = TIFFPixels(directory: directory, view: view, little: little, isPanasonic: isPanasonic)
+            for range in pixels.tables { protected.add(range) }
+            strips += pixels.ranges
         }
     }
 
@@ -127,24 +132,17 @@ struct TIFFFile {
         TIFFDirectory.numbers(of: entry, in: view, little: little, limit: 10_000)
     }
 
-    /// Strips, tiles, and pictures in JPEG.
-    private mutating func readPixels(_ directory: TIFFDirectory) {
-        let pairs = [(0x0111, 0x0117), (0x0144, 0x0145), (0x0201, 0x0202), (0x0120, 0x0121)]
-        for (start, length) in pairs {
-            guard let starts = directory.entries.first(where: { $0.tag == start }),
-                let lengths = directory.entries.first(where: { $0.tag == length })
-            else { continue }
-            let numbers = TIFFDirectory.numbers(of: starts, in: view, little: little, limit: 1 << 20)
-            let sizes = TIFFDirectory.numbers(of: lengths, in: view, little: little, limit: 1 << 20)
-            for entry in [starts, lengths] where !entry.isInline && entry.value >= 0 && entry.value < view.count {
-                protected.add(entry.value..<min(entry.value + min(entry.size, 1 << 24), view.count))
-            }
-            for (number, size) in zip(numbers, sizes) where number > 0 && number < view.count && size > 0 {
-                let range = number..<number + min(size, view.count - number)
-                protected.add(range)
-                view.notePixels(range.lowerBound, range.count)
-                if pictures.count < 10_000, numbers.count < 16 { pictures.append(range) }
-            }
+    /// Strips, tiles, and pictures in JPEG. A directory is not among pixels: a size that says so is wrong.
+    private mutating func protectPixels(_ strips: [Range<Int>], _ directories: [Int]) {
+        let directories = directories.sorted()
+        var next = 0
+        for strip in strips.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            while next < directories.count, directories[next] <= strip.lowerBound { next += 1 }
+            let range = strip.lowerBound..<min(strip.upperBound, next < directories.count ? directories[next] : .max)
+            protected.add(range)
+            // The picture has its end, so that what is behind it is searched.
+            if !view.has([0xFF, 0xD8, 0xFF], at: range.lowerBound) { view.notePixels(range.lowerBound, range.count) }
+            if pixels.count < 10_000 { pixels.append(range) }
         }
     }
 
@@ -182,6 +180,7 @@ struct TIFFFile {
         case 0xC68C:
             let digest = values.first { $0.tag == 0xC71D && $0.size == 16 }.map { view.part($0.value, 16) }
             EmbeddedRaw(part, digest: digest, "embedded raw file of \(block)").clean()
+        case 37724: LayerPixels(part).note()
         case 0x0402: if entry.type == 2 { blank(entry, "GPS text of \(block)") }
         case 0x0120: OpaqueBytes(part, "camera block of \(block)").clean()
         case 42112, 0x010E, 0x9286: OpaqueBytes(part, "text of \(block)").cleanText()

@@ -1,0 +1,78 @@
+/// The strips, tiles and pictures of one directory: bytes that are not metadata.
+struct TIFFPixels {
+    let directory: TIFFDirectory
+    let view: ByteView
+    let little: Bool
+    /// Panasonic's raw files have the offset of the sensor data in another entry.
+    let isPanasonic: Bool
+
+    private static let (strips, tiles, picture, camera, fujifilm) =
+        ((0x0111, 0x0117), (0x0144, 0x0145), (0x0201, 0x0202), (0x0120, 0x0121), (0xF007, 0xF008))
+    private static let pairs = [strips, tiles, picture, camera, fujifilm]
+
+    private func entry(_ tag: Int) -> TIFFDirectory.Entry? { directory.entries.first { $0.tag == tag } }
+
+    private func numbers(_ tag: Int, limit: Int = 1 << 20) -> [Int] {
+        entry(tag).map { TIFFDirectory.numbers(of: $0, in: view, little: little, limit: limit) } ?? []
+    }
+
+    /// The lists of offsets and sizes outside of the directory.
+    var tables: [Range<Int>] {
+        Self.pairs.flatMap { start, length in
+            guard let starts = entry(start), let lengths = entry(length) else { return [Range<Int>]() }
+            return [starts, lengths].filter { !$0.isInline && (0..<view.count).contains($0.value) }.map {
+                $0.value..<min($0.value + min($0.size, 1 << 24), view.count)
+            }
+        }
+    }
+
+    /// Ranges of the view.
+    var ranges: [Range<Int>] {
+        var result: [Range<Int>] = []
+        for (start, length) in Self.pairs {
+            let (starts, lengths) = (numbers(start), numbers(length))
+            for (index, number) in starts.enumerated() {
+                let size =
+                    [Self.strips, Self.tiles].contains { $0.0 == start } ? size(lengths, index, start) : lengths[safe: index]
+                add(number, size ?? 0, to: &result)
+            }
+        }
+        if isPanasonic, let start = numbers(0x0118, limit: 1).first {
+            let stored = numbers(Self.strips.1, limit: 1).first ?? 0
+            add(start, stored > 0 ? stored : view.count, to: &result)
+        }
+        return result
+    }
+
+    private func add(_ start: Int, _ size: Int, to ranges: inout [Range<Int>]) {
+        guard start > 0, start < view.count, size > 0 else { return }
+        ranges.append(start..<start + min(size, view.count - start))
+    }
+
+    /// The size of a strip or tile. A wrong size must not hide the metadata behind the pixels, or show pixels as metadata.
+    private func size(_ lengths: [Int], _ index: Int, _ start: Int) -> Int? {
+        let stored = lengths[safe: index] ?? 0
+        guard let full = fullSize(start) else { return stored }
+        if numbers(0x0103, limit: 1).first == 1 { return stored < full / 8 ? full : min(stored, full) }
+        return min(stored, 2 * full + (1 << 16))
+    }
+
+    /// The size of a strip or tile without compression. `nil` if the directory does not give it.
+    private func fullSize(_ start: Int) -> Int? {
+        let isTile = start == Self.tiles.0
+        guard let width = numbers(isTile ? 0x0142 : 0x0100, limit: 1).first,
+            let height = numbers(isTile ? 0x0143 : 0x0101, limit: 1).first, (1..<1 << 20).contains(width),
+            (1..<1 << 20).contains(height)
+        else { return nil }
+        let rows = isTile ? height : min(height, numbers(0x0116, limit: 1).first ?? height)
+        let samples = numbers(0x0115, limit: 1).first ?? 1
+        let bits = numbers(0x0102, limit: 64)
+        let perPixel = bits.count == samples ? bits.reduce(0, +) : (bits.first ?? 1) * samples
+        guard rows > 0, (1...1_024).contains(perPixel) else { return nil }
+        return (width * perPixel + 7) / 8 * rows
+    }
+}
+
+extension Array {
+    fileprivate subscript(safe index: Int) -> Element? { indices.contains(index) ? self[index] : nil }
+}
