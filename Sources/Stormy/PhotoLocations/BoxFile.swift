@@ -4,6 +4,7 @@ struct BoxFile {
         "ftyp", "moov", "mdat", "free", "skip", "wide", "pnot", "styp", "moof", "PICT", "pict", "junk", "uuid", "JXL ", "jP  ",
         "jP\u{1A}\u{1A}",
     ]
+    private static let tops: Set<String> = ["meta", "mfra", "sidx", "emsg", "prft", "mpvd", "jxlc", "jxlp", "jp2h", "jp2c"]
     private static let lists: Set<String> = [
         "moov", "trak", "mdia", "minf", "udta", "moof", "traf", "edts", "jp2h", "asoc", "gpmf", "ilst",
     ]
@@ -58,6 +59,13 @@ struct BoxFile {
                 start = end
             }
         }
+    }
+
+    /// The end of the boxes that a film has at its top. `nil` if a box there is not known.
+    var knownEnd: Int? {
+        var end = 0
+        while let box = Box(view, at: end), Self.first.contains(box.type) || Self.tops.contains(box.type) { end += box.size }
+        return end > 0 ? min(end, view.count) : nil
     }
 
     /// The positions of further films.

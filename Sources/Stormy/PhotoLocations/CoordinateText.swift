@@ -49,6 +49,7 @@ struct CoordinateText {
         guard index < letters.count else { return nil }
         switch letters[index] {
         case UInt8(ascii: "$"):
+            guard has("$G", at: index), letter(index + 6) == UInt8(ascii: ",") || has("$GPSINFO", at: index) else { return nil }
             let end = letters[index...].firstIndex { $0 < 0x20 || $0 > 0x7E } ?? letters.count
             return Find(blanks: [index..<end], end: end)
         case UInt8(ascii: "@"): return pair(from: index + 1, digits: 3, isStructured: false)

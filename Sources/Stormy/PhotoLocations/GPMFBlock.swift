@@ -12,11 +12,24 @@ struct GPMFBlock {
             var from = 0
             while let place = view.find(Array(name.utf8), from: from) {
                 from = place + 4
-                if let size = view.number(place + 5, 1), let count = view.number(place + 6, 2) {
+                if Self.isValue(at: place, in: view), let size = view.number(place + 5, 1), let count = view.number(place + 6, 2)
+                {
                     cleanValue(view, place, size, count)
                 }
             }
         }
+    }
+
+    /// The types of values of positions, and the sizes of one value.
+    private static let values: [String: (type: Character, sizes: ClosedRange<Int>)] = [
+        "GPS5": ("l", 20...20), "GPS9": ("?", 28...36), "GPSU": ("U", 16...16), "GPSF": ("L", 4...4), "GPSP": ("S", 2...2),
+        "GPSA": ("F", 4...4), "GLPI": ("?", 8...48), "GPRI": ("?", 8...64),
+    ]
+
+    /// Returns whether the name, the type and the size of a value of positions are there. Other data contain the name by chance.
+    static func isValue(at position: Int, in view: ByteView) -> Bool {
+        guard let value = values[view.name(position)], let size = view.number(position + 5, 1) else { return false }
+        return view.number(position + 4, 1) == Int(value.type.asciiValue!) && value.sizes.contains(size)
     }
 
     private func cleanValue(_ list: ByteView, _ position: Int, _ size: Int, _ count: Int) {

@@ -43,4 +43,36 @@ struct IPTCBlock {
         }
         return view.isTouched
     }
+
+    // MARK: Loose datasets
+
+    /// The size of a dataset about a location in bytes of another format. `nil` if its three marks are a coincidence.
+    ///
+    /// Its value is text, and another dataset is before or behind it. A single dataset holds a name, and a zero or the end follows.
+    static func looseDataset(at position: Int, in view: ByteView) -> Int? {
+        guard let size = textDataset(at: position, in: view) else { return nil }
+        if textDataset(at: position + size, in: view) != nil || isBehindDataset(position, in: view) { return size }
+        let name = view.bytes(position + 5, size - 5) ?? []
+        guard name.count > 3, name.allSatisfy({ CoordinateText.isLetter($0) || $0 >= 0xC0 || " '-.".utf8.contains($0) }) else {
+            return nil
+        }
+        return position + size == view.count || view.number(position + size, 1) == 0 ? size : nil
+    }
+
+    /// The size of a dataset of the records 1 to 3 whose value is text, or the version of the record.
+    private static func textDataset(at position: Int, in view: ByteView) -> Int? {
+        guard let head = view.bytes(position, 5), head[0] == 0x1C, (1...3).contains(head[1]) else { return nil }
+        let size = Int(head[3]) << 8 | Int(head[4])
+        if head[2] == 0, size == 2 { return 7 }
+        guard (1...2_000).contains(size), let value = view.bytes(position + 5, size) else { return nil }
+        return value.allSatisfy { $0 >= 0x20 && $0 != 0x7F || [9, 10, 13].contains($0) } ? size + 5 : nil
+    }
+
+    private static func isBehindDataset(_ position: Int, in view: ByteView) -> Bool {
+        let start = max(0, position - 2_005)
+        guard position > start + 5, let bytes = view.bytes(start, position - start) else { return false }
+        return (start..<position - 5).contains { place in
+            bytes[place - start] == 0x1C && textDataset(at: place, in: view).map { place + $0 } == position
+        }
+    }
 }

@@ -5,7 +5,10 @@ struct LooseText {
     /// The letters of a find that are read at most.
     private static let longest = 8 << 20
 
-    init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
+    /// Whether the format says that these bytes are text. Text in other bytes needs evidence.
+    private let isText: Bool
+
+    init(_ view: ByteView, _ block: String, isText: Bool) { (self.view, self.block, self.isText) = (view, block, isText) }
 
     /// Overwrites what belongs to the word at a position.
     ///
@@ -22,10 +25,20 @@ struct LooseText {
             let letters = width == 1 ? bytes : stride(from: 0, to: bytes.count, by: width).map { bytes[$0] }
             guard let find = CoordinateText(letters).find(at: before, isPlace: isPlace) else { return }
             if find.end + 60 > letters.count, start + bytes.count < view.count, length < Self.longest { continue }
+            let first = min(before, find.blanks.first?.lowerBound ?? before)
+            guard isText || evidence(bytes, letters, start, width).supports(first..<find.end) else { return }
             for place in find.places { view.search.note(place) }
             for index in find.blanks.joined() { view.overwrite(start + index * width, with: [0x20], block) }
             for index in find.zeros { view.overwrite(start + index * width, with: [0x30], block) }
             return
         }
+    }
+
+    private func evidence(_ bytes: [UInt8], _ letters: [UInt8], _ start: Int, _ width: Int) -> TextEvidence {
+        var letters = letters
+        if width == 2 {
+            for index in letters.indices where 2 * index + 1 < bytes.count && bytes[2 * index + 1] != 0 { letters[index] = 1 }
+        }
+        return TextEvidence(letters: letters, isStart: start < width, isEnd: start + bytes.count == view.count)
     }
 }

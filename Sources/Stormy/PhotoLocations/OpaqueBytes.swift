@@ -36,17 +36,19 @@ struct OpaqueBytes {
     /// Looks at all bytes for known blocks.
     func clean() { scan(Self.marks) }
 
-    /// Looks for words and numbers of a location in text.
-    func cleanText() { scan(Self.texts) }
+    /// Looks for words and numbers of a location in a block that is text.
+    func cleanText() { scan(Self.texts, isText: true) }
 
     /// Cleans a file inside a file if its format is known, and unknown bytes otherwise.
     func cleanAny() {
         if !Container.clean(view, block) { clean() }
     }
 
-    private func scan(_ table: PatternTable<Mark>) { view.search.nest(block) { scanPieces(table) } }
+    private func scan(_ table: PatternTable<Mark>, isText: Bool = false) {
+        view.search.nest(block) { scanPieces(table, isText) }
+    }
 
-    private func scanPieces(_ table: PatternTable<Mark>) {
+    private func scanPieces(_ table: PatternTable<Mark>, _ isText: Bool) {
         var (position, next) = (0, 0)
         let step = 1 << 18
         while position < view.count, !view.search.isFinished {
@@ -54,7 +56,7 @@ struct OpaqueBytes {
             var index = max(0, next - position)
             while let (found, mark) = table.first(in: piece, from: index), found < step {
                 index = found + 1
-                if let end = clean(mark, at: position + found), end > position + index {
+                if let end = clean(mark, at: position + found, isText), end > position + index {
                     next = end
                     index = end - position
                     if index >= piece.count { break }
@@ -66,19 +68,14 @@ struct OpaqueBytes {
     }
 
     /// - Returns: Where looking continues, if the block was understood to its end.
-    private func clean(_ mark: Mark, at position: Int) -> Int? {
+    private func clean(_ mark: Mark, at position: Int, _ isText: Bool) -> Int? {
         switch mark {
         case .tiff:
             if var tiff = TIFFFile(view.from(position), "TIFF structure in \(block)"), tiff.isPlausible { tiff.clean() }
         case .xmp: return cleanXMP(position)
         case .iptc:
-            // The chance that three bytes are there in other data is not small: the next dataset must follow, or the end.
-            guard let size = view.number(position + 3, 2), size > 0, size < 0x8000 else { return nil }
-            let end = position + 5 + size
-            if view.has([0x1C, 2], at: end) || end == view.count || view.has([0x1C, 3], at: end)
-                || end < view.count && isText(position + 5, size)
-            {
-                IPTCBlock(view.part(position, size + 5), "IPTC in \(block)").clean()
+            if let size = IPTCBlock.looseDataset(at: position, in: view) {
+                IPTCBlock(view.part(position, size), "IPTC in \(block)").clean()
             }
         case .photoshop:
             if view.has([4, 4], at: position + 4) || view.has([4, 0x22], at: position + 4)
@@ -96,11 +93,12 @@ struct OpaqueBytes {
             return end > 0 ? position + end : nil
         case .film:
             guard position >= 4, let size = view.number(position - 4, 4), (12...4_096).contains(size) else { return nil }
-            BoxFile(view.from(position - 4), "film in \(block)").clean()
+            let film = BoxFile(view.from(position - 4), "film in \(block)")
+            film.clean()
+            return film.knownEnd.map { position - 4 + $0 }
         case .telemetry:
-            let isList = view.has("DEVC", at: position)
-            guard !isList || view.has("DVID", at: position + 8), let size = view.number(position + 5, 1),
-                let count = view.number(position + 6, 2)
+            guard let size = view.number(position + 5, 1), let count = view.number(position + 6, 2),
+                view.has("DEVC", at: position) ? view.has("DVID", at: position + 8) : GPMFBlock.isValue(at: position, in: view)
             else { return nil }
             GPMFBlock(view.part(position, 8 + size * count), "telemetry (GPMF) in \(block)").clean()
         case .thermal:
@@ -113,15 +111,10 @@ struct OpaqueBytes {
             view.fill(position + 8, (16...0x10000).contains(size) ? size - 12 : 0x1000, "dashcam location in \(block)")
             view.overwrite(position + 4, with: Array("    ".utf8), "dashcam location in \(block)")
         case .message: MediaSearch(view, block).cleanMessage(position + MediaSearch.message.count)
-        case .place: LooseText(view, block).clean(at: position, isPlace: true)
-        case .text: LooseText(view, block).clean(at: position)
+        case .place: LooseText(view, block, isText: isText).clean(at: position, isPlace: true)
+        case .text: LooseText(view, block, isText: isText).clean(at: position)
         }
         return nil
-    }
-
-    private func isText(_ start: Int, _ count: Int) -> Bool {
-        guard count < 256, let bytes = view.bytes(start, count) else { return false }
-        return bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }
 
     private func cleanXMP(_ position: Int) -> Int? {

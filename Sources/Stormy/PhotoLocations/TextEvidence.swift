@@ -1,0 +1,82 @@
+/// Decides whether a find in bytes of an unknown format is text. Sensor data and compressed data contain the letters of a coordinate by chance.
+///
+/// The letters of the find, the text around it, and its bounds count in bits. The bits needed are fewer than one chance find in 10 TiB.
+/// Noise of a sensor can consist of digits and signs. For this reason a find of few letters also needs words, or zeros as bounds.
+struct TextEvidence {
+    /// Letters of one code unit. Code units beyond Latin-1 are 1, which is not text.
+    let letters: [UInt8]
+    /// Whether the block begins with the first letter and ends with the last letter.
+    let (isStart, isEnd): (Bool, Bool)
+
+    /// Tenths of bits: of a digit, of another letter of a find, of a letter of other text, of a zero or the end of the block as a bound.
+    private static let (digit, mark, other, bound) = (47, 60, 14, 60)
+    /// What is needed with words, and without words. Other text counts up to a limit.
+    private static let (needed, certain, otherLimit) = (560, 720, 160)
+    /// The letters around a find that are looked at.
+    private static let reach = 24
+
+    /// - Parameter find: The letters from the first mark or name to the last digit.
+    func supports(_ find: Range<Int>) -> Bool {
+        guard find.upperBound <= letters.count, letters[find].allSatisfy({ Self.isText($0) || $0 >= 0x80 }),
+            letters[find].count(where: CoordinateText.isDigit) > 2
+        else { return false }
+        let before = run(from: find.lowerBound, by: -1), after = run(from: find.upperBound, by: 1)
+        var bits = letters[find].prefix(60).reduce(0) { $0 + (CoordinateText.isDigit($1) ? Self.digit : Self.mark) }
+        bits += min(Self.otherLimit, Self.other * (before.count + after.count))
+        bits += Self.bound * [before.isBound, after.isBound].count(where: \.self)
+        guard bits >= Self.needed else { return false }
+        if before.isBound && after.isEnd || before.isEnd && after.isBound { return true }
+        // Digits and signs are neighbours in ASCII, so that noise contains them more often.
+        let isNumbers = letters[find].count { CoordinateText.isLetter($0) || $0 >= 0x80 } < 2
+        if !isNumbers, bits >= Self.certain { return true }
+        let around = [
+            letters[find.lowerBound - before.count..<find.lowerBound], letters[find.upperBound..<find.upperBound + after.count],
+        ]
+        let words = around.reduce(0) { $0 + Self.lettersOfWords($1, length: isNumbers ? 3 : 4) }
+        return words > 0 && words * (isNumbers ? 8 : 4) >= before.count + after.count
+    }
+
+    /// The text in front of a find or behind it.
+    ///
+    /// - Returns: `isEnd` if the text ends there, and `isBound` if a zero or the end of the block follows.
+    private func run(from start: Int, by step: Int) -> (count: Int, isEnd: Bool, isBound: Bool) {
+        var (index, count) = (step > 0 ? start : start - 1, 0)
+        while count < Self.reach {
+            guard letters.indices.contains(index) else {
+                let isEdge = step > 0 ? isEnd : isStart
+                return (count, isEdge, isEdge)
+            }
+            guard let length = lengthOfText(at: index, by: step) else { return (count, true, letters[index] == 0) }
+            (index, count) = (index + length * step, count + length)
+        }
+        return (count, false, false)
+    }
+
+    /// The bytes of a letter of ASCII, Latin-1 beside ASCII, or UTF-8.
+    private func lengthOfText(at index: Int, by step: Int) -> Int? {
+        if Self.isText(letters[index]) { return 1 }
+        guard letters[index] >= 0x80 else { return nil }
+        var (first, last) = (index, index)
+        if step > 0 {
+            let size = letters[index] >= 0xF0 ? 4 : letters[index] >= 0xE0 ? 3 : 2
+            while last + 1 < letters.count, last - first < size - 1, letters[last + 1] & 0xC0 == 0x80 { last += 1 }
+        } else {
+            while first > 0, last - first < 3, letters[first] & 0xC0 == 0x80 { first -= 1 }
+        }
+        let size = letters[first] >= 0xF0 ? 4 : letters[first] >= 0xE0 ? 3 : letters[first] >= 0xC2 ? 2 : 0
+        if size == last - first + 1 { return size }
+        let next = index + step
+        return letters[index] >= 0xA0 && letters.indices.contains(next) && Self.isText(letters[next]) ? 1 : nil
+    }
+
+    private static func isText(_ letter: UInt8) -> Bool { (0x20...0x7E).contains(letter) || [9, 10, 13].contains(letter) }
+
+    /// The letters of words of one case, or with one capital letter in front.
+    private static func lettersOfWords(_ text: ArraySlice<UInt8>, length: Int) -> Int {
+        text.split { !((65...90).contains($0) || (97...122).contains($0)) }.reduce(0) { sum, word in
+            let capitals = word.count { $0 < 97 }
+            let isWord = capitals == 0 || capitals == word.count || capitals == 1 && word.first! < 97
+            return isWord && word.count >= length ? sum + word.count : sum
+        }
+    }
+}
