@@ -68,7 +68,7 @@ import Testing
             state = state &* 1_664_525 &+ 1_013_904_223
             return UInt8(state >> 24)
         }
-        noise += Array("taken at 47.370094 north, 8.549106 east of Greenwich".utf8)
+        noise += Array("taken at 47.370094 and 8.549106 of Greenwich".utf8)
         var size = compressBound(UInt(noise.count))
         var deflated = [UInt8](repeating: 0, count: Int(size))
         compress(&deflated, &size, noise, UInt(noise.count))

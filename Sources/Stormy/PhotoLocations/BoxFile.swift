@@ -23,6 +23,10 @@ struct BoxFile {
         0x85, 0xC0, 0xB6, 0x87, 0x82, 0x0F, 0x11, 0xE0, 0x81, 0x11, 0xF4, 0xCE, 0x46, 0x2B, 0x6A, 0x48,
     ]
 
+    /// Texts of 3GP and QuickTime, with the code of a language.
+    private static let texts: Set<String> = [
+        "titl", "dscp", "auth", "perf", "gnre", "cprt", "albm", "kywd", "name", "desc", "info",
+    ]
     /// Boxes that are locations as a whole.
     private static let locations: Set<String> = ["©xyz", "loci", "gps ", "GPS ", "@xyz", "gps0", "gpsa", "gsea"]
     /// Identifiers of boxes with positions: Garmin, and 360Fly.
@@ -146,6 +150,7 @@ struct BoxFile {
             } else if Self.pixels.contains(box.type) {
                 box.content.notePixels(0, box.content.count)
             } else {
+                if box.type.hasPrefix("©") || Self.texts.contains(box.type) { OpaqueBytes(box.content, name).cleanText() }
                 OpaqueBytes(box.content, name).cleanAny()
             }
         }

@@ -108,6 +108,9 @@ extension CoordinateText {
             guard Self.isDigit(letters[start]), !Self.isDigit(letter(start - 1)), letter(start - 1) != 46,
                 !Self.isLetter(letter(start - 1)), let first = bareAngle(at: start), first.range.upperBound == index + 1
             else { continue }
+            if let place = packed(first, second) {
+                return sided(start..<last + 1, place.0, place.1, isSouth: letter(side) == UInt8(ascii: "S"), last)
+            }
             if first.makesPlace(with: second, digits: 2) {
                 return sided(start..<last + 1, first.degrees, second.degrees, isSouth: letter(side) == UInt8(ascii: "S"), last)
             }
@@ -124,48 +127,35 @@ extension CoordinateText {
         var east = first.range.upperBound
         while east - first.range.upperBound < 3, " ,;/|-+[]".utf8.contains(letter(east)) { east += 1 }
         guard Self.sidesOfSecond.utf8.contains(letter(east)), let second = angle(behindSide: east) else { return nil }
-        var values = [first.degrees, second.degrees]
-        if first.fraction == 0, first.range.count == 8, second.fraction == 0, (8...9).contains(second.range.count),
+        let place = packed(first, second)
+        guard place != nil || first.makesPlace(with: second, digits: 3) else { return nil }
+        let (latitude, longitude) = place ?? (first.degrees, second.degrees)
+        return sided(
+            north..<second.range.upperBound, latitude, longitude, isSouth: letter(north) == UInt8(ascii: "S"), east)
+    }
+
+    /// Degrees, minutes and seconds in one number: "4722.2056", "472212.34", and "47222056" with four digits of a fraction.
+    private func packed(_ first: BareAngle, _ second: BareAngle) -> (Double, Double)? {
+        guard first.parts == 1, second.parts == 1 else { return nil }
+        let wholes = [first, second].map { letters[$0.range].prefix { $0 != 46 } }
+        if first.fraction == 0, wholes[0].count == 8, second.fraction == 0, (8...9).contains(wholes[1].count),
             let latitude = Self.degrees(first.degrees / 10_000, upTo: 90),
             let longitude = Self.degrees(second.degrees / 10_000, upTo: 180)
         {
-            values = [latitude, longitude]
-        } else {
-            guard first.makesPlace(with: second, digits: 3) else { return nil }
+            return (latitude, longitude)
         }
-        return sided(
-            north..<second.range.upperBound, values[0], values[1], isSouth: letter(north) == UInt8(ascii: "S"), east)
+        let isPrecise = wholes[0].count == 6 || min(first.fraction, second.fraction) > 1
+        guard [4, 6].contains(wholes[0].count), wholes[1].count == wholes[0].count + 1, isPrecise,
+            Self.isPossible(wholes[0], degrees: 2), Self.isPossible(wholes[1], degrees: 3)
+        else { return nil }
+        let text = [43] + letters[first.range] + [43] + letters[second.range]
+        return PlaceText.iso6709(text).map { ($0.latitude, $0.longitude) }
     }
 
     private func angle(behindSide side: Int) -> BareAngle? {
         var start = side + 1
         while start - side < 3, " []".utf8.contains(letter(start)) { start += 1 }
         return bareAngle(at: start)
-    }
-
-    /// Maps with numbers that have no name in their addresses, or a name with other meanings.
-    private static let maps: Set<String> = [
-        "windy", "mapy", "zoom", "ventusky", "lightningmaps", "blitzortung", "rainviewer", "flightradar24", "suncalc",
-        "peakfinder",
-        "yandex", "waze", "here", "openstreetmap", "goo",
-    ]
-
-    /// The numbers in an address of a map: "windy.com/?47.370094,8.549106,11", "mapy.cz/zakladni?x=8.549106&y=47.370094".
-    func link(at dot: Int) -> Find? {
-        let name = letters[..<dot].suffix(20).reversed().prefix { Self.isLetter($0) || Self.isDigit($0) }.reversed()
-        guard Self.maps.contains(String(decoding: name, as: UTF8.self)) else { return nil }
-        let end =
-            letters[dot...].prefix(600).firstIndex { $0 <= 0x20 || "\"<>".utf8.contains($0) } ?? min(letters.count, dot + 600)
-        var (numbers, place) = ([Number](), dot)
-        while place < end {
-            guard Self.isNumberStart(letters, place), let number = number(at: place) else {
-                place += 1
-                continue
-            }
-            if number.fraction > 1, abs(number.value) <= 180, !Self.isLetter(letter(place - 1)) { numbers.append(number) }
-            place = number.range.upperBound
-        }
-        return numbers.count > 1 ? Self.find(numbers) : nil
     }
 
     private func sided(_ range: Range<Int>, _ latitude: Double, _ longitude: Double, isSouth: Bool, _ side: Int) -> Find {
@@ -227,7 +217,7 @@ extension CoordinateText {
         } else if isHemisphere(end, of: sides) {
             (side, end) = (letters[end], end + 1)
         } else {
-            return nil
+            return isSecond || number.fraction < 4 ? nil : withoutSides(number)
         }
         guard isPrecise, !isOneByte || isInText(start..<end) else { return nil }
         let isLatitude = side == UInt8(ascii: "N") || side == UInt8(ascii: "S")
@@ -239,6 +229,17 @@ extension CoordinateText {
             find.end = second.end
         }
         return find
+    }
+
+    /// "47.370094°, 8.549106°": angles of equipment have fewer digits.
+    private func withoutSides(_ first: Number) -> Find? {
+        let mark = first.range.upperBound
+        var start = mark + (letter(mark) == 0xC2 ? 2 : 1)
+        while start - mark < 6, " ,;/".utf8.contains(letter(start)) { start += 1 }
+        guard let second = number(at: start), second.fraction > 3, abs(first.value) <= 90, abs(second.value) <= 180,
+            [0xC2, 0xB0].contains(letter(second.range.upperBound))
+        else { return nil }
+        return Self.find([first, second])
     }
 
     /// The longitude behind a latitude.

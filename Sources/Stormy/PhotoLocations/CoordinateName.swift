@@ -22,12 +22,12 @@ enum CoordinateName: Equatable {
         "geo", "geom", "geotag", "coord", "coords", "coordinate", "coordinates", "coordinaten", "coordonnees", "coordenadas",
         "koordinate", "koordinaten", "wspolrzedne", "latlng", "latlon", "latlong",
         "lnglat",
-        "lonlat", "ll", "sll", "gps", "location", "loc", "georss", "gml", "kml", "wgs84",
+        "lonlat", "ll", "sll", "gps", "location", "loc", "georss", "gml", "kml", "wgs84", "wgs", "icbm",
     ]
     /// Names that can also be of a place inside a picture. Links of map services use these names.
     private static let points: Set<String> = [
         "pos", "poslist", "position", "point", "center", "centre", "geometry", "polygon", "place", "map", "q", "query", "daddr",
-        "saddr",
+        "saddr", "origin", "marker", "markers", "viewpoint", "near", "where1",
         "addr", "destination", "dir", "search", "cp", "pin", "linestring", "multipoint", "multilinestring", "multipolygon",
     ]
     /// Words behind a name that do not change its meaning.
@@ -37,7 +37,7 @@ enum CoordinateName: Equatable {
 
     /// Words between a name and its number.
     private static let fillers: Set<String> = [
-        "is", "are", "was", "of", "at", "ist", "est", "es", "deg", "degree", "degrees", "decimal", "value", "wgs84", "gps", "z",
+        "is", "are", "was", "of", "at", "ist", "est", "es", "deg", "degree", "degrees", "decimal", "value", "wgs84", "wgs", "gps", "z",
         "m", "zm",
         "geograficzna",
     ]

@@ -32,7 +32,7 @@ struct CoordinateText {
             index = max(found + 1, find?.end ?? 0)
         }
         for index in letters.indices where letters[index] == UInt8(ascii: "+") || letters[index] == UInt8(ascii: "-") {
-            if let find = place(at: index) { finds.append(plain.source(find)) }
+            if let find = place(at: index) ?? plusCode(at: index) { finds.append(plain.source(find)) }
         }
         return finds
     }
@@ -42,7 +42,7 @@ struct CoordinateText {
     /// - Parameter isPlace: The word is the sign of a place of ISO 6709.
     func find(at index: Int, isPlace: Bool = false) -> Find? {
         let letter = plain.letter(at: index)
-        return (isPlace ? place(at: letter) : word(at: letter)).map(plain.source)
+        return (isPlace ? place(at: letter) ?? plusCode(at: letter) : word(at: letter)).map(plain.source)
     }
 
     private func word(at index: Int) -> Find? {
@@ -62,12 +62,15 @@ struct CoordinateText {
         case 48...57: return letter(index + 1) == UInt8(ascii: "d") ? degrees(at: index + 1) : hemispheres(at: index)
         case UInt8(ascii: "."): return link(at: index)
         case UInt8(ascii: ","): return receiver(at: index)
+        case UInt8(ascii: "+"): return plusCode(at: index)
+        case UInt8(ascii: "/"): return code(at: index)
         case UInt8(ascii: "["), UInt8(ascii: "N"), UInt8(ascii: "S"):
             // Other scripts have one letter for "N" behind a number.
             if let find = sides(at: index) ?? hemispheres(at: letter(index - 1) == 0x20 ? index - 2 : index - 1) { return find }
         default: break
         }
         if has("GPS(", at: index) || has("GPS (", at: index), let list = list(at: index) { return list }
+        if let code = code(at: index) { return code }
         if has("deg ", at: index), let angle = degrees(at: index) { return angle }
         return named(at: index)
     }
@@ -145,7 +148,7 @@ struct CoordinateText {
             letters[close] == UInt8(ascii: ">")
         else { return nil }
         // <Item name="latitude" value="48:8:14"/>
-        for word in [" value=\"", " value='"] {
+        for word in [" value=\"", " value='", " content=\"", " content='"] {
             if let found = Array(letters[name.upperBound..<close]).firstRange(of: Array(word.utf8)) {
                 index = name.upperBound + found + word.utf8.count
                 return Self.isNumberStart(letters, index) ? index : nil
@@ -183,7 +186,7 @@ struct CoordinateText {
             let isMarked = letters[range].contains { $0 >= 0x80 || "NSEW".utf8.contains($0) }
             let isAssigned = between.contains { [58, 61, 62].contains($0) }
             // "latE7" is a whole number.
-            let isScaled = Self.isDigit(letters[between.startIndex - 1])
+            let isScaled = Self.isDigit(letters[between.startIndex - 1]) || number.fraction == 0 && number.range.count > 7
             guard isMarked || number.fraction > 2 || isAssigned, isScaled || abs(number.value) <= (isLatitude ? 90 : 360) else {
                 return nil
             }
@@ -202,6 +205,15 @@ struct CoordinateText {
             return Find(
                 blanks: numbers, zeros: numbers.map(\.lowerBound), places: degrees.map { [Self.place($0, isLatitude)] } ?? [],
                 end: close)
+        }
+        // "GPSLatitude 47, 22, 12.34"
+        if isClear, let number, number.fraction == 0, let minutes = self.number(behind: number), minutes.value < 60,
+            let seconds = self.number(behind: minutes), seconds.value < 60, minutes.fraction == 0
+        {
+            let degrees = PlaceText.degrees(letters[value..<seconds.range.upperBound])
+            return Find(
+                blanks: [number, minutes, seconds].map(\.range), zeros: [value],
+                places: degrees.map { [Self.place($0, isLatitude)] } ?? [], end: seconds.range.upperBound)
         }
         let degrees = PlaceText.degrees(letters[range].prefix(40))
         return Find(

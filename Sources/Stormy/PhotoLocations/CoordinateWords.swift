@@ -4,29 +4,31 @@ extension CoordinateText {
     /// The beginnings of names.
     private static let names = [
         "lat", "lon", "lng", "geo", "coord", "koord", "pos", "point", "poly", "cent", "loc", "gps", "place", "map", "gml", "kml",
-        "breit", "dte", "aeng", "gte", "szerok",
+        "breit", "dte", "aeng", "gte", "szerok", "wgs", "icbm", "orig", "mark", "viewp", "near",
     ]
     private static let links = [
         "ongitude", "ll=", "ll:", "?q=", "&q=", "query", "addr", "dir/", "search", "cp=", "pin", "destination", "!3d", "!4d",
-        "!2d", "%40", "%2540", "q%3D", "q%253D", "ll%3D", "ll%253D", "%C2%B0", "%c2%b0", "%25C2%25B0", "LINESTR",
+        "!2d", ":q=", "EPSG:4326", "///", "%2B", "%2b", "where1", "egree", "%40", "%2540", "q%3D", "q%253D", "ll%3D", "ll%253D", "%C2%B0", "%c2%b0", "%25C2%25B0", "LINESTR",
     ]
     /// The ends of the names of computers with maps.
-    private static let domains = [".com/", ".org/", ".cz/", ".ru/", ".earth/", ".gl/", ".gl?"]
+    private static let domains = [".com/", ".org/", ".cz/", ".ru/", ".earth/", ".gl/", ".gl?", ".apple/", ".ch/"]
     /// The words of texts about a location. The patterns have two letters or more.
     static let words: [[UInt8]] = {
-        var result = (links + domains + sentences + ["deg ", "@-"]).map { Array($0.utf8) }
+        var result = (links + domains + sentences + ["deg ", "@-"]).map { Array($0.utf8) } + labels
         for name in names {
             let capital: String = name.prefix(1).uppercased() + name.dropFirst()
             for form in [name, capital, name.uppercased()] { result.append(Array(form.utf8)) }
         }
         for digit in UInt8(48)...57 {
             result += [[UInt8(ascii: "@"), digit], [UInt8(ascii: "#"), digit]]
-            for side in ["N", "S", " N", " S"] { result.append([digit] + Array(side.utf8)) }
+            for side in ["N", "S", " N", " S", " n", " s"] { result.append([digit] + Array(side.utf8)) }
             for next in UInt8(48)...57 {
                 result += [[digit, UInt8(ascii: "d"), next], [digit, UInt8(ascii: "d"), 0x20, next]]
+                result.append([digit, UInt8(ascii: "D"), next])
             }
             for side in ["N", "S", "N ", "S "] { result.append(Array(side.utf8) + [digit]) }
         }
+        for letter in "CFGHJMPQRVWX".utf8 { result.append([UInt8(ascii: "+"), letter]) }
         for side in ["N", "S"] { result += [Array(",\(side),".utf8), Array("[\(side)]".utf8)] }
         // A degree sign, and the sign of ordinal numbers, in UTF-8 and Latin-1.
         result.append([0xC2, 0xB0])

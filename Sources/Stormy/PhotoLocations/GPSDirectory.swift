@@ -15,6 +15,39 @@ struct GPSDirectory {
             && directory.entries.allSatisfy { $0.tag < 0x20 && (1...12).contains($0.type) && $0.count > 0 }
     }
 
+    /// The entry of the latitude in both orders of bytes: tag 2, three rationals.
+    static let latitudes: [[UInt8]] = [[2, 0, 5, 0, 3, 0, 0, 0], [0, 2, 0, 5, 0, 0, 0, 3]]
+
+    /// Cleans a directory that no entry leads to, for example after a tool removed the entry alone.
+    ///
+    /// - Parameter entry: The position of the entry of the latitude.
+    static func cleanUnlinked(at entry: Int, in view: ByteView, _ block: String) {
+        guard let first = view.number(entry, 1) else { return }
+        let little = first == 2
+        // In front of it: the letter, and the version.
+        var start = entry
+        while start >= 14, entry - start < 24, view.number(start - 12, 2, little: little) ?? 0xFF < 2 { start -= 12 }
+        start -= 2
+        guard isPlausible(at: start, in: view, little: little, isBig: false),
+            let plain = TIFFDirectory(view, at: start, little: little), plain.entries.contains(where: { $0.tag == 4 }),
+            let lowest = plain.entries.filter({ !$0.isInline }).map(\.value).min()
+        else { return }
+        // Values count from the header, or are behind the directory as writers put them.
+        let headers = view.search.headers.reversed().map { $0 - view.offset(0) }.filter { $0 < entry }
+        for shift in headers.prefix(100) + [plain.range.upperBound - lowest, plain.range.upperBound - 4 - lowest] {
+            guard let directory = TIFFDirectory(view, at: start, little: little, shift: shift) else { continue }
+            let gps = GPSDirectory(directory, view, little: little)
+            guard let latitude = gps.degrees(2, reference: 1), let longitude = gps.degrees(4, reference: 3),
+                abs(latitude) <= 90, abs(longitude) <= 180
+            else { continue }
+            gps.notePlaces()
+            for entry in directory.entries where !entry.isInline && entry.size < 1 << 16 {
+                view.fill(entry.value, entry.size, "GPS directory in \(block)")
+            }
+            return view.fill(start, directory.range.count, "GPS directory in \(block)")
+        }
+    }
+
     func notePlaces() {
         for base in [0, 18] {
             let (latitude, longitude) = (degrees(base + 2, reference: base + 1), degrees(base + 4, reference: base + 3))

@@ -89,7 +89,9 @@ struct HEIFItems {
         case "Exif":
             part.noteBlock(name)
             let start = 4 + (part.number(0, 4) ?? 0)
-            if var tiff = TIFFFile(part.from(start), "Exif of \(block)") { tiff.clean() } else { OpaqueBytes(part, name).clean() }
+            if var tiff = TIFFFile(part.from(start), "Exif of \(block)") { tiff.clean() }
+            // The search of all bytes leaves out the box with the pixels, in which items are stored.
+            OpaqueBytes(part, name).clean()
         case "mime" where item.isEncoded: cleanEncoded(part, name)
         case "mime":
             part.noteBlock(name)

@@ -102,10 +102,16 @@ struct JPEGFile {
                     continue
                 }
             }
+            if segment.marker == 0xFE { continue }
             if segment.content.has("GoPro\0", at: 0) { GPMFBlock(segment.content.from(6), "telemetry (GPMF) in \(name)").clean() }
             OpaqueBytes(segment.content, name).clean()
         }
         cleanSplitExif(segments)
+        // A text that is longer than a segment is split at any letter.
+        let comments = segments.filter { $0.marker == 0xFE }.map(\.content)
+        let joined = ByteView(joining: comments, in: view.search)
+        OpaqueBytes(joined, "comment of \(block)").cleanText()
+        for comment in comments { OpaqueBytes(comment, "comment of \(block)").clean() }
     }
 
     /// Exif in several segments: each begins with the mark, the first one with the header of TIFF.

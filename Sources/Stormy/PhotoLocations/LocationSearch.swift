@@ -57,6 +57,8 @@ final class LocationSearch {
     private(set) var blocks: [(range: Range<Int>, name: String)] = []
     /// Offsets in the file at which a structure was parsed, with its kind.
     private var parsed: Set<String> = []
+    /// Offsets in the file of the headers of TIFF structures.
+    private(set) var headers: [Int] = []
     private(set) var depth = 0
 
     private var window: [UInt8] = []
@@ -81,6 +83,8 @@ final class LocationSearch {
 
     /// Returns `false` if this structure was parsed already.
     func begin(_ kind: String, at offset: Int) -> Bool { parsed.insert("\(kind) \(offset)").inserted }
+
+    func noteHeader(at offset: Int) { if headers.count < 10_000 { headers.append(offset) } }
 
     func note(_ place: FoundPlace) {
         guard places.count < 2_000, knownPlaces.insert(place).inserted else { return }

@@ -65,7 +65,11 @@ struct MovieMetadata {
             if keys.contains(index) || ["©xyz", "loci"].contains(item.type) || LocationNames.isLocation(label) {
                 notePlace(item)
                 item.free("location in \(name)")
-            } else if item.type.unicodeScalars.first != "c" {
+            } else if item.type != "covr" {
+                // Types 1 and 2 are text in UTF-8 and UTF-16.
+                for data in Box.all(in: item.content) where data.type == "data" && [1, 2].contains(data.content.number(0, 4)) {
+                    OpaqueBytes(data.content.from(8), name).cleanText()
+                }
                 OpaqueBytes(item.content, name).clean()
             }
         }

@@ -6,11 +6,12 @@ struct OpaqueBytes {
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
     private enum Mark: CaseIterable, Sendable {
-        case tiff, xmp, iptc, photoshop, jpeg, film, telemetry, thermal, dashcam, message, place, text
+        case tiff, gps, xmp, iptc, photoshop, jpeg, film, telemetry, thermal, dashcam, message, place, text
 
         var patterns: [[UInt8]] {
             switch self {
             case .tiff: [[0x49, 0x49, 0x2A, 0], [0x4D, 0x4D, 0, 0x2A]]
+            case .gps: GPSDirectory.latitudes
             case .xmp: ["<x:xmpmeta", "<rdf:RDF"].map { Array($0.utf8) }.flatMap { [$0, Self.wide($0)] }
             case .iptc: IPTCBlock.locations.map { [0x1C, 2, $0] }
             case .photoshop: [Array("8BIM".utf8)]
@@ -72,6 +73,7 @@ struct OpaqueBytes {
         switch mark {
         case .tiff:
             if var tiff = TIFFFile(view.from(position), "TIFF structure in \(block)"), tiff.isPlausible { tiff.clean() }
+        case .gps: GPSDirectory.cleanUnlinked(at: position, in: view, block)
         case .xmp: return cleanXMP(position)
         case .iptc:
             if let size = IPTCBlock.looseDataset(at: position, in: view) {

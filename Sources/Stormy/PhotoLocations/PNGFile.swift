@@ -70,11 +70,9 @@ struct PNGFile {
 
         private func cleanExif() {
             let start = content.has("Exif\0\0", at: 0) ? 6 : 0
-            if var tiff = TIFFFile(content.from(start), "Exif in \(name)") {
-                tiff.clean()
-            } else {
-                OpaqueBytes(content, name).clean()
-            }
+            if var tiff = TIFFFile(content.from(start), "Exif in \(name)") { tiff.clean() }
+            // Before the checksum is written.
+            OpaqueBytes(content, name).clean()
         }
 
         // MARK: Text
@@ -92,6 +90,7 @@ struct PNGFile {
             } else if keyword.elementsEqual("XML:com.adobe.xmp".utf8) {
                 XMPText(text, "XMP in \(name)").clean()
             } else {
+                OpaqueBytes(text, name).cleanText()
                 OpaqueBytes(text, name).clean()
             }
         }

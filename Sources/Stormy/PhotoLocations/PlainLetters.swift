@@ -55,7 +55,9 @@ struct PlainLetters {
     // MARK: Replacing
 
     private enum Change {
-        case escape, decimal
+        case escape, decimal, degree
+        /// A word for a hemisphere or a unit that is beside a number.
+        case word(count: Int, [UInt8], isUnit: Bool)
         case letters(count: Int, [UInt8])
     }
 
@@ -76,6 +78,13 @@ struct PlainLetters {
             case .decimal:
                 if isDecimal(found) { letters[found] = UInt8(ascii: ".") }
                 continue
+            case .degree:
+                let digits = letters[(found + 2)...].prefix(2).prefix(while: CoordinateText.isDigit).count
+                if digits > 0, letters[(found + 2 + digits)...].first == UInt8(ascii: "'") { letters[found + 1] |= 0x20 }
+                continue
+            case .word(let length, let letters, let isUnit):
+                guard isWord(found, length, isUnit: isUnit) else { continue }
+                (count, new) = (length, letters)
             case .letters(let length, let letters): (count, new) = (length, letters)
             }
             copy(upTo: found)
@@ -122,6 +131,24 @@ struct PlainLetters {
         return mark >= 0x80 || "'\"".utf8.contains(mark) || "NSEWO".utf8.contains(mark) && !isWord
     }
 
+    /// Returns whether a word is complete, and a number is in front of it. The number can be behind a hemisphere.
+    private func isWord(_ start: Int, _ count: Int, isUnit: Bool) -> Bool {
+        let end = start + count
+        func isLetter(_ index: Int) -> Bool { letters.indices.contains(index) && CoordinateText.isLetter(letters[index]) }
+        guard !isLetter(start - 1), letters[end - 1] == 46 || !isLetter(end) else { return false }
+        let before = letters[..<start].last { $0 != 0x20 } ?? 0
+        if CoordinateText.isDigit(before) { return true }
+        let behind = letters[end...].first { $0 != 0x20 && $0 != 58 } ?? 0
+        return !isUnit
+            && (before >= 0x80 || "'\"".utf8.contains(before) || CoordinateText.isDigit(behind) || Self.isUnit(letters[..<start]))
+    }
+
+    /// "47 degrees", in front of "north".
+    private static func isUnit(_ text: ArraySlice<UInt8>) -> Bool {
+        let word = text.suffix(12).split { !CoordinateText.isLetter($0) }.last ?? []
+        return units.contains { $0.0.utf8.elementsEqual(word.map { $0 | 0x20 }) } || word.elementsEqual("deg".utf8)
+    }
+
     // MARK: Tables
 
     private static let table: PatternTable<Change> = {
@@ -133,6 +160,9 @@ struct PlainLetters {
         return PatternTable(
             "0123456789ABCDEFabcdef".utf8.map { ([UInt8(ascii: "%"), $0], .escape) }
                 + (UInt8(48)...57).map { ([UInt8(ascii: ","), $0], .decimal) }
+                + (UInt8(48)...57).map { ([$0, UInt8(ascii: "D")], .degree) }
+                + spelled.map { (Array($0.0.utf8), .word(count: $0.0.utf8.count, Array($0.1.utf8), isUnit: false)) }
+                + capitalized(units).map { (Array($0.0.utf8), .word(count: $0.0.utf8.count, Array($0.1.utf8), isUnit: true)) }
                 + (texts + bytes).map { ($0, .letters(count: $0.count, $1)) })
     }()
 
@@ -141,8 +171,33 @@ struct PlainLetters {
         ("′", "'"),
         ("´", "'"), ("ʹ", "'"), ("ʼ", "'"), ("分", "'"), ("\\u2032", "'"), ("”", "\""), ("“", "\""), ("″", "\""), ("ʺ", "\""),
         ("秒", "\""), ("\\u2033", "\""), ("：", ":"), ("，", ","), ("、", ","), ("（", "("), ("）", ")"), ("\u{A0}", " "),
-        ("\u{202F}", " "), ("−", "-"),
+        ("\u{202F}", " "), ("−", "-"), ("WGS-84", "wgs"), ("WGS 84", "wgs"), ("WGS84", "wgs"),
+        ("EPSG:4326", "wgs"),
     ]
+    private static let units = [
+        ("degrees", "°"), ("degree", "°"), ("grad", "°"), ("minutes", "'"), ("minute", "'"), ("minuten", "'"), ("min", "'"),
+        ("seconds", "\""), ("second", "\""), ("sekunden", "\""), ("secs", "\""), ("sec", "\""),
+    ]
+    /// Words for hemispheres. The longer word is first.
+    private static let spelled =
+        capitalized([
+            ("northern", "N"), ("north", "N"), ("norte", "N"), ("nord", "N"), ("southern", "S"), ("south", "S"), ("sud", "S"),
+            ("eastern", "E"), ("east", "E"), ("este", "E"), ("est", "E"), ("ost", "E"), ("western", "W"), ("west", "W"),
+            ("ouest", "W"),
+        ])
+        + [
+            ("nördlicher Breite", "N"), ("nördl. Breite", "N"), ("nördl. Br.", "N"), ("n. Br.", "N"), ("südlicher Breite", "S"),
+            ("südl. Breite", "S"), ("südl. Br.", "S"), ("s. Br.", "S"), ("östlicher Länge", "E"), ("östl. Länge", "E"),
+            ("östl. L.", "E"), ("ö. L.", "E"), ("westlicher Länge", "W"), ("westl. Länge", "W"), ("westl. L.", "W"),
+            ("w. L.", "W"), ("Süd", "S"),
+        ]
+
+    private static func capitalized(_ words: [(String, String)]) -> [(String, String)] {
+        words.flatMap { word, letters in
+            [word, word.prefix(1).uppercased() + word.dropFirst(), word.uppercased()].map { ($0, letters) }
+        }
+    }
+
     private static let names =
         [("широта", "latitude"), ("долгота", "longitude"), ("координаты", "coordinates")].flatMap { name, letters in
             [name, name.prefix(1).uppercased() + name.dropFirst(), name.uppercased()].map { ($0, letters) }
@@ -162,5 +217,6 @@ struct PlainLetters {
     /// The words of other scripts with which a text about a location begins.
     static let words: [[UInt8]] =
         (names + sides.filter { $0.1 == "N" || $0.1 == "S" } + marks.filter { $0.1 == "°" }).map { Array($0.0.utf8) }
+        + spelled.filter { $0.1 == "N" || $0.1 == "S" }.map { Array($0.0.utf8) }
         + ["änge", "ÄNGE", "ługo", "rzędn", "ördin"].map { Array($0.utf8) } + [[0xE4, 0x6E, 0x67, 0x65]]
 }

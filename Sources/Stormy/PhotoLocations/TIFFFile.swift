@@ -28,7 +28,7 @@ struct TIFFFile {
     /// XMP, IPTC, Photoshop, AFCP, maker notes, DNG's private data, embedded JPEG of Panasonic, GeoTIFF, GDAL, coefficients of satellites (RPC), content credentials, an embedded raw file with its MD5, Kodak's GPS text.
     private static let interesting: Set<Int> = [
         0x02BC, 0x83BB, 0x8649, 0x8568, 0x927C, 0xC634, 0x002E, 0x0127, 33550, 33920, 33922, 34264, 34735, 34736, 34737, 42112,
-        37724, 50844, 52545, 0xC68C, 0xC71D, 0x0402, 0x010E, 0x9286, 0x0120,
+        37724, 50844, 52545, 0xC68C, 0xC71D, 0x0402, 0x0120,
     ]
 
     /// - Parameters:
@@ -60,6 +60,7 @@ struct TIFFFile {
     @discardableResult
     mutating func clean(again: Bool = false) -> Bool {
         guard view.search.begin("TIFF", at: view.offset(0)) || again else { return false }
+        view.search.noteHeader(at: view.offset(0))
         protected.add(0..<(isBig ? 16 : 8))
         visit()
         protected.prepare()
@@ -116,9 +117,10 @@ struct TIFFFile {
                     for target in offsets(entry) { waiting.append((target, .gps, entry)) }
                 } else if Self.pointers.contains(entry.tag), [4, 9, 13, 16, 18].contains(entry.type) {
                     for target in offsets(entry) { waiting.append((target, .other, nil)) }
-                } else if Self.interesting.contains(entry.tag) {
+                } else if Self.interesting.contains(entry.tag) || Self.isText(entry) {
                     values.append(entry)
-                } else if entry.tag == 0x010F, let bytes = view.bytes(entry.value, min(entry.size, 32)) {
+                }
+                if entry.tag == 0x010F, let bytes = view.bytes(entry.value, min(entry.size, 32)) {
                     make = String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
                 }
             }
@@ -183,9 +185,13 @@ struct TIFFFile {
         case 37724: LayerPixels(part).note()
         case 0x0402: if entry.type == 2 { blank(entry, "GPS text of \(block)") }
         case 0x0120: OpaqueBytes(part, "camera block of \(block)").clean()
-        case 42112, 0x010E, 0x9286: OpaqueBytes(part, "text of \(block)").cleanText()
-        default: break
+        default: if Self.isText(entry) { OpaqueBytes(part, "text of \(block)").cleanText() }
         }
+    }
+
+    /// Texts of ASCII and of UTF-8, the comment, and the texts of Windows.
+    private static func isText(_ entry: TIFFDirectory.Entry) -> Bool {
+        entry.size > 5 && ([2, 129].contains(entry.type) || entry.tag == 0x9286 || (0x9C9B...0x9C9F).contains(entry.tag))
     }
 
     /// Some writers swap the bytes of each group of four.
