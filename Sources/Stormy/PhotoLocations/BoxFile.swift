@@ -131,6 +131,7 @@ struct BoxFile {
             }
         case "NCDT": MovieMetadata(box, name).cleanNikon()
         case "meta":
+            if !holdsBoxes(box) { OpaqueBytes(box.content, name).clean() }
             MovieMetadata(box, name).cleanKeys()
             HEIFItems(box, of: film, block).clean()
             for child in box.children where !["keys", "ilst", "iinf", "iloc", "idat", "iprp"].contains(child.type) {
@@ -167,11 +168,16 @@ struct BoxFile {
         for track in children where track.type == "trak" { TimedMetadata(track, of: film, block).clean() }
     }
 
+    private func holdsBoxes(_ box: Box) -> Bool {
+        let children = box.children
+        return children.last.map { $0.start + $0.size == box.content.count } ?? false
+            && children.allSatisfy { Self.isName($0.type) }
+    }
+
     /// Free space can hold anything. Editors make free space of old boxes, and dashcams store boxes there.
     private func cleanSpace(_ box: Box, _ depth: Int, _ name: String) {
-        let children = box.children
-        if let last = children.last, last.start + last.size == box.content.count, children.allSatisfy({ Self.isName($0.type) }) {
-            for child in children { clean(child, depth: depth + 1) }
+        if holdsBoxes(box) {
+            for child in box.children { clean(child, depth: depth + 1) }
         } else {
             OpaqueBytes(box.content, name).cleanAny()
         }

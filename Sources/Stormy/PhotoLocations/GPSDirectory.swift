@@ -26,7 +26,8 @@ struct GPSDirectory {
         let little = first == 2
         // In front of it: the letter, and the version.
         var start = entry
-        while start >= 14, entry - start < 24, view.number(start - 12, 2, little: little) ?? 0xFF < 2 { start -= 12 }
+        if view.number(start - 12, 4, little: little) == (little ? 0x2_0001 : 0x1_0002) { start -= 12 }
+        if view.number(start - 12, 4, little: little) == (little ? 0x1_0000 : 1) { start -= 12 }
         start -= 2
         guard isPlausible(at: start, in: view, little: little, isBig: false),
             let plain = TIFFDirectory(view, at: start, little: little), plain.entries.contains(where: { $0.tag == 4 }),

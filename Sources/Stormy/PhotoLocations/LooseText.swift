@@ -23,7 +23,9 @@ struct LooseText {
             let start = position - before * width
             guard let bytes = view.bytes(start, min((before + length) * width, view.count - start)) else { return }
             let letters = width == 1 ? bytes : stride(from: 0, to: bytes.count, by: width).map { bytes[$0] }
-            guard let find = CoordinateText(letters).find(at: before, isPlace: isPlace) else { return }
+            let texts = width == 1 ? [letters] : Self.wideTexts(bytes, letters)
+            let finds = texts.lazy.compactMap { CoordinateText($0).find(at: before, isPlace: isPlace) }
+            guard let find = finds.first else { return }
             if find.end + 60 > letters.count, start + bytes.count < view.count, length < Self.longest { continue }
             let first = min(before, find.blanks.first?.lowerBound ?? before)
             guard isText || evidence(bytes, letters, start, width).supports(first..<find.end) else { return }
@@ -32,6 +34,13 @@ struct LooseText {
             for index in find.zeros { view.overwrite(start + index * width, with: [0x30], block) }
             return
         }
+    }
+
+    /// The letters of UTF-16; then without those of other bytes in front; then without the last letter of another text in front.
+    private static func wideTexts(_ bytes: [UInt8], _ letters: [UInt8]) -> [[UInt8]] {
+        var (wide, alone) = (letters, letters)
+        for index in letters.indices.dropLast() where bytes[2 * index + 1] != 0 { (wide[index], alone[index], alone[index + 1]) = (0, 0, 0) }
+        return wide == letters ? [letters] : [letters, wide, alone]
     }
 
     private func evidence(_ bytes: [UInt8], _ letters: [UInt8], _ start: Int, _ width: Int) -> TextEvidence {

@@ -26,8 +26,8 @@ struct TextEvidence {
         bits += Self.bound * [before.isBound, after.isBound].count(where: \.self)
         guard bits >= Self.needed else { return false }
         if before.isBound && after.isEnd || before.isEnd && after.isBound { return true }
-        // Digits and signs are neighbours in ASCII, so that noise contains them more often.
-        let isNumbers = letters[find].count { CoordinateText.isLetter($0) || $0 >= 0x80 } < 2
+        // Digits, signs and the first capital letters are near each other in ASCII, so that noise contains them more often.
+        let isNumbers = letters[find].count { $0 > 0x4A && $0 < 0x7F || $0 == 0x45 || $0 >= 0x80 } < 2
         if !isNumbers, bits >= Self.certain { return true }
         let around = [
             letters[find.lowerBound - before.count..<find.lowerBound], letters[find.upperBound..<find.upperBound + after.count],
