@@ -51,7 +51,7 @@ import Testing
                 && cleaned.contains("quicktime.make"))
     }
 
-    private func heif(_ items: [(type: String, content: [UInt8])], method: Int = 0, encoding: String = "") -> [UInt8] {
+    static func heif(_ items: [(type: String, content: [UInt8])], method: Int = 0, encoding: String = "") -> [UInt8] {
         var (entries, locations, data) = ([UInt8](), [UInt8](), [UInt8]())
         func build(_ base: Int) -> [UInt8] {
             (entries, locations, data) = ([], [], [])
@@ -81,7 +81,7 @@ import Testing
 
     @Test(arguments: [0, 1]) func `Exif and XMP items in two extents, in the file and in idat`(_ method: Int) throws {
         let cleaned = try Cleaned(
-            heif(
+            Self.heif(
                 [("Exif", [0, 0, 0, 0] + Samples.tiff()), ("mime", Array(Samples.xmp.utf8)), ("hvc1", [1, 2, 3, 4])],
                 method: method))
         #expect(!cleaned.contains("Zurich") && !cleaned.contains("47,22"))
@@ -94,7 +94,7 @@ import Testing
         var size = compressBound(UInt(text.count))
         var deflated = [UInt8](repeating: 0, count: Int(size))
         compress(&deflated, &size, text, UInt(text.count))
-        let file = heif([("mime", Array(deflated[..<Int(size)]))], encoding: "deflate")
+        let file = Self.heif([("mime", Array(deflated[..<Int(size)]))], encoding: "deflate")
         let cleaned = try Cleaned(file)
         let item = cleaned.bytes.suffix(Int(size) + 3)
         let half = Int(size) / 2
@@ -105,7 +105,7 @@ import Testing
 
     @Test func `an Exif item inside of another item is held and named`() throws {
         #expect(throws: LocationFailure.unproven(block: "item Exif of the film or picture")) {
-            try PhotoLocations(searching: MemoryBytes(heif([("Exif", [0, 0, 0, 0] + Samples.tiff())], method: 2)))
+            try PhotoLocations(searching: MemoryBytes(Self.heif([("Exif", [0, 0, 0, 0] + Samples.tiff())], method: 2)))
         }
     }
 
@@ -264,7 +264,7 @@ import Testing
 
     @Test func `the items of a picture behind a film`() throws {
         let film = Samples.film + Samples.box("mdat", [UInt8](repeating: 5, count: 3_000))
-        let picture = heif([("Exif", [0, 0, 0, 0] + Samples.tiff()), ("mime", Array(Samples.xmp.utf8))])
+        let picture = Self.heif([("Exif", [0, 0, 0, 0] + Samples.tiff()), ("mime", Array(Samples.xmp.utf8))])
         let cleaned = try Cleaned(film + picture)
         #expect(!cleaned.contains("Zurich") && !cleaned.contains("47,22") && Array(cleaned.bytes[..<film.count]) == film)
     }

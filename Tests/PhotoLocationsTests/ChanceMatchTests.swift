@@ -2,7 +2,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Bytes that look like a location by chance, in blocks that are not text. Locations of the same forms are beside them.
+/// Bytes that look like a location by chance, in blocks that are not text. Locations of the same forms are removed.
 @Suite struct ChanceMatchTests {
     /// Pieces of random data and of dark sensor data that were overwritten.
     static let snippets = [
@@ -26,10 +26,13 @@ import Testing
 
     /// Made by hand: a mark of each kind with bytes that are not text.
     static let marks: [[UInt8]] = [
-        [0x1C, 2, 90, 0, 3, 0xC1, 0x9F, 0x80, 0x1B], [0x1C, 2, 90, 2, 26, 2, 26, 2, 28, 2, 26, 2], [0x1C, 2, 101, 0, 2, 0x41, 0x42, 0x8F],
+        [0x1C, 2, 90, 0, 3, 0xC1, 0x9F, 0x80, 0x1B], [0x1C, 2, 90, 2, 26, 2, 26, 2, 28, 2, 26, 2],
+        [0x1C, 2, 101, 0, 2, 0x41, 0x42, 0x8F],
         Array("GPS5l".utf8) + [7, 0, 9, 1, 2, 3], Array("GPS9?".utf8) + [200, 3, 9], Array("$8N467E,".utf8),
-        Array("lat=4".utf8) + [0x91], Array("geo:5,3".utf8) + [0x9D], Array("\u{1}8FVC9GXX+".utf8), [0x35, 0xB0, 0x38, 0x27, 0x4E],
-        Array("+48.13+011.57".utf8) + [0x11], Array("!3d4.812".utf8) + [0x8E], [0x30, 0, 0xB0, 0, 0x37, 0, 0x4E, 0], Array("5d9'W".utf8),
+        Array("lat=4".utf8) + [0x91], Array("geo:5,3".utf8) + [0x9D], Array("\u{1}8FVC9GXX+".utf8),
+        [0x35, 0xB0, 0x38, 0x27, 0x4E],
+        Array("+48.13+011.57".utf8) + [0x11], Array("!3d4.812".utf8) + [0x8E], [0x30, 0, 0xB0, 0, 0x37, 0, 0x4E, 0],
+        Array("5d9'W".utf8),
         [2, 0, 5, 0, 3, 0, 0, 0, 0x9A, 1, 2, 3], Array("8BIM".utf8) + [4, 4, 0x80, 0x91, 3],
     ]
 
@@ -103,8 +106,11 @@ import Testing
 
     @Test func `IPTC and telemetry in unknown bytes are removed`() throws {
         let noise = filler(400, like: [])
-        let telemetry = Array("GPS5l".utf8) + [20, 0, 1] + Samples.big(473_700_940, 4) + Samples.big(85_491_060, 4) + Samples.big(0, 12)
-        for content in [Samples.iptc, Samples.dataset(0, "\0\u{4}") + Samples.dataset(90, "Zurich"), Samples.dataset(90, "Zurich") + [0]] {
+        let telemetry =
+            Array("GPS5l".utf8) + [20, 0, 1] + Samples.big(473_700_940, 4) + Samples.big(85_491_060, 4) + Samples.big(0, 12)
+        for content in [
+            Samples.iptc, Samples.dataset(0, "\0\u{4}") + Samples.dataset(90, "Zurich"), Samples.dataset(90, "Zurich") + [0],
+        ] {
             for (name, file) in wrapped(noise + content + noise) {
                 #expect(try !Cleaned(file).contains("Zurich"), "\(name)")
             }

@@ -93,7 +93,8 @@ extension CoordinateText {
     private func shortCode(behind label: Int) -> Find? {
         let start = start(behind: label)
         let code = letters[min(start, letters.count)...].prefix(16).prefix { Self.isPlusDigit($0) || $0 == 43 }
-        guard start > label, let plus = code.firstIndex(of: 43), [2, 4, 6, 8].contains(plus - start), code.endIndex - plus > 2 else {
+        guard start > label, let plus = code.firstIndex(of: 43), [2, 4, 6, 8].contains(plus - start), code.endIndex - plus > 2
+        else {
             return nil
         }
         return Find(blanks: [start..<plus, plus + 1..<code.endIndex], end: code.endIndex)

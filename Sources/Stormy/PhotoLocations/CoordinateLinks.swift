@@ -2,7 +2,8 @@
 extension CoordinateText {
     private static let maps: Set<String> = [
         "windy", "mapy", "zoom", "ventusky", "lightningmaps", "blitzortung", "rainviewer", "flightradar24", "suncalc",
-        "peakfinder", "peakbagger", "strava", "komoot", "mapillary", "toolforge", "yandex", "waze", "here", "openstreetmap", "goo",
+        "peakfinder", "peakbagger", "strava", "komoot", "mapillary", "toolforge", "yandex", "waze", "here", "openstreetmap",
+        "goo",
     ]
     /// Companies with a map among other services. The address has "map" or "ditu" in it.
     private static let companies: Set<String> = ["google", "apple", "bing", "baidu", "amap", "qq", "admin", "maps"]

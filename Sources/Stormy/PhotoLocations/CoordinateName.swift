@@ -37,7 +37,8 @@ enum CoordinateName: Equatable {
 
     /// Words between a name and its number.
     private static let fillers: Set<String> = [
-        "is", "are", "was", "of", "at", "ist", "est", "es", "deg", "degree", "degrees", "decimal", "value", "wgs84", "wgs", "gps", "z",
+        "is", "are", "was", "of", "at", "ist", "est", "es", "deg", "degree", "degrees", "decimal", "value", "wgs84", "wgs", "gps",
+        "z",
         "m", "zm",
         "geograficzna",
     ]

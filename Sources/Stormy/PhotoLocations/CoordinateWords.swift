@@ -8,7 +8,8 @@ extension CoordinateText {
     ]
     private static let links = [
         "ongitude", "ll=", "ll:", "?q=", "&q=", "query", "addr", "dir/", "search", "cp=", "pin", "destination", "!3d", "!4d",
-        "!2d", ":q=", "EPSG:4326", "///", "%2B", "%2b", "where1", "egree", "%40", "%2540", "q%3D", "q%253D", "ll%3D", "ll%253D", "%C2%B0", "%c2%b0", "%25C2%25B0", "LINESTR",
+        "!2d", ":q=", "EPSG:4326", "///", "%2B", "%2b", "where1", "egree", "%40", "%2540", "q%3D", "q%253D", "ll%3D", "ll%253D",
+        "%C2%B0", "%c2%b0", "%25C2%25B0", "LINESTR",
     ]
     /// The ends of the names of computers with maps.
     private static let domains = [".com/", ".org/", ".cz/", ".ru/", ".earth/", ".gl/", ".gl?", ".apple/", ".ch/"]

@@ -7,6 +7,24 @@ struct FLIRFile {
 
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
+    /// Returns whether the version, the creator and the list are possible. Other bytes contain the four letters by chance.
+    static func isPlausible(at position: Int, in view: ByteView) -> Bool {
+        guard let version = view.number(position + 20, 4), let creator = view.bytes(position + 4, 16) else { return false }
+        let little = !(100..<200).contains(version)
+        guard !little || (100..<200).contains(version.byteSwapped >> 32),
+            creator.allSatisfy({ $0 == 0 || (0x20...0x7E).contains($0) }),
+            let list = view.number(position + 24, 4, little: little), let count = view.number(position + 28, 4, little: little),
+            (1...1_000).contains(count), position + list + 32 * count <= view.count
+        else { return false }
+        return (0..<min(count, 4)).allSatisfy { index in
+            let entry = position + list + 32 * index
+            guard let kind = view.number(entry, 2, little: little), let start = view.number(entry + 12, 4, little: little) else {
+                return false
+            }
+            return kind < 0x100 && position + start <= view.count
+        }
+    }
+
     func clean() {
         view.noteBlock(block)
         guard view.search.begin("FLIR", at: view.offset(0)) else { return }

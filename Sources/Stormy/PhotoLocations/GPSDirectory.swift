@@ -8,7 +8,7 @@ struct GPSDirectory {
         (self.directory, self.view, self.little) = (directory, view, little)
     }
 
-    /// Returns whether the entries are those of GPS. A damaged pointer leads to other bytes.
+    /// Returns whether all entries have numbers and types of GPS entries. A damaged pointer leads to other bytes.
     static func isPlausible(at offset: Int, in view: ByteView, little: Bool, isBig: Bool) -> Bool {
         guard offset > 0, let directory = TIFFDirectory(view, at: offset, little: little, isBig: isBig) else { return false }
         return (1...32).contains(directory.entries.count)

@@ -48,7 +48,7 @@ struct IPTCBlock {
 
     /// The size of a dataset about a location in bytes of another format. `nil` if its three marks are a coincidence.
     ///
-    /// Its value is text, and another dataset is before or behind it. A single dataset holds a name, and a zero or the end follows.
+    /// The dataset holds text, and is beside another dataset. A single dataset holds a name, and a zero or the end follows.
     static func looseDataset(at position: Int, in view: ByteView) -> Int? {
         guard let size = textDataset(at: position, in: view) else { return nil }
         if textDataset(at: position + size, in: view) != nil || isBehindDataset(position, in: view) { return size }

@@ -5,7 +5,7 @@ struct LooseText {
     /// The letters of a find that are read at most.
     private static let longest = 8 << 20
 
-    /// Whether the format says that these bytes are text. Text in other bytes needs evidence.
+    /// True if the format declares these bytes as text. Text in other bytes needs evidence.
     private let isText: Bool
 
     init(_ view: ByteView, _ block: String, isText: Bool) { (self.view, self.block, self.isText) = (view, block, isText) }
@@ -36,10 +36,12 @@ struct LooseText {
         }
     }
 
-    /// The letters of UTF-16; then without those of other bytes in front; then without the last letter of another text in front.
+    /// Returns the letters of UTF-16. The next texts leave out bytes of other kinds, and the last letter of a text in front.
     private static func wideTexts(_ bytes: [UInt8], _ letters: [UInt8]) -> [[UInt8]] {
         var (wide, alone) = (letters, letters)
-        for index in letters.indices.dropLast() where bytes[2 * index + 1] != 0 { (wide[index], alone[index], alone[index + 1]) = (0, 0, 0) }
+        for index in letters.indices.dropLast() where bytes[2 * index + 1] != 0 {
+            (wide[index], alone[index], alone[index + 1]) = (0, 0, 0)
+        }
         return wide == letters ? [letters] : [letters, wide, alone]
     }
 

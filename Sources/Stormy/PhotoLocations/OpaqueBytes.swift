@@ -104,9 +104,7 @@ struct OpaqueBytes {
             else { return nil }
             GPMFBlock(view.part(position, 8 + size * count), "telemetry (GPMF) in \(block)").clean()
         case .thermal:
-            guard let version = view.number(position + 20, 4),
-                (100..<200).contains(version) || (100..<200).contains(version.byteSwapped >> 32)
-            else { return nil }
+            guard FLIRFile.isPlausible(at: position, in: view) else { return nil }
             FLIRFile(view.from(position), "thermal data (FLIR) in \(block)").clean()
         case .dashcam:
             let size = position >= 4 ? view.number(position - 4, 4) ?? 0 : 0

@@ -9,7 +9,7 @@ struct RawFile {
     /// The data of the sensor, in the view.
     private var sensor = ProtectedRanges()
 
-    /// - Returns: `nil` if the first bytes are those of another format.
+    /// - Returns: `nil` if the file begins like another format.
     init?(_ view: ByteView, _ block: String) {
         if view.has("FUJIFILMCCD-RAW", at: 0) {
             format = .fujifilm

@@ -134,7 +134,7 @@ struct TIFFFile {
         TIFFDirectory.numbers(of: entry, in: view, little: little, limit: 10_000)
     }
 
-    /// Strips, tiles, and pictures in JPEG. A directory is not among pixels: a size that says so is wrong.
+    /// Strips, tiles, and pictures in JPEG. A strip whose size reaches over a directory has a wrong size.
     private mutating func protectPixels(_ strips: [Range<Int>], _ directories: [Int]) {
         let directories = directories.sorted()
         var next = 0

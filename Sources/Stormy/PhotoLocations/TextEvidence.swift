@@ -5,12 +5,12 @@
 struct TextEvidence {
     /// Letters of one code unit. Code units beyond Latin-1 are 1, which is not text.
     let letters: [UInt8]
-    /// Whether the block begins with the first letter and ends with the last letter.
+    /// True if the block begins with the first letter, and if the block ends with the last letter.
     let (isStart, isEnd): (Bool, Bool)
 
     /// Tenths of bits: of a digit, of another letter of a find, of a letter of other text, of a zero or the end of the block as a bound.
     private static let (digit, mark, other, bound) = (47, 60, 14, 60)
-    /// What is needed with words, and without words. Other text counts up to a limit.
+    /// The bits needed with words and without words, and the limit for other text.
     private static let (needed, certain, otherLimit) = (560, 720, 160)
     /// The letters around a find that are looked at.
     private static let reach = 24

@@ -147,11 +147,16 @@ struct TimedMetadata {
     /// Sony's list of numbers, sizes and values: 0x8500 to 0x851F are the tags of GPS.
     private func cleanSony(_ sample: ByteView, _ name: String) {
         let bytes = sample.allBytes()
-        var position = 0
+        // The size of the header is in front of it.
+        let header = sample.number(0, 2) ?? 0
+        var position = (4...64).contains(header) && header < bytes.count ? header : 0
         while position + 4 <= bytes.count {
-            let size = Int(bytes[position + 2]) << 8 | Int(bytes[position + 3])
-            if bytes[position] == 0x85, (1...0x1F).contains(bytes[position + 1]), size <= 64, position + 4 + size <= bytes.count {
-                sample.fill(position + 4, size, name)
+            let (tag, size) = (bytes[position], Int(bytes[position + 2]) << 8 | Int(bytes[position + 3]))
+            if tag == 0x06, bytes[position + 1] == 0x0E {
+                // A label of a list has no size.
+                position += 16
+            } else if [0x80, 0x81, 0x82, 0x85, 0xE3, 0xE4].contains(tag), position + 4 + size <= bytes.count {
+                if tag == 0x85, (1...0x1F).contains(bytes[position + 1]), size <= 64 { sample.fill(position + 4, size, name) }
                 position += 4 + size
             } else {
                 position += 1
