@@ -47,6 +47,20 @@ import Testing
         #expect(cleaned.places == [FoundPlace(latitude: 47.370094, longitude: 8.549106)])
     }
 
+    /// A value contains the number of a tag of GPS by chance.
+    @Test func `positions of Sony's list, and no bytes of other values`() throws {
+        let header = Samples.big(28, 2) + [UInt8](repeating: 1, count: 26)
+        let other = Samples.big(0x8106, 2) + Samples.big(12, 2) + [9, 0x85, 2, 0, 4, 7, 7, 7, 7, 9, 9, 9]
+        let place = Samples.big(0x8502, 2) + Samples.big(8, 2) + Samples.big(123_384, 8)
+        let label: [UInt8] = [0x06, 0x0E, 0x2B, 0x34] + [UInt8](repeating: 2, count: 12)
+        for sample in [header + label + other + place + other + [0, 0, 0, 0, 0, 0], header + other + place] {
+            let cleaned = try Cleaned(Self.film("rtmd", samples: [sample]))
+            #expect(cleaned.contains(other) && !cleaned.contains(Samples.big(123_384, 8)))
+        }
+        let damaged = try Cleaned(Self.film("rtmd", samples: [[0xFF, 0xFF] + header + place + other]))
+        #expect(!damaged.contains(Samples.big(123_384, 8)))
+    }
+
     @Test func `positions of Google's camera motion`() throws {
         let sample = [0, 0, 5, 0] + Samples.double(Samples.latitude) + Samples.double(Samples.longitude) + Samples.double(408)
         let other = [0, 0, 2, 0] + [UInt8](repeating: 1, count: 12)

@@ -144,23 +144,24 @@ struct TimedMetadata {
         sample.fill(4, kind == 5 ? 24 : 56, name)
     }
 
-    /// Sony's list of numbers, sizes and values: 0x8500 to 0x851F are the tags of GPS.
+    /// Sony's list of numbers, sizes and values: 0x8500 to 0x851F are the tags of GPS. The values of a damaged list are searched for them.
     private func cleanSony(_ sample: ByteView, _ name: String) {
         let bytes = sample.allBytes()
-        // The size of the header is in front of it.
-        let header = sample.number(0, 2) ?? 0
-        var position = (4...64).contains(header) && header < bytes.count ? header : 0
-        while position + 4 <= bytes.count {
-            let (tag, size) = (bytes[position], Int(bytes[position + 2]) << 8 | Int(bytes[position + 3]))
-            if tag == 0x06, bytes[position + 1] == 0x0E {
-                // A label of a list has no size.
-                position += 16
-            } else if [0x80, 0x81, 0x82, 0x85, 0xE3, 0xE4].contains(tag), position + 4 + size <= bytes.count {
-                if tag == 0x85, (1...0x1F).contains(bytes[position + 1]), size <= 64 { sample.fill(position + 4, size, name) }
-                position += 4 + size
-            } else {
-                position += 1
-            }
+        func size(at position: Int) -> Int { Int(bytes[position + 2]) << 8 | Int(bytes[position + 3]) }
+        func isLocation(_ position: Int) -> Bool {
+            bytes[position] == 0x85 && (1...0x1F).contains(bytes[position + 1]) && size(at: position) <= 64
+                && position + 4 + size(at: position) <= bytes.count
         }
+        // The size of the header is in front of it.
+        var (position, found) = (sample.number(0, 2) ?? 0, [Int]())
+        while position >= 4, position + 4 <= bytes.count, bytes[position] >= 0x80 || bytes[position] == 0x06 {
+            if isLocation(position) { found.append(position) }
+            // A label of a group has 16 bytes and no size.
+            position += bytes[position] == 0x06 ? 16 : 4 + size(at: position)
+        }
+        // Zeros are behind the list.
+        let isList = position >= 4 && position <= bytes.count && bytes[position...].allSatisfy { $0 == 0 }
+        if !isList { found = bytes.indices.dropLast(3).filter(isLocation) }
+        for place in found { sample.fill(place + 4, size(at: place), name) }
     }
 }
