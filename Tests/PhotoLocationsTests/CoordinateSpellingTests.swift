@@ -7,7 +7,7 @@ import Testing
     static let places = [
         "47 deg 22 min 12.34 sec N, 8 deg 32 min 56.78 sec E",
         "47 degrees 22 minutes 12.34 seconds North, 8 degrees 32 minutes 56.78 seconds East",
-        "47 degrees 22.2056 minutes north, 8 degrees 32.9463 minutes east", "47D22'12.34\"N 8D32'56.78\"E",
+        "47 degrees 22.2056 minutes north, 8 degrees 32.9463 minutes east",
         "472212.34N 0083256.78E", "472212N 0083256E", "4722.2056N 00832.9463E", "4722.2056N, 00832.9463E",
         "N4722.2056 E00832.9463", "47.370094° North, 8.549106° East", "47.370094 North 8.549106 East",
         "47.370094 north, 8.549106 east", "North 47.370094 East 8.549106", "47.370094 degrees north, 8.549106 degrees east",

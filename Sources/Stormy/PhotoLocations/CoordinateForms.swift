@@ -183,7 +183,7 @@ extension CoordinateText {
         let digits = start
         while start > 0, mark - start < 20, Self.isDigit(letters[start - 1]) || letters[start - 1] == 46 { start -= 1 }
         while start < digits, letters[start] == 46 { start += 1 }
-        guard let number = number(at: start), number.range.upperBound == digits else { return nil }
+        guard let number = number(at: start), number.range.upperBound == digits, number.value <= 360 else { return nil }
         // The degree sign in Latin-1 and "d" are frequent in bytes that are not text. Minutes need a mark behind them.
         let hasLetter = letters[mark] == UInt8(ascii: "d") && !has("deg", at: mark)
         let isOneByte = hasLetter || [0xB0, 0xBA].contains(letters[mark])

@@ -25,7 +25,6 @@ extension CoordinateText {
             for side in ["N", "S", " N", " S", " n", " s"] { result.append([digit] + Array(side.utf8)) }
             for next in UInt8(48)...57 {
                 result += [[digit, UInt8(ascii: "d"), next], [digit, UInt8(ascii: "d"), 0x20, next]]
-                result.append([digit, UInt8(ascii: "D"), next])
             }
             for side in ["N", "S", "N ", "S "] { result.append(Array(side.utf8) + [digit]) }
         }

@@ -55,7 +55,7 @@ struct PlainLetters {
     // MARK: Replacing
 
     private enum Change {
-        case escape, decimal, degree
+        case escape, decimal
         /// A word for a hemisphere or a unit that is beside a number.
         case word(count: Int, [UInt8], isUnit: Bool)
         case letters(count: Int, [UInt8])
@@ -77,10 +77,6 @@ struct PlainLetters {
                 (count, new, isDecoded) = (length, [letter], true)
             case .decimal:
                 if isDecimal(found) { letters[found] = UInt8(ascii: ".") }
-                continue
-            case .degree:
-                let digits = letters[(found + 2)...].prefix(2).prefix(while: CoordinateText.isDigit).count
-                if digits > 0, letters[(found + 2 + digits)...].first == UInt8(ascii: "'") { letters[found + 1] |= 0x20 }
                 continue
             case .word(let length, let letters, let isUnit):
                 guard isWord(found, length, isUnit: isUnit) else { continue }
@@ -160,7 +156,6 @@ struct PlainLetters {
         return PatternTable(
             "0123456789ABCDEFabcdef".utf8.map { ([UInt8(ascii: "%"), $0], .escape) }
                 + (UInt8(48)...57).map { ([UInt8(ascii: ","), $0], .decimal) }
-                + (UInt8(48)...57).map { ([$0, UInt8(ascii: "D")], .degree) }
                 + spelled.map { (Array($0.0.utf8), .word(count: $0.0.utf8.count, Array($0.1.utf8), isUnit: false)) }
                 + capitalized(units).map { (Array($0.0.utf8), .word(count: $0.0.utf8.count, Array($0.1.utf8), isUnit: true)) }
                 + (texts + bytes).map { ($0, .letters(count: $0.count, $1)) })

@@ -17,22 +17,26 @@ struct TextEvidence {
 
     /// - Parameter find: The letters from the first mark or name to the last digit.
     func supports(_ find: Range<Int>) -> Bool {
-        guard find.upperBound <= letters.count, letters[find].allSatisfy({ Self.isText($0) || $0 >= 0x80 }),
-            letters[find].count(where: CoordinateText.isDigit) > 2
+        guard find.upperBound <= letters.count else { return false }
+        // A plus code without its label can be any capital letters and digits.
+        let isCode = letters[find].contains(43) && !letters[find].contains(46)
+        guard letters[find].allSatisfy({ Self.isText($0) || $0 >= 0x80 }),
+            isCode || letters[find].count(where: CoordinateText.isDigit) > 3
         else { return false }
         let before = run(from: find.lowerBound, by: -1), after = run(from: find.upperBound, by: 1)
         var bits = letters[find].prefix(60).reduce(0) { $0 + (CoordinateText.isDigit($1) ? Self.digit : Self.mark) }
         bits += min(Self.otherLimit, Self.other * (before.count + after.count))
         bits += Self.bound * [before.isBound, after.isBound].count(where: \.self)
         guard bits >= Self.needed else { return false }
-        if before.isBound && after.isEnd || before.isEnd && after.isBound { return true }
+        let isAlone = before.isBound && after.isBound && before.count + after.count == 0
+        if isAlone || !isCode && (before.isBound && after.isEnd || before.isEnd && after.isBound) { return true }
         // Digits, signs and the first capital letters are near each other in ASCII, so that noise contains them more often.
-        let isNumbers = letters[find].count { $0 > 0x4A && $0 < 0x7F || $0 == 0x45 || $0 >= 0x80 } < 2
+        let isNumbers = isCode || letters[find].count { $0 > 0x4A && $0 < 0x7F || $0 == 0x45 || $0 >= 0x80 } < 2
         if !isNumbers, bits >= Self.certain { return true }
         let around = [
             letters[find.lowerBound - before.count..<find.lowerBound], letters[find.upperBound..<find.upperBound + after.count],
         ]
-        let words = around.reduce(0) { $0 + Self.lettersOfWords($1, length: isNumbers ? 3 : 4) }
+        let words = around.reduce(0) { $0 + Self.lettersOfWords($1, length: isNumbers ? 3 : 4, isSmall: isCode) }
         return words > 0 && words * (isNumbers ? 8 : 4) >= before.count + after.count
     }
 
@@ -72,10 +76,10 @@ struct TextEvidence {
     private static func isText(_ letter: UInt8) -> Bool { (0x20...0x7E).contains(letter) || [9, 10, 13].contains(letter) }
 
     /// The letters of words of one case, or with one capital letter in front.
-    private static func lettersOfWords(_ text: ArraySlice<UInt8>, length: Int) -> Int {
+    private static func lettersOfWords(_ text: ArraySlice<UInt8>, length: Int, isSmall: Bool) -> Int {
         text.split { !((65...90).contains($0) || (97...122).contains($0)) }.reduce(0) { sum, word in
             let capitals = word.count { $0 < 97 }
-            let isWord = capitals == 0 || capitals == word.count || capitals == 1 && word.first! < 97
+            let isWord = capitals == 0 || !isSmall && capitals == word.count || capitals == 1 && word.first! < 97
             return isWord && word.count >= length ? sum + word.count : sum
         }
     }
