@@ -115,7 +115,9 @@ import Testing
             if status == 307 { talk.hear(404) }
         }
         talk.hear(204, ["Upload-Offset": "100", "Upload-Complete": "?1"])
-        #expect(talk.outcome == .finished(remoteURL: "https://h/p/1") && !talk.lines.contains { $0.hasPrefix("POST") }, "\(talk.lines)")
+        #expect(
+            talk.outcome == .finished(remoteURL: "https://h/p/1") && !talk.lines.contains { $0.hasPrefix("POST") },
+            "\(talk.lines)")
         talk = Dialogue(plan(), resuming: memory)
         for _ in 0..<4 { talk.hear(404) }
         talk.hear(201, made)

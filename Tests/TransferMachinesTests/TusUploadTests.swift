@@ -144,7 +144,10 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     }
 
     @Test func aReplyWithoutOffsetOrOfAnotherFileIsNotBelieved() {
-        for headers in [["Tus-Resumable": "1.0.0"], ["Upload-Offset": "-1"], ["Upload-Offset": "101"], ["Upload-Offset": "5", "Upload-Length": "99"]] {
+        for headers in [
+            ["Tus-Resumable": "1.0.0"], ["Upload-Offset": "-1"], ["Upload-Offset": "101"],
+            ["Upload-Offset": "5", "Upload-Length": "99"],
+        ] {
             var machine = UploadMachine(
                 plan: plan(), resuming: UploadMemory(step: .append, place: "https://h/files/1", creations: 1))
             #expect(play(&machine, [(200, headers), made()]).lines.last == "POST https://h/files/")
@@ -152,7 +155,8 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     }
 
     /// A proxy or a network with a log-in page, between this computer and the server.
-    @Test(arguments: [200, 400, 401, 403, 404, 405, 407, 410]) func `another program's response does not mean that the place is gone`(
+    @Test(arguments: [200, 400, 401, 403, 404, 405, 407, 410])
+    func `another program's response does not mean that the place is gone`(
         _ status: Int
     ) {
         let memory = UploadMemory(step: .append, place: "https://h/files/1", creations: 1)

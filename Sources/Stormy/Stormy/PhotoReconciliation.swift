@@ -76,7 +76,7 @@ package struct PhotoReconciliation {
     }
 
     /// Numbers begin again in a new ledger: what is carried counts, too.
-    private func isOf(_ photo: PhotoRecord, _ transfer: BackgroundTransferStatus) -> Bool {
+    func isOf(_ photo: PhotoRecord, _ transfer: BackgroundTransferStatus) -> Bool {
         guard transfer.session == PhotoUploads.sessionIdentifier else { return false }
         // The same photo may have gone to another destination.
         if let name = transfer.serverName, let destination = photo.destination, !destination.hasPrefix(name + " ") {
@@ -203,7 +203,7 @@ package struct PhotoReconciliation {
     /// Never another than the person chose; those of old versions, which did not write it down, have the default.
     private func destination(of photo: PhotoRecord) -> PhotoDestination? {
         guard let identity = photo.destination else { return settings.destination }
-        return settings.destinations.first { $0.identity == identity }
+        return settings.destinations.first { $0.isMeant(by: identity) }
     }
 
     // MARK: What this store does not know

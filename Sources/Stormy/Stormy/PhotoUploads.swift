@@ -96,6 +96,13 @@ package struct PhotoUploads: Sendable {
         let privacy: PhotoPrivacy
         /// Only a photo fulfils the request of a storm.
         let isPhoto: Bool
+
+        func queued(as photo: Int64, _ transfer: Int64, _ remark: String?) -> Result {
+            guard case .send(let removed, let note) = privacy else { preconditionFailure("held back, and sent") }
+            let notes = [remark, note].compactMap { $0 }
+            return .queued(
+                photo: photo, transfer: transfer, removed: removed, note: notes.isEmpty ? nil : notes.joined(separator: "; "))
+        }
     }
 
     /// Queues a photo and fills a waiting photo job (that of the storm, or the oldest).
@@ -204,6 +211,13 @@ package struct PhotoUploads: Sendable {
                     ? .known(photo: record.id!, transfer: record.transfer, url: record.remoteURL)
                     : .held(photo: record.id!, reason: reason))
         }
+        try store.renameDestination(order.destination.place, to: order.destination.identity)
+        for (position, continued) in try continueFailed(sendable.map { photos[$0] }, order) {
+            let index = sendable[position]
+            photos[index].task.discardSnapshot()
+            results[index] = .success(continued)
+        }
+        sendable.removeAll { results[$0] != nil }
         var begun: [(index: Int, photo: PhotoRecord, before: PhotoRecord?, note: String?)] = []
         for (index, record) in zip(sendable, try begin(sendable.map { photos[$0] }, order)) {
             guard let (photo, before) = record else {
@@ -234,12 +248,7 @@ package struct PhotoUploads: Sendable {
 
     /// The records first: an upload may have ended before this process gets to write anything.
     private func begin(_ photos: [Prepared], _ order: BatchOptions) throws -> [StormyStore.Begun?] {
-        let new = photos.map { photo in
-            StormyStore.NewPhoto(
-                path: photo.path, digest: photo.digest, storm: order.storm, destination: order.destination.identity,
-                tells: order.tells, isForLater: order.isHeld, isPhoto: photo.isPhoto, keepsLocation: order.location.option,
-                isForOneFile: order.destination.isForOneFile, isAgain: order.isAgain)
-        }
+        let new = photos.map { newPhoto($0, order) }
         var records = try store.beginPhotos(new)
         // The store may not have heard yet of the end of an upload. A photo that did not arrive is queued again.
         let known = records.compactMap { $0?.photo }.filter { $0.state == .queued && $0.transfer != nil }
@@ -248,6 +257,13 @@ package struct PhotoUploads: Sendable {
         let again = records.indices.filter { index in records[index].map { ended.contains($0.photo.id!) } ?? false }
         for (index, record) in zip(again, try store.beginPhotos(again.map { new[$0] })) { records[index] = record }
         return records
+    }
+
+    func newPhoto(_ photo: Prepared, _ order: BatchOptions) -> StormyStore.NewPhoto {
+        StormyStore.NewPhoto(
+            path: photo.path, digest: photo.digest, storm: order.storm, destination: order.destination.identity,
+            tells: order.tells, isForLater: order.isHeld, isPhoto: photo.isPhoto, keepsLocation: order.location.option,
+            isForOneFile: order.destination.isForOneFile, isAgain: order.isAgain)
     }
 
     private func outcome(
@@ -259,11 +275,7 @@ package struct PhotoUploads: Sendable {
             let reason = prepared.task.error?.localizedDescription ?? "not queued"
             return .failure(PhotoUploadError.cannotRead(path: prepared.path, reason: reason))
         }
-        guard case .send(let removed, let note) = prepared.privacy else { preconditionFailure("held back, and sent") }
-        let notes = [copyNote, note].compactMap { $0 }
-        return .success(
-            .queued(
-                photo: photo.id!, transfer: number, removed: removed, note: notes.isEmpty ? nil : notes.joined(separator: "; ")))
+        return .success(prepared.queued(as: photo.id!, number, copyNote))
     }
 
     static func configuration() -> URLSessionConfiguration {

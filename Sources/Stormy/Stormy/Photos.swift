@@ -183,7 +183,7 @@ extension StormyStore {
     }
 
     /// The file was held before, and is known now: nothing of it is left to do.
-    private static func closeHeld(_ path: String, _ destination: String?, in database: Database) throws {
+    static func closeHeld(_ path: String, _ destination: String?, in database: Database) throws {
         try database.execute(
             sql: """
                 UPDATE photo SET state = CASE WHEN storm IS NULL THEN 'cancelled' ELSE 'completed' END,
@@ -193,7 +193,7 @@ extension StormyStore {
     }
 
     /// The photo that a storm waited for is there already.
-    private static func closeJob(of storm: Int64, in database: Database) throws {
+    static func closeJob(of storm: Int64, in database: Database) throws {
         try database.execute(
             sql: """
                 UPDATE photo SET state = 'completed', message = 'the photo is there already' WHERE id = (

@@ -83,11 +83,20 @@ package struct PhotoDestination: Sendable, Equatable {
     /// The folder the photos go into.
     package var url: URL
 
-    /// What makes it the same place as yesterday. Without its query, which may be a signature, and without name and password.
-    package var identity: String {
+    /// Whose photos they are on the server: a user, or a mark of an API key. `nil` if that does not decide where a photo is.
+    package var account: String?
+
+    /// What makes it the same place as yesterday. Without its query, which may be a signature, and without a password.
+    package var identity: String { "\(place) \(way.kind.rawValue)" + (account.map { " as \($0)" } ?? "") }
+
+    /// The identity that earlier versions wrote.
+    package var place: String {
         let bucket = way.s3?.bucket.map { " " + $0 } ?? ""
         return Self.withoutPassword("\(name) \(url.absoluteString.prefix { $0 != "?" })\(bucket)")
     }
+
+    /// Returns whether a photo with this identity belongs to the destination.
+    package func isMeant(by identity: String) -> Bool { identity == self.identity || identity == place }
 
     /// A presigned address is for one file: a second photo would replace the first.
     package var isForOneFile: Bool { way.kind == .put && url.query != nil }
@@ -108,12 +117,21 @@ package struct PhotoDestination: Sendable, Equatable {
     package var keepsLocation: Bool?
 
     package init(
-        name: String, way: UploadWay, url: URL, credential: Credential?, bytesPerSecond: Int64? = nil, keepsLocation: Bool? = nil
+        name: String, way: UploadWay, url: URL, credential: Credential?, account: String? = nil, bytesPerSecond: Int64? = nil,
+        keepsLocation: Bool? = nil
     ) {
+        self.account = account
         (self.bytesPerSecond, self.keepsLocation) = (bytesPerSecond, keepsLocation)
         self.name = name
         self.way = way
         self.url = url
         self.credential = credential
+    }
+}
+
+extension PhotoDestination {
+    /// What is configured now: the password that was refused may have been put right.
+    package var asCredential: BackgroundTransfers.Credential {
+        BackgroundTransfers.Credential(header: credential.map { ($0.header, $0.value) }, s3: way.s3, server: way.server)
     }
 }

@@ -58,7 +58,7 @@ struct Destinations {
         else { return nil }
         for (name, destination) in configuration.upload.destinations where identity.hasPrefix(name + " ") {
             let made = try make(name, destination)
-            if made.identity == identity { return made }
+            if made.isMeant(by: identity) { return made }
         }
         return nil
     }
@@ -90,9 +90,18 @@ struct Destinations {
                 sessionToken: try secret(destination.token, destination.tokenFile, name))
         }
         return PhotoDestination(
-            name: name, way: way, url: url, credential: credential,
+            name: name, way: way, url: url, credential: credential, account: account(destination, url, credential),
             bytesPerSecond: destination.limitKbps.map { max(1, Int64($0) * 1000 / 8) },
             keepsLocation: destination.location.map { $0 == .keep })
+    }
+
+    /// Users of one server can have a folder each. The keys of Immich belong to users, and the server has no other name for a user here.
+    private func account(
+        _ destination: Configuration.Destination, _ url: URL, _ credential: PhotoDestination.Credential?
+    ) -> String? {
+        guard destination.kind == .immich, let key = credential?.value else { return destination.user ?? url.user() }
+        // FNV-1a: 32 bits tell two keys apart, and do not give a key away.
+        return String(key.utf8.reduce(UInt32(0x811C_9DC5)) { ($0 ^ UInt32($1)) &* 0x0100_0193 }, radix: 16)
     }
 
     /// - Returns: The path of the file.
@@ -132,12 +141,5 @@ struct Destinations {
             let words = secretFile.describe(error) + (error == .readableByOthers ? ": chmod 600 \(secretFile.path)" : "")
             throw CommandFailure(.badConfiguration, "upload.destinations.\(name): \(words)")
         }
-    }
-}
-
-extension PhotoDestination {
-    /// What is configured now: the password that was refused may have been put right.
-    var asCredential: BackgroundTransfers.Credential {
-        BackgroundTransfers.Credential(header: credential.map { ($0.header, $0.value) }, s3: way.s3, server: way.server)
     }
 }

@@ -80,6 +80,7 @@ struct UploadVerb: AsyncParsableCommand {
         for sentence in finder.sentences { Output.sentence(sentence) }
         if found.isEmpty { Output.note("nothing to upload: no photo was found") }
         try wake(&batch, said)
+        if batch.queued > 0 { try await PhotoBatch.takeBackFailures(StormyStore.open()) }
         if batch.order.isHeld, !batch.transfers.isEmpty { try HeldUploads.submit() }
         if !json, batch.queued > 0 {
             Output.line(batch.order.location.sentence)
@@ -101,7 +102,7 @@ struct UploadVerb: AsyncParsableCommand {
         if batch.order.isHeld {
             try BackgroundTransfers.unpause(transfers)
         } else {
-            try BackgroundTransfers.perform(.resume, on: .ids(Set(transfers)))
+            try BackgroundTransfers.perform(.resume, on: .ids(Set(transfers))) { _ in batch.order.destination.asCredential }
         }
         // Since it was found to be on its way, a transfer may have been cancelled by another command.
         let unfinished = try BackgroundTransfers.unfinished(among: transfers)
