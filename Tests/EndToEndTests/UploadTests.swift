@@ -248,7 +248,9 @@ extension EndToEnd {
             try FileManager.default.moveItem(at: password, to: away)
             home.environment["STORMY_NO_AGENT"] = nil
             let said = try home.stormy("transfers")
-            #expect(said.errors.contains("1 photo for \"private \(nginx.url)photos/ webdav as me\", which is not configured"), "\(said)")
+            #expect(
+                said.errors.contains("1 photo for \"private \(nginx.url)photos/ webdav as me\", which is not configured"),
+                "\(said)")
             #expect(try home.rows("transfers").isEmpty)
             #expect(
                 try Ledger(home.directories).read { try $0.notifications() }.map(\.content.title) == [

@@ -219,8 +219,14 @@ package struct PhotoUploads: Sendable {
         }
         sendable.removeAll { results[$0] != nil }
         var begun: [(index: Int, photo: PhotoRecord, before: PhotoRecord?, note: String?)] = []
-        for (index, record) in zip(sendable, try begin(sendable.map { photos[$0] }, order)) {
-            guard let (photo, before) = record else {
+        let (records, continued) = try begin(sendable.map { photos[$0] }, order)
+        for (position, index) in sendable.enumerated() {
+            if let result = continued[position] {
+                photos[index].task.discardSnapshot()
+                results[index] = .success(result)
+                continue
+            }
+            guard let (photo, before) = records[position] else {
                 photos[index].task.discardSnapshot()
                 results[index] = .failure(PhotoUploadError.addressIsTaken(path: photos[index].path))
                 continue
@@ -247,16 +253,21 @@ package struct PhotoUploads: Sendable {
     }
 
     /// The records first: an upload may have ended before this process gets to write anything.
-    private func begin(_ photos: [Prepared], _ order: BatchOptions) throws -> [StormyStore.Begun?] {
+    ///
+    /// - Returns: the records, and the photos whose failed transfers continue, by their positions.
+    private func begin(_ photos: [Prepared], _ order: BatchOptions) throws -> ([StormyStore.Begun?], [Int: Result]) {
         let new = photos.map { newPhoto($0, order) }
         var records = try store.beginPhotos(new)
         // The store may not have heard yet of the end of an upload. A photo that did not arrive is queued again.
         let known = records.compactMap { $0?.photo }.filter { $0.state == .queued && $0.transfer != nil }
         let ended = try PhotoReconciliation(store: store).takeEnds(of: known)
-        if ended.isEmpty { return records }
-        let again = records.indices.filter { index in records[index].map { ended.contains($0.photo.id!) } ?? false }
+        if ended.isEmpty { return (records, [:]) }
+        var again = records.indices.filter { index in records[index].map { ended.contains($0.photo.id!) } ?? false }
+        // A command that retries them at this moment has changed the store, and not yet the ledger.
+        let continued = try continueFailed(again.map { photos[$0] }, order).reduce(into: [:]) { $0[again[$1.key]] = $1.value }
+        again.removeAll { continued[$0] != nil }
         for (index, record) in zip(again, try store.beginPhotos(again.map { new[$0] })) { records[index] = record }
-        return records
+        return (records, continued)
     }
 
     func newPhoto(_ photo: Prepared, _ order: BatchOptions) -> StormyStore.NewPhoto {
