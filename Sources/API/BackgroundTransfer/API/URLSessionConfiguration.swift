@@ -17,12 +17,14 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     ///
     /// Differs from Apple: never assumed of transfers that begin in the background.
     open var isDiscretionary = false
-    /// Seconds without a byte after which an attempt is given up; a background session then tries again. A request with a
-    /// `timeoutInterval` of its own (other than the default 60) has that.
+    /// Seconds without a byte after which an attempt is given up; a background session then tries again. A request uses
+    /// its `timeoutInterval` if that is not the default 60. More than a week has the effect of a week.
+    ///
+    /// Differs from Apple: zero, a negative value and NaN have the effect of the default.
     open var timeoutIntervalForRequest: TimeInterval = 60
     /// Seconds without progress after which a transfer fails for good.
     ///
-    /// Differs from Apple: counted from the last new byte, not from the start.
+    /// Differs from Apple: counted from the last new byte, not from the start. Zero, a negative value and NaN have the effect of the default.
     open var timeoutIntervalForResource: TimeInterval = 7 * 86_400
     /// Headers of every request that does not have them itself.
     open var httpAdditionalHeaders: [AnyHashable: Any]?
@@ -102,6 +104,18 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     ///
     /// Differs from Apple: where one is enabled each task ends in `URLError.unsupportedURL`, as its requests would go past it.
     open var connectionProxyDictionary: [AnyHashable: Any]?
+
+    /// Seconds of ``timeoutIntervalForResource`` that can be stored and compared.
+    var resourcePatience: Double {
+        Self.seconds(timeoutIntervalForResource, default: 7 * 86_400, atMost: Self.longestPatience)
+    }
+    /// A century.
+    private static let longestPatience = 100 * 365.25 * 86_400
+
+    /// Returns the default for a value that is not a number of seconds.
+    static func seconds(_ value: Double, default standard: Double, atMost longest: Double) -> Double {
+        value > 0 ? min(value, longest) : standard
+    }
 
     /// Somebody asked for a proxy: by a key that ends in "Enable" (`HTTPSEnable`, `SOCKSEnable`, `ProxyAutoConfigEnable`).
     var asksForProxy: Bool {

@@ -71,9 +71,12 @@ struct WireOrder: Sendable {
         return fields
     }
 
-    /// Seconds of silence. A request that says nothing of its own has 60.
+    /// Seconds of silence. The default timeout of a request, 60, means the timeout of the configuration.
     static func idleTimeout(_ request: URLRequest, _ configuration: URLSessionConfiguration) -> Double {
-        request.timeoutInterval == 60 ? configuration.timeoutIntervalForRequest : request.timeoutInterval
+        let longest = TransferRecord.longestIdle
+        let usual = URLSessionConfiguration.seconds(configuration.timeoutIntervalForRequest, default: 60, atMost: longest)
+        return request.timeoutInterval == 60
+            ? usual : URLSessionConfiguration.seconds(request.timeoutInterval, default: usual, atMost: longest)
     }
 
     /// What another process cannot do for this one is said, before something else happens in its place.
@@ -112,8 +115,8 @@ struct WireOrder: Sendable {
         var record = TransferRecord(
             session: session, key: key, kind: kind, method: method, url: url, headers: headers, now: now)
         record.idleTimeout = idleTimeout
-        record.resourceTimeout = min(configuration.timeoutIntervalForResource, TransferRecord.longestIdle)
-        record.patience = configuration.timeoutIntervalForResource
+        record.resourceTimeout = min(configuration.resourcePatience, TransferRecord.longestIdle)
+        record.patience = configuration.resourcePatience
         record.maximumBodyBytes = configuration.maximumBodyBytes
         record.rateLimit = configuration.maximumBytesPerSecond
         record.hostLimit = max(1, configuration.httpMaximumConnectionsPerHost)

@@ -54,7 +54,7 @@ final class OrdinaryRun: TaskRun {
         } catch {
             return finish(URLError(bridging: error))
         }
-        let limit = configuration.timeoutIntervalForResource
+        let limit = configuration.resourcePatience
         if limit < 86_400 {
             DispatchQueue.global().asyncAfter(deadline: .now() + limit) { [weak self] in self?.timeOut() }
         }
