@@ -42,7 +42,7 @@ package enum Output {
     ///
     /// - Parameter isPrivate: Other users cannot read the file.
     package static func file(_ data: Data, to path: String, isPrivate: Bool = false) throws {
-        let file = URL(fileURLWithPath: path)
+        let file = URL(exactPath: path)
         var found = stat()
         if lstat(file.path, &found) == 0, found.st_mode & S_IFMT != S_IFREG {
             let kind = [S_IFLNK: "a link", S_IFDIR: "a folder"][found.st_mode & S_IFMT] ?? "not a file"

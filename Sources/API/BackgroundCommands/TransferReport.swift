@@ -1,5 +1,6 @@
 import BackgroundTransfer
 import Foundation
+import ProcessSupport
 
 /// A line of `transfers`: a transfer of the agent's, or what an app counts among them.
 package struct TransferReport: Encodable {
@@ -89,7 +90,7 @@ package struct TransferReport: Encodable {
 
     /// Of an address without a file what tells a person which it is; `--verbose` and `--json` have all of it but its secrets.
     private var name: String {
-        if let file = file.value { return URL(fileURLWithPath: file).lastPathComponent }
+        if let file = file.value { return URL(exactPath: file).lastPathComponent }
         guard let whole = url.value, whole.count > Self.longestName, let host = URLComponents(string: whole)?.host else {
             return url.value ?? ""
         }

@@ -165,7 +165,7 @@ extension TransferRecord {
 
     /// Returns whether both files have the same path in the same folder.
     package func hasDestination(of other: TransferRecord) -> Bool {
-        guard destination == other.destination else { return false }
+        guard destination.map(PathName.init) == other.destination.map(PathName.init) else { return false }
         guard let seenFolder, let folder = other.seenFolder else { return true }
         return seenFolder.isSame(as: folder)
     }
@@ -187,7 +187,7 @@ extension TransferRecord {
 
     /// Names are our own; a damaged row must not reach outside its folder.
     package static func isPlainName(_ name: String) -> Bool {
-        !name.isEmpty && !name.contains("/") && name != "." && name != ".."
+        !name.isEmpty && !name.utf8.contains(UInt8(ascii: "/")) && name != "." && name != ".."
     }
 
     /// A name for the part, once: beside a destination a hidden one that says what it belongs to.

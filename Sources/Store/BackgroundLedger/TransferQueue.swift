@@ -1,6 +1,7 @@
 import BackgroundScheduling
 import Foundation
 import GRDB
+import ProcessSupport
 import TransferMachines
 
 // What the agent asks of the transfers' table: each question an index seek, whatever the number of rows. The index is said
@@ -264,11 +265,15 @@ extension LedgerTransaction {
 
     /// An unfinished download that will get this name.
     package func unfinishedTransfer(to destination: String) throws -> TransferRecord? {
-        try TransferRecord.fetchOne(
+        let file = URL(fileURLWithPath: destination, isDirectory: false)
+        // Several paths can lead to one folder.
+        let folder = SeenFolder(file.deletingLastPathComponent().path)?.text
+        return try TransferRecord.fetchOne(
             database.cachedStatement(
                 sql: """
-                    SELECT * FROM transfer WHERE state IN ('queued', 'running', 'waiting', 'paused') AND destination = ? LIMIT 1
-                    """), arguments: [destination])
+                    SELECT * FROM transfer WHERE state IN ('queued', 'running', 'waiting', 'paused')
+                    AND (destination = ?1 OR destinationFolder = ?2 AND substr(destination, -length(?3)) = ?3) LIMIT 1
+                    """), arguments: [destination, folder, "/" + file.lastPathComponent])
     }
 
     /// Attempts that an agent which died had under way.

@@ -84,7 +84,7 @@ package struct UserUnits: Sendable {
         guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: link.path) else { return false }
         // A person's own may be relative.
         let folder = link.deletingLastPathComponent()
-        return URL(fileURLWithPath: target, relativeTo: folder).standardizedFileURL.path == url(kind).standardizedFileURL.path
+        return PathName.canonical(PathName.absolute(target, in: folder.path)) == PathName.canonical(url(kind).path)
     }
 
     /// Somebody keeps the user manager from using it.

@@ -2,6 +2,7 @@ import ArgumentParser
 import BackgroundCommands
 import Dispatch
 import Foundation
+import ProcessSupport
 
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -24,7 +25,7 @@ struct DemoCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let folder = evidence.map { URL(fileURLWithPath: $0) }
+        let folder = evidence.map { URL(exactPath: $0) }
         let begin = Date()
         // Interrupted half-way it still takes everything away.
         let interruptions = Leftovers.shared.watchForInterruptions()

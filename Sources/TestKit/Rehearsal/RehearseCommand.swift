@@ -5,6 +5,7 @@ import Dispatch
 import FaultyServer
 import Foundation
 import Glibc
+import ProcessSupport
 
 struct RehearseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -57,7 +58,7 @@ struct RehearseCommand: AsyncParsableCommand {
         if let serve { return try await ServedScript(path: serve, json: json).run() }
         let chosen = try choose()
         guard !list else { return try explain(chosen) }
-        let folder = keep.map { URL(fileURLWithPath: $0) }
+        let folder = keep.map { URL(exactPath: $0) }
         let interruptions = Leftovers.shared.watchForInterruptions()
         defer { for source in interruptions { source.cancel() } }
         try Self.checkThatThereIsRoom(for: chosen.count, keptIn: folder)

@@ -1,6 +1,7 @@
 import BackgroundCommands
 import FaultyServer
 import Foundation
+import ProcessSupport
 
 /// A faulty server for a shell: answers as a script tells, and says what it was asked, until it is interrupted.
 struct ServedScript {
@@ -9,7 +10,7 @@ struct ServedScript {
     let json: Bool
 
     init(path: String, json: Bool) throws {
-        let file = URL(fileURLWithPath: path)
+        let file = URL(exactPath: path)
         guard let text = try? String(contentsOf: file, encoding: .utf8) else {
             throw CommandFailure(.notFound, "\(path): cannot be read as text")
         }

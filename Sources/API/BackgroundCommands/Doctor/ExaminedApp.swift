@@ -86,9 +86,9 @@ struct ExaminedApp {
     private static func command(before verb: String) -> String {
         let path = AppManifest.executableURL.path
         let name = AppManifest.executableURL.lastPathComponent
-        let first = CompanionProgram.findInPath(name).map { URL(fileURLWithPath: $0).resolvingSymlinksInPath().path }
+        let first = CompanionProgram.findInPath(name).map { URL(exactPath: $0).resolvingSymlinksInPath().path }
         let group = ThisProcess.arguments.dropFirst().prefix { $0 != verb && !$0.hasPrefix("-") }
-        let program = first == URL(fileURLWithPath: path).resolvingSymlinksInPath().path ? name : path
+        let program = first == URL(exactPath: path).resolvingSymlinksInPath().path ? name : path
         return ([program] + group).map(ShellWord.quoted).joined(separator: " ")
     }
 }

@@ -37,7 +37,7 @@ struct FoldersExamination: Examination {
 
     /// Returns the part of a path that exists.
     private func existing(_ path: String) -> String {
-        var (url, information) = (URL(fileURLWithPath: path), stat())
+        var (url, information) = (URL(exactPath: path), stat())
         while url.path != "/", lstat(url.path, &information) != 0 { url.deleteLastPathComponent() }
         return url.path
     }

@@ -1,5 +1,6 @@
 import BackgroundRuntime
 import Foundation
+import ProcessSupport
 
 /// What a person types and what the desktop shows, as far as this user has it installed.
 struct InstallationExamination: Examination {
@@ -14,7 +15,7 @@ struct InstallationExamination: Examination {
         let own = AppManifest.executableURL.resolvingSymlinksInPath()
         let name = own.lastPathComponent
         guard let found = CompanionProgram.findInPath(name, environment: app.environment),
-            URL(fileURLWithPath: found).resolvingSymlinksInPath().path != own.path
+            URL(exactPath: found).resolvingSymlinksInPath().path != own.path
         else { return nil }
         let folder = ShellWord.quoted(own.deletingLastPathComponent().path)
         return DoctorFinding(

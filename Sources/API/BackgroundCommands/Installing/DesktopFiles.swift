@@ -1,4 +1,5 @@
 import Foundation
+import ProcessSupport
 
 /// A file that an installation has, below a folder like `/usr/share` or `~/.local/share`.
 struct InstalledFile: Equatable {
@@ -20,7 +21,7 @@ struct DesktopFiles {
     /// What is run: an absolute path.
     let program: String
     /// What a person types.
-    var command: String { URL(fileURLWithPath: program).lastPathComponent }
+    var command: String { URL(exactPath: program).lastPathComponent }
 
     var all: [InstalledFile] {
         var files: [InstalledFile] = []

@@ -65,7 +65,7 @@ public struct InstallCommand: BackgroundCommand {
     }
 
     static func installation(_ folder: String?) throws -> Installation {
-        if let folder { return Installation(folder: URL(fileURLWithPath: folder), list: nil) }
+        if let folder { return Installation(folder: URL(exactPath: folder), list: nil) }
         let data = AppRuntime.shared.directories.data
         return Installation(folder: data.deletingLastPathComponent(), list: data.appendingPathComponent("installed.json"))
     }
@@ -97,7 +97,7 @@ public struct InstallCommand: BackgroundCommand {
     private func hints() {
         let name = BackgroundCommands.program
         if let other = CompanionProgram.findInPath(name),
-            URL(fileURLWithPath: other).resolvingSymlinksInPath().path != AppManifest.executableURL.resolvingSymlinksInPath().path
+            URL(exactPath: other).resolvingSymlinksInPath().path != AppManifest.executableURL.resolvingSymlinksInPath().path
         {
             Output.note("\(name) is another program in your PATH: \(other). This one is \(AppManifest.executableURL.path)")
         }

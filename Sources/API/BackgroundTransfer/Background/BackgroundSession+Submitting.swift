@@ -71,7 +71,7 @@ extension BackgroundSession {
         record.taskDescription = facts.description ?? record.taskDescription
         record.priority = Double(facts.priority)
         record.expectedToReceive = facts.expectsToReceive
-        if let place = facts.destination { record.setDestination(place.standardizedFileURL.path) }
+        if let place = facts.destination { record.setDestination(place.path) }
         noteStanding(&record, facts)
         record.expectedSHA256 = facts.expectedSHA256?.lowercased() ?? record.expectedSHA256
         if facts.earliestBegin != nil {

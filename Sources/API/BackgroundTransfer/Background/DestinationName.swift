@@ -7,7 +7,7 @@ enum DestinationName {
     /// - Throws: `URLError.Code.cannotCreateFile`.
     static func check(_ destination: URL?) throws {
         var information = stat()
-        guard let path = destination?.standardizedFileURL.path, lstat(path, &information) != 0, errno == ENAMETOOLONG
+        guard let path = destination?.path, lstat(path, &information) != 0, errno == ENAMETOOLONG
         else { return }
         throw URLError(
             .cannotCreateFile,
