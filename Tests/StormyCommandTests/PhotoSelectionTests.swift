@@ -30,7 +30,7 @@ import Testing
             #expect(folder.status == 0 && folder.errors.contains("1 other file skipped"), "\(folder)")
             #expect(store.arrived == ["one.jpg", "three.dat", "two.png"])
             try home.picture("c/five.jpg")
-            let folders = try await home.stormy("upload", "--recursive", "--wait", home.camera.path + "/[c]")
+            let folders = try await home.stormy("upload", "--recursive", "--wait", home.camera.path + "/?")
             #expect(folders.status == 0 && store.arrived.contains("five.jpg"), "\(folders)")
             let pattern = try await home.stormy("upload", "--wait", home.camera.path + "/f*.webp")
             #expect(pattern.status == 0, "\(pattern)")

@@ -5,7 +5,7 @@ import ProcessSupport
 /// Where this app keeps its configuration, passwords, records and copies. Nothing of it is a photo of the person's, and none of it is
 /// opened to find out: closing a database's file takes away the locks that this process has on it.
 package struct OwnFiles: Sendable {
-    private let folders: [String]
+    private let folders: [PathName]
     /// Of the files that lie in the folders, for other names of the same: hard links, and folders that are mounted twice.
     private let files: Set<Identity>
 
@@ -22,9 +22,9 @@ package struct OwnFiles: Sendable {
     package init(
         _ directories: AppDirectories = AppRuntime.shared.directories, secrets: [String] = StormySettings.current.secretFiles
     ) {
-        folders = [directories.configuration, directories.state, directories.data].compactMap { Self.resolved($0.path) }
+        folders = [directories.configuration, directories.state, directories.data].compactMap { PathName.resolved($0.path) }
         let paths = folders.flatMap { folder in
-            ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).map { folder + "/" + $0 }
+            ((try? FileManager.default.contentsOfDirectory(atPath: folder.text)) ?? []).map { folder.text + "/" + $0 }
         }
         var files: Set<Identity> = []
         for path in paths + secrets {
@@ -39,7 +39,7 @@ package struct OwnFiles: Sendable {
     package func contain(_ path: String) -> Bool {
         var information = stat()
         guard stat(path, &information) == 0 else { return false }
-        return files.contains(Identity(information)) || Self.resolved(path).map(isBelow) ?? false
+        return files.contains(Identity(information)) || PathName.resolved(path).map(isBelow) ?? false
     }
 
     /// Of a file that is open: what its name led to a moment ago does not count.
@@ -50,17 +50,11 @@ package struct OwnFiles: Sendable {
     }
 
     /// The path of an open file, without links. Cost: one system call.
-    private static func path(of descriptor: Int32) -> String? {
+    private static func path(of descriptor: Int32) -> PathName? {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/fd/\(descriptor)", &path, path.count - 1)
-        return count > 0 ? String(decoding: path[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
+        return count > 0 ? PathName(bytes: path[..<count].map { UInt8(bitPattern: $0) }) : nil
     }
 
-    private func isBelow(_ path: String) -> Bool { folders.contains { path == $0 || path.hasPrefix($0 + "/") } }
-
-    private static func resolved(_ path: String) -> String? {
-        guard let resolved = realpath(path, nil) else { return nil }
-        defer { free(resolved) }
-        return String(cString: resolved)
-    }
+    private func isBelow(_ path: PathName) -> Bool { folders.contains { path.isInside($0) } }
 }

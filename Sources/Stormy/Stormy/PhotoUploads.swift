@@ -1,5 +1,6 @@
 import BackgroundTransfer
 import Foundation
+import ProcessSupport
 import Synchronization
 import UserNotifications
 
@@ -117,7 +118,7 @@ package struct PhotoUploads: Sendable {
     ///
     /// - Throws: ``PhotoUploadError/isOwnFile(path:)`` for the app's password, say, whatever link leads to it.
     package func prepare(_ photo: PhotoFile, _ order: BatchOptions) throws -> Prepared {
-        let (file, path) = (URL(fileURLWithPath: photo.path, isDirectory: false), photo.path)
+        let (file, path) = (URL(exactPath: photo.path), photo.path)
         guard !ownFiles.contain(path) else { throw PhotoUploadError.isOwnFile(path: path) }
         let destination = order.destination
         let task = session(for: destination).uploadTask(with: Self.request(to: destination), fromFile: file)
@@ -147,7 +148,7 @@ package struct PhotoUploads: Sendable {
             // The copy may be cleaned in part: the second attempt has a fresh copy.
             digest = try snapshot(mayTryAgain: false)
         }
-        return Prepared(path: file.standardizedFileURL.path, task: task, digest: digest, privacy: privacy, isPhoto: isPhoto)
+        return Prepared(path: file.path, task: task, digest: digest, privacy: privacy, isPhoto: isPhoto)
     }
 
     /// The program that cleans photos was killed, or did not answer in time.

@@ -5,16 +5,15 @@ import ProcessSupport
 /// The files that a pattern such as `card/*/*.jpg` means, and the folders that could not be searched for them.
 struct PathPattern {
     private(set) var paths: [String] = []
-    /// By path: the error number.
-    private(set) var unreadable: [String: Int32] = [:]
+    /// The error numbers.
+    private(set) var unreadable: [PathName: Int32] = [:]
 
-    /// Without `GLOB_TILDE`, with which glibc crashes over `~[`.
+    /// `*` and `?` make a pattern. `[` does not, because many names have it: `photo[1].jpg` is not a pattern for `photo1.jpg`.
+    static func isPattern(_ word: String) -> Bool { word.utf8.contains { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: "?") } }
+
+    /// Without `GLOB_TILDE`: the shell replaces a `~` that is not in quotes.
     init(_ pattern: String) {
-        var pattern = pattern
-        if pattern.hasPrefix("~/") {
-            let home = NSHomeDirectory().map { "*?[\\".contains($0) ? "\\\($0)" : "\($0)" }.joined()
-            pattern = home + pattern.dropFirst()
-        }
+        let pattern = Self.withoutRanges(pattern)
         var found = glob_t()
         defer { globfree(&found) }
         Self.report(to: &found)
@@ -23,6 +22,17 @@ struct PathPattern {
         unreadable = search.unreadable
         guard result == 0 else { return }
         paths = (0..<Int(found.gl_pathc)).compactMap { found.gl_pathv[$0].map { String(cString: $0) } }
+    }
+
+    /// `\` before a character makes it part of a name, for `glob` too.
+    private static func withoutRanges(_ pattern: String) -> String {
+        var (bytes, isEscaped) = ([UInt8](), false)
+        for byte in pattern.utf8 {
+            if byte == UInt8(ascii: "["), !isEscaped { bytes.append(UInt8(ascii: "\\")) }
+            bytes.append(byte)
+            isEscaped = !isEscaped && byte == UInt8(ascii: "\\")
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The system's own calls. `glob` reports a folder that it cannot open, but not a path behind a folder that may not be entered.
@@ -56,13 +66,13 @@ struct PathPattern {
         @TaskLocal static var current: Search?
 
         var open: [OpaquePointer: String] = [:]
-        private(set) var unreadable: [String: Int32] = [:]
+        private(set) var unreadable: [PathName: Int32] = [:]
 
         func note(_ path: String, _ number: Int32) {
             switch FileFault(number) {
             // A pattern is also tried on what is not there, and on what is not a folder.
             case .missing, .noFolder, .notAFile: break
-            case .exists, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable: unreadable[path] = number
+            case .exists, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable: unreadable[PathName(path)] = number
             }
         }
 

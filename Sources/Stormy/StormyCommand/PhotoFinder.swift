@@ -2,6 +2,7 @@ import BackgroundCommands
 import BackgroundRuntime
 import Foundation
 import Glibc
+import ProcessSupport
 import Stormy
 
 /// The files a person means: named one by one, by pattern, by folder, or in a list on standard input. Of folders and lists photos are
@@ -10,13 +11,13 @@ struct PhotoFinder {
     /// Folders are walked.
     let isRecursive: Bool
     /// Files of folders and lists that are no photos.
-    private var skipped: [String] = []
+    private var skipped: [PathName] = []
     /// Of lists.
     private var skippedFolders = 0
     /// The number of links to folders that were found in folders.
     private var linkedFolders = 0
     /// Hidden photos of folders, and hidden folders that have photos in them.
-    private var hidden: [String] = []
+    private var hidden: [PathName] = []
     private let ownFiles = OwnFiles()
     private let listFolder: (String) -> (names: [[UInt8]], code: Int32)
 
@@ -36,8 +37,8 @@ struct PhotoFinder {
     /// What was skipped, for the person.
     var sentences: [String] {
         var sentences: [String] = []
-        func first(_ paths: [String]) -> String {
-            paths.prefix(3).joined(separator: ", ") + (paths.count > 3 ? " and \(paths.count - 3) more" : "")
+        func first(_ paths: [PathName]) -> String {
+            paths.prefix(3).map(\.text).joined(separator: ", ") + (paths.count > 3 ? " and \(paths.count - 3) more" : "")
         }
         if !skipped.isEmpty {
             let count = skipped.count == 1 ? "1 other file" : "\(skipped.count) other files"
@@ -63,27 +64,31 @@ struct PhotoFinder {
 
     private mutating func named(_ word: String) -> [Found] {
         if word.isEmpty { return [.problem(CommandFailure(.badData, "an empty argument is not the name of a file"))] }
-        // Not somebody's home: the shell has said already whose it is.
-        let path = word.hasPrefix("~") && FileManager.default.fileExists(atPath: "./" + word) ? "./" + word : word
-        guard FileManager.default.fileExists(atPath: path) else {
-            // A pattern that reached us as it was written, as quotes bring it. A file of that very name comes first.
-            return path.contains { "*?[".contains($0) } ? matching(path) : meant(path)
-        }
-        return meant(path)
+        // A file with exactly this name comes first. Quotes bring a pattern here as it was written.
+        if PathPattern.isPattern(word), !FileManager.default.fileExists(atPath: word) { return matching(word) }
+        return meant(word)
     }
 
     private mutating func meant(_ path: String) -> [Found] {
         var isFolder: ObjCBool = false
         let isThere = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
         if isThere, isFolder.boolValue, isRecursive { return walk(path) }
+        var information = stat()
+        if !isThere, Self.looksLikeRange(path), lstat(path, &information) != 0, errno == ENOENT {
+            let advice = "only * and ? make a pattern, [ and ] do not"
+            return [.problem(CommandFailure(.notFound, "\(PathName.absolute(path)): no such file (\(advice))"))]
+        }
         return [.file(PhotoFile(path: path, isKnownPhotoOnly: false))]
     }
+
+    /// A user of a shell may mean a pattern such as `photo[1-3].jpg`.
+    private static func looksLikeRange(_ path: String) -> Bool { path.utf8.contains(UInt8(ascii: "[")) }
 
     private mutating func matching(_ pattern: String) -> [Found] {
         let matches = PathPattern(pattern)
         if matches.paths.isEmpty, matches.unreadable.isEmpty { return meant(pattern) }
-        let found = matches.paths.map { ($0, meant($0)) }
-        let problems = matches.unreadable.map { path, code in (path, [Found.problem(Self.unreadable(path, code))]) }
+        let found = matches.paths.map { (PathName($0), meant($0)) }
+        let problems = matches.unreadable.map { name, code in (name, [Found.problem(Self.unreadable(name.text, code))]) }
         return (found + problems).sorted { $0.0 < $1.0 }.flatMap(\.1)
     }
 
@@ -112,9 +117,9 @@ struct PhotoFinder {
         let data = list.starts(with: [0xEF, 0xBB, 0xBF]) ? list.dropFirst(3) : list
         let isOfLines = !data.contains(0)
         return data.split(separator: isOfLines ? 0x0A : 0).map { bytes in
-            var path = String(decoding: bytes, as: UTF8.self)
-            if isOfLines, path.last == "\r", !FileManager.default.fileExists(atPath: path) { path.removeLast() }
-            return path
+            let path = String(decoding: bytes, as: UTF8.self)
+            guard isOfLines, bytes.last == 0x0D, !FileManager.default.fileExists(atPath: path) else { return path }
+            return String(decoding: bytes.dropLast(), as: UTF8.self)
         }.filter { !$0.isEmpty }
     }
 
@@ -136,8 +141,7 @@ struct PhotoFinder {
         }
     }
 
-    private mutating func listed(_ name: String) -> [Found] {
-        let path = name.hasPrefix("~") ? "./" + name : name
+    private mutating func listed(_ path: String) -> [Found] {
         let file = PhotoFile(path: path, isKnownPhotoOnly: true)
         var information = stat()
         guard stat(path, &information) == 0 else { return [.file(file)] }
@@ -152,12 +156,12 @@ struct PhotoFinder {
     /// A file that cannot be read may be a photo. The attempt to copy it reports the reason.
     private mutating func mayBePhoto(_ path: String) -> Bool {
         if !ownFiles.contain(path) {
-            switch PhotoFormat.look(at: URL(fileURLWithPath: path)) {
+            switch PhotoFormat.look(at: URL(exactPath: path)) {
             case .photo, .unreadable: return true
             case .other: break
             }
         }
-        skipped.append(path)
+        skipped.append(PathName(path))
         return false
     }
 
@@ -168,7 +172,7 @@ struct PhotoFinder {
         switch information.st_mode & S_IFMT {
         case S_IFREG: return mayBePhoto(link)
         case S_IFDIR: linkedFolders += 1
-        default: skipped.append(link)
+        default: skipped.append(PathName(link))
         }
         return false
     }
@@ -186,7 +190,7 @@ struct PhotoFinder {
                 if code != 0 || readable.count < names.count { return true }
                 paths += readable.filter { $0 != "." && $0 != ".." }.map { next + "/" + $0 }
             } else {
-                switch PhotoFormat.look(at: URL(fileURLWithPath: next)) {
+                switch PhotoFormat.look(at: URL(exactPath: next)) {
                 case .other, .unreadable(ENOENT): break
                 case .photo, .unreadable: return true
                 }
@@ -216,24 +220,24 @@ struct PhotoFinder {
     ///
     /// The folders are listed until two lists agree: an entry that is renamed while a folder is read may be listed under neither name.
     private mutating func walk(_ root: String) -> [Found] {
-        var found: [String: Found] = [:]
-        var listed: [String: Set<[UInt8]>] = [:]
-        var folders: Set<String> = []
-        var vanished: Set<String> = []
+        var found: [PathName: Found] = [:]
+        var listed: [PathName: Set<[UInt8]>] = [:]
+        var folders: Set<PathName> = []
+        var vanished: Set<PathName> = []
         var isSame = false
         for _ in 0..<Self.mostRounds where !isSame {
             isSame = !listed.isEmpty
-            var (now, rest): ([String: Set<[UInt8]>], [String]) = ([:], [root])
+            var (now, rest): ([PathName: Set<[UInt8]>], [PathName]) = ([:], [PathName(root)])
             while let folder = rest.popLast() {
-                let (names, code) = listFolder(folder)
-                found[folder] = code == 0 ? nil : .problem(Self.unreadable(folder, code))
+                let (names, code) = listFolder(folder.text)
+                found[folder] = code == 0 ? nil : .problem(Self.unreadable(folder.text, code))
                 let before = listed[folder] ?? []
                 var there: Set<[UInt8]> = []
                 for name in names where name != Array(".".utf8) && name != Array("..".utf8) {
-                    let path = Self.path(of: name, in: folder)
+                    let path = folder.entry(name)
                     if !before.contains(name) {
                         isSame = false
-                        switch look(at: name, path) {
+                        switch look(at: name, path.text) {
                         case .found(let what): found[path] = what
                         case .folder: folders.insert(path)
                         case .nothing: break
@@ -250,7 +254,7 @@ struct PhotoFinder {
             for (folder, names) in listed {
                 for name in names.subtracting(now[folder] ?? []) {
                     isSame = false
-                    let path = Self.path(of: name, in: folder)
+                    let path = folder.entry(name)
                     found[path] = nil
                     folders.remove(path)
                     vanished.insert(path)
@@ -261,13 +265,9 @@ struct PhotoFinder {
         }
         // Two lists that agree are complete.
         for path in isSame ? [] : vanished where found[path] == nil {
-            found[path] = .problem(CommandFailure(.notFound, "\(path): was renamed or removed while its folder was read"))
+            found[path] = .problem(CommandFailure(.notFound, "\(path.text): was renamed or removed while its folder was read"))
         }
         return found.sorted { $0.key < $1.key }.map(\.value)
-    }
-
-    private static func path(of name: [UInt8], in folder: String) -> String {
-        folder + (folder.hasSuffix("/") ? "" : "/") + String(decoding: name, as: UTF8.self)
     }
 
     private enum Look {
@@ -280,7 +280,7 @@ struct PhotoFinder {
 
     private mutating func look(at bytes: [UInt8], _ path: String) -> Look {
         if bytes.first == UInt8(ascii: ".") {
-            if Self.hasPhoto(path) { hidden.append(path) }
+            if Self.hasPhoto(path) { hidden.append(PathName(path)) }
             return .nothing
         }
         guard String(validating: bytes, as: UTF8.self) != nil else {
@@ -301,7 +301,7 @@ struct PhotoFinder {
             }
             isPhoto = mayLeadToPhoto(path)
         default:
-            skipped.append(path)
+            skipped.append(PathName(path))
             return .nothing
         }
         return isPhoto ? .found(.file(PhotoFile(path: path, isKnownPhotoOnly: true))) : .nothing

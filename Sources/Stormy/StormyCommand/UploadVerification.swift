@@ -1,6 +1,7 @@
 import BackgroundCommands
 import BackgroundTransfer
 import Foundation
+import ProcessSupport
 import Stormy
 
 /// Asks servers again whether they have what was uploaded to them.
@@ -22,8 +23,8 @@ struct UploadVerification {
     ///   - destination: The name of the destination to ask; all if `nil`.
     func run(_ files: [String], at destination: String? = nil, json: Bool) async throws {
         if let destination { _ = try Destinations().named(destination) }
-        let paths = files.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
-        let wanted = Set(paths)
+        let names = files.map(PathName.canonical)
+        let wanted = Set(names)
         var problem = FirstProblem()
         let photos = try store.photos().filter { photo in
             destination.map { photo.destination?.hasPrefix($0 + " ") ?? false } ?? true
@@ -32,15 +33,19 @@ struct UploadVerification {
         let uploads = Self.newest(
             try BackgroundTransfers.all().filter { transfer in
                 let photo = PhotoUploads.Label(parsing: transfer.taskDescription)?.photo
-                return transfer.receipt != nil && (wanted.isEmpty || wanted.contains(transfer.file ?? ""))
+                return transfer.receipt != nil
+                    && (wanted.isEmpty || transfer.file.map { wanted.contains(.canonical($0)) } ?? false)
                     && (destination == nil || photo.map(numbers.contains) ?? false)
             })
-        var missing = wanted.subtracting(uploads.compactMap(\.file))
+        let proven = Set(uploads.compactMap(\.file).map(PathName.canonical))
+        var missing = wanted.subtracting(proven)
         // Receipts are with the transfers: kept for a month at least, and lost with the ledger.
-        let unproven = Set(photos.filter { $0.state == .completed }.compactMap(\.path)).subtracting(uploads.compactMap(\.file))
-        for (position, path) in paths.enumerated() where missing.remove(path) != nil {
+        let unproven = Set(photos.filter { $0.state == .completed }.compactMap(\.path).map(PathName.canonical)).subtracting(
+            proven)
+        for (position, name) in names.enumerated() where missing.remove(name) != nil {
+            let path = PathName.absolute(files[position])
             let failure =
-                unproven.contains(path)
+                unproven.contains(name)
                 ? CommandFailure(
                     .unavailable,
                     "\(path): was uploaded, and its receipt is not kept any more; stormy upload --again sends it once more")
@@ -68,7 +73,7 @@ struct UploadVerification {
                 finding = .unreachable(CommandFailure(ofStormy: error).message)
             }
             try note(finding, upload)
-            let name = upload.file.map { URL(fileURLWithPath: $0).lastPathComponent } ?? receipt.url
+            let name = upload.file.map { URL(exactPath: $0).lastPathComponent } ?? receipt.url
             let line = "\(name): \(finding.words) (\(receipt.url))".replacingOccurrences(of: "\n", with: " ")
             if !json { Output.line(line) }
             reports.append(
@@ -76,7 +81,7 @@ struct UploadVerification {
                     id: "\(upload.id)", file: OrNull(upload.file), url: receipt.url, finding: finding.name,
                     detail: finding.words))
             if ![.same, .sameRecord, .sameLength].contains(finding) {
-                problem.note(.unavailable, at: paths.firstIndex(of: upload.file ?? "") ?? 0)
+                problem.note(.unavailable, at: upload.file.flatMap { names.firstIndex(of: .canonical($0)) } ?? 0)
             }
         }
         if json { try Output.json(reports) }
@@ -85,9 +90,12 @@ struct UploadVerification {
 
     /// A file that was uploaded again to the address where it was before is one file. The newest transfer has its content.
     private static func newest(_ uploads: [BackgroundTransferStatus]) -> [BackgroundTransferStatus] {
-        var latest: [[String?]: Int64] = [:]
-        for upload in uploads { latest[[upload.file, upload.receipt?.url]] = upload.id }
-        return uploads.filter { latest[[$0.file, $0.receipt?.url]] == $0.id }
+        func place(_ upload: BackgroundTransferStatus) -> [PathName?] {
+            [upload.file.map(PathName.canonical), upload.receipt.map { PathName($0.url) }]
+        }
+        var latest: [[PathName?]: Int64] = [:]
+        for upload in uploads { latest[place(upload)] = upload.id }
+        return uploads.filter { latest[place($0)] == $0.id }
     }
 
     /// A photo that is gone can be uploaded again.

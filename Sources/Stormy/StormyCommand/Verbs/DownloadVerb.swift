@@ -2,6 +2,7 @@ import ArgumentParser
 import BackgroundCommands
 import BackgroundTransfer
 import Foundation
+import ProcessSupport
 import Stormy
 import Synchronization
 
@@ -91,9 +92,12 @@ struct DownloadVerb: AsyncParsableCommand {
     private func place(for address: URL) throws -> (file: URL, replaces: Bool?) {
         let chosen = output ?? Self.fileName(of: address)
         // What Swift cannot read as text arrives with replacement characters, and names another file.
-        if chosen.contains("\u{FFFD}") { throw CommandFailure(.badData, "\(chosen): a name that is not UTF-8") }
-        let file = URL(fileURLWithPath: chosen).standardizedFileURL
-        guard file.path.hasPrefix("/") else { throw CommandFailure(.notFound, "the folder that this terminal is in is gone") }
+        let path = PathName.absolute(chosen)
+        if path.unicodeScalars.contains("\u{FFFD}") { throw CommandFailure(.badData, "\(path): a name that is not UTF-8") }
+        let file = URL(exactPath: chosen)
+        guard path.utf8.first == UInt8(ascii: "/") else {
+            throw CommandFailure(.notFound, "the folder that this terminal is in is gone")
+        }
         let folder = file.deletingLastPathComponent().path
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
@@ -129,8 +133,8 @@ struct DownloadVerb: AsyncParsableCommand {
         let scalars = address.lastPathComponent.unicodeScalars.map { scalar in
             scalar == "/" || scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value) ? "_" : scalar
         }
-        let name = String(String.UnicodeScalarView(scalars)).drop { $0 == "." }
-        return name.isEmpty || name == "_" ? "download" : String(name)
+        let name = String(String.UnicodeScalarView(scalars.drop { $0 == "." }))
+        return name.isEmpty || name == "_" ? "download" : name
     }
 
     private func follow(_ number: Int64) async throws -> BackgroundTransferStatus {
@@ -214,7 +218,7 @@ private final class DownloadFollower: URLSessionDownloadDelegate, Sendable {
             return !isTold
         }
         guard isFirst, DesktopAnswer.hasDesktop else { return }
-        let name = URL(fileURLWithPath: path).lastPathComponent
+        let name = URL(exactPath: path).lastPathComponent
         Downloads.tell(name, trouble: trouble, taskIdentifier: taskIdentifier) { error in
             if let error { Output.note("stormy: \(name): not told on the desktop: \(error.localizedDescription)") }
         }

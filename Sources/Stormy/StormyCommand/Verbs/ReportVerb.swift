@@ -125,7 +125,7 @@ struct ReportVerb: AsyncParsableCommand {
 
     private func transfer(_ transfer: BackgroundTransferStatus) -> ReportPage.Transfer {
         let isWeather = transfer.session == WeatherSession.identifier
-        let file = transfer.file.map { URL(fileURLWithPath: $0).lastPathComponent }
+        let file = transfer.file.map { URL(exactPath: $0).lastPathComponent }
         let name = isWeather ? "weather" : file ?? transfer.kind.rawValue
         let proof = transfer.receipt.map { receipt in
             "\(Self.withoutSecrets(receipt.url)), \(Output.bytes(receipt.byteCount)), known by \(receipt.proof.rawValue)"

@@ -3,6 +3,7 @@ import BackgroundCommands
 import BackgroundRuntime
 import BackgroundTransfer
 import Foundation
+import ProcessSupport
 import Stormy
 import Synchronization
 
@@ -25,7 +26,9 @@ struct UploadVerb: AsyncParsableCommand {
         case charging
     }
 
-    @Argument(help: "Photos, patterns, folders (with --recursive), or - for a list on standard input.", completion: .file())
+    @Argument(
+        help: "Photos, patterns with * and ?, folders (with --recursive), or - for a list on standard input.", completion: .file()
+    )
     var files: [String] = []
     @Option(help: "A configured destination.") var to: String?
     @Flag(help: "Choose them with the desktop's file chooser where none are given, and say by notification what is wrong.")
@@ -197,8 +200,9 @@ struct UploadVerb: AsyncParsableCommand {
 
         /// A name that is not UTF-8 arrives with replacement characters, and names another file.
         private mutating func isReadable(_ file: String, _ position: Int) -> Bool {
-            if !file.contains("\u{FFFD}") || FileManager.default.fileExists(atPath: file) { return true }
-            note(CommandFailure(.badData, "\(file): its name is not UTF-8; rename it first"), position)
+            let path = PathName.absolute(file)
+            if !path.unicodeScalars.contains("\u{FFFD}") || FileManager.default.fileExists(atPath: path) { return true }
+            note(CommandFailure(.badData, "\(path): its name is not UTF-8; rename it first"), position)
             return false
         }
 
