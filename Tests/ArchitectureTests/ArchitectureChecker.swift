@@ -153,6 +153,13 @@ struct ArchitectureChecker {
         }
     }
 
+    /// `link/..` is not the folder of the link, so `..` is not removed as text. Foundation removes `..` from a relative path.
+    func shortenedPaths(in source: SourceText) -> [String] {
+        let hasUserPaths = ["BackgroundCommands", "StormyCommand"].contains(source.target)
+        return report(source, ["standardizingPath", ".standardized"], "use PathName")
+            + (hasUserPaths ? report(source, ["URL(fileURLWithPath:", "URL(filePath:"], "use URL(exactPath:)") : [])
+    }
+
     /// Tests wait on events or virtual time.
     func sleeps(in source: SourceText) -> [String] {
         // Apps in the words of their authors, who wait between two tries; on the clock that a test gives them.

@@ -62,6 +62,8 @@ import Testing
 
     @Test func `no program of ours ends by exit`() throws { expectNone(try sources("Sources").flatMap(checker.exits)) }
 
+    @Test func `no path is shortened as text`() throws { expectNone(try sources("Sources").flatMap(checker.shortenedPaths)) }
+
     @Test func nothingIsClosedTwice() throws { expectNone(try sources("Sources").flatMap(checker.closedTwice)) }
 
     @Test func noTestSleeps() throws { expectNone(try sources("Tests").flatMap(checker.sleeps)) }

@@ -168,6 +168,16 @@ import Testing
         #expect(checker.closedTwice(in: source("Sources/A.swift", text)).count == (declaration.isEmpty ? 1 : 0))
     }
 
+    @Test(arguments: [
+        ("let path = file.standardizedFileURL.path", 1, 1), ("NSString(string: path).standardizingPath", 1, 1),
+        ("let file = URL(fileURLWithPath: path)", 1, 0), ("let file = URL(exactPath: path)", 0, 0),
+        ("// standardizedFileURL", 0, 0),
+    ])
+    func `finds a path that is shortened as text`(_ line: String, _ inCommand: Int, _ elsewhere: Int) {
+        #expect(checker.shortenedPaths(in: source("Sources/Stormy/StormyCommand/A.swift", line)).count == inCommand)
+        #expect(checker.shortenedPaths(in: source("Sources/API/BackgroundTransfer/A.swift", line)).count == elsewhere)
+    }
+
     @Test func findsASleep() {
         let text = "try await Task.sl" + "eep(for: .seconds(1))\nusl" + "eep(3)\nlet text = \"sl" + "eep(3)\"  // sl" + "eep(3)\n"
         #expect(checker.sleeps(in: source("Tests/ATests/A.swift", text)).count == 2)
