@@ -54,3 +54,13 @@ package final class BegunTransfers: Sendable {
         while !Task.isCancelled, await attemptsEnded() { await LaunchContext.graceAfterResult() }
     }
 }
+
+/// Runs a call that an app awaits. The process stays until the app's code continues.
+///
+/// The count ends on the caller's actor. On the main actor, nothing runs between that and the app's code.
+nonisolated(nonsending) package func awaited<Value>(_ call: () async throws -> Value) async throws -> Value {
+    let calls = BegunTransfers.current.ordinary
+    calls.enter()
+    defer { calls.leave() }
+    return try await call()
+}

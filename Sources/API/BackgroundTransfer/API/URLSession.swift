@@ -324,7 +324,9 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
 
     /// See ``data(for:delegate:)``.
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
-    public func data(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (Data, URLResponse) {
+    nonisolated(nonsending) public func data(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (
+        Data, URLResponse
+    ) {
         try await data(for: URLRequest(url: url), delegate: delegate)
     }
 
@@ -334,41 +336,51 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     ///   - request: what is asked.
     ///   - delegate: asked about redirects and credentials. Ordinary sessions only.
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
-    public func data(
+    nonisolated(nonsending) public func data(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
-    ) async throws -> (Data, URLResponse) { try await engine.data(for: request, delegate: delegate) }
+    ) async throws -> (Data, URLResponse) { try await awaited { try await engine.data(for: request, delegate: delegate) } }
 
     /// See ``download(for:delegate:)``.
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
-    public func download(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (URL, URLResponse) {
+    nonisolated(nonsending) public func download(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (
+        URL, URLResponse
+    ) {
         try await download(for: URLRequest(url: url), delegate: delegate)
     }
 
     /// The whole answer in a file, whatever its status. The file is the caller's, in the temporary folder.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
-    public func download(
+    nonisolated(nonsending) public func download(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
-    ) async throws -> (URL, URLResponse) { try await engine.download(.request(request), delegate: delegate) }
+    ) async throws -> (URL, URLResponse) {
+        try await awaited { try await engine.download(.request(request), delegate: delegate) }
+    }
 
     /// The rest of a download that was cancelled or failed.
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
-    public func download(
+    nonisolated(nonsending) public func download(
         resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
-    ) async throws -> (URL, URLResponse) { try await engine.download(.resumeData(resumeData), delegate: delegate) }
+    ) async throws -> (URL, URLResponse) {
+        try await awaited { try await engine.download(.resumeData(resumeData), delegate: delegate) }
+    }
 
     /// Sends a file; gives the answer, whatever its status.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
-    public func upload(
+    nonisolated(nonsending) public func upload(
         for request: URLRequest, fromFile file: URL, delegate: (any URLSessionTaskDelegate)? = nil
-    ) async throws -> (Data, URLResponse) { try await engine.upload(for: request, from: .file(file), delegate: delegate) }
+    ) async throws -> (Data, URLResponse) {
+        try await awaited { try await engine.upload(for: request, from: .file(file), delegate: delegate) }
+    }
 
     /// Sends bytes; gives the answer, whatever its status.
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
-    public func upload(
+    nonisolated(nonsending) public func upload(
         for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
-    ) async throws -> (Data, URLResponse) { try await engine.upload(for: request, from: .data(bodyData), delegate: delegate) }
+    ) async throws -> (Data, URLResponse) {
+        try await awaited { try await engine.upload(for: request, from: .data(bodyData), delegate: delegate) }
+    }
 
     /// See ``bytes(for:delegate:)``.
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.

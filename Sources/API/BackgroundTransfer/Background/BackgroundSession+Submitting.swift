@@ -340,10 +340,6 @@ extension BackgroundSession {
         }
         onSubmit(record)
         KillPoint.reach(.transferSubmitted)
-        // Code that follows on the answer may begin more.
-        let awaits = BegunTransfers.current.ordinary
-        awaits.enter()
-        defer { awaits.leave() }
         return try await withTaskCancellationHandler {
             try await waiting.result()
         } onCancel: {
