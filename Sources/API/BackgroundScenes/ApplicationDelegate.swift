@@ -21,7 +21,7 @@ public protocol ApplicationDelegate: AnyObject {
     /// The place to schedule what comes next. Once in a process that a person started, when the app's ``Worker`` scenes have returned; at
     /// once where it has none. Never in a launch. The process lives on until everything that the app began is durable, also in tasks of its
     /// own; without a ``Worker`` until the app has begun nothing for half a second. Requests that this process makes itself are waited for as
-    /// well, for ``BackgroundSettings/continuation`` at most, so that their handlers are called. By default nothing.
+    /// well, for `BackgroundSettings.continuation` at most, so that their handlers are called. By default nothing.
     func applicationDidEnterBackground()
 }
 

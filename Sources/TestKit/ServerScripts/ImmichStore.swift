@@ -26,9 +26,11 @@ public final class ImmichStore: MountedStore {
     public let faults = UploadFaults()
     private let state = Mutex(State())
 
-    /// A site under a prefix (no slash at its end).
+    /// Creates a site.
     ///
-    /// - Parameter version: the first number of its version. `nil` if it does not show its version, and is of version 2.
+    /// - Parameters:
+    ///   - prefix: The path of the site, without a slash at its end.
+    ///   - version: The first number of its version. `nil` if it does not show its version, and is of version 2.
     public init(prefix: String = "/immich", version: Int? = 2) {
         self.prefix = prefix
         state.withLock { $0.version = version }

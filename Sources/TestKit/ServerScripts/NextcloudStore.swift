@@ -34,7 +34,9 @@ public final class NextcloudStore: MountedStore {
 
     /// Refuses names with one of these characters, as Nextcloud does that takes only names which Windows takes.
     ///
-    /// - Parameter language: of the reason: `en`, `de` or `fr`.
+    /// - Parameters:
+    ///   - characters: The forbidden characters.
+    ///   - language: The language of the reason: `en`, `de` or `fr`.
     public func forbid(_ characters: String, language: String = "en") {
         state.withLock { ($0.forbidden, $0.language) = (characters, language) }
     }
