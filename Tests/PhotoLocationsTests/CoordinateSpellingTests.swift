@@ -68,27 +68,18 @@ import Testing
         "crop 1.6x, 35 mm equiv 38.4", "chapter 12 section 8 north", "Seite 5, Süd 3", "second 12, minute 5", "8 sec. later",
     ]
 
-    private func cleaned(_ text: String) -> String {
-        var letters = Array(text.utf8)
-        for find in CoordinateText(letters).all() {
-            for index in find.blanks.joined() { letters[index] = 0x20 }
-            for index in find.zeros { letters[index] = 0x30 }
-        }
-        return String(decoding: letters, as: UTF8.self)
-    }
-
     @Test(arguments: places + codes) func `the numbers and words of a place become spaces`(_ text: String) {
         let parts = [
             "370094", "549106", "12.34", "56.78", "2056", "9463", "2212", "473700", "854910", "filled", "count", "9GXX", "65937",
             "465937", "5246605", "u0qj", "JN47", "951549", "683", "247", "30080", "22_12",
         ]
         for text in [text, "Hail storm. \(text) (evening)"] {
-            let result = cleaned(text)
+            let result = CoordinateText.cleaned(text)
             #expect(!parts.contains { result.contains($0) }, "\(result)")
         }
     }
 
     @Test(arguments: others) func `a text of another kind stays`(_ text: String) {
-        for text in [text, "Hail storm. \(text) (evening)"] { #expect(cleaned(text) == text) }
+        for text in [text, "Hail storm. \(text) (evening)"] { #expect(CoordinateText.cleaned(text) == text) }
     }
 }

@@ -161,15 +161,6 @@ import Testing
         "45.5° O'Brien", "47.37 O 8.55 N",
     ]
 
-    private func cleaned(_ text: String) -> String {
-        var letters = Array(text.utf8)
-        for find in CoordinateText(letters).all() {
-            for index in find.blanks.joined() { letters[index] = 0x20 }
-            for index in find.zeros { letters[index] = 0x30 }
-        }
-        return String(decoding: letters, as: UTF8.self)
-    }
-
     private func holdsNumbers(_ text: String) -> Bool { ["370094", "549106", "4722", "47°"].contains { text.contains($0) } }
 
     /// The signs of coordinates also occur in bytes that are not text.
@@ -185,22 +176,22 @@ import Testing
     }
 
     @Test(arguments: places + languages + links) func `named coordinates become spaces`(_ text: String) {
-        #expect(!holdsNumbers(cleaned(text)), "\(cleaned(text))")
+        #expect(!holdsNumbers(CoordinateText.cleaned(text)), "\(CoordinateText.cleaned(text))")
     }
 
-    @Test(arguments: others) func `numbers of other kinds stay`(_ text: String) { #expect(cleaned(text) == text) }
+    @Test(arguments: others) func `numbers of other kinds stay`(_ text: String) { #expect(CoordinateText.cleaned(text) == text) }
 
     @Test func `angles with minutes become spaces`() {
         for text in [
             "47°22'12.3\"N 8°32'56.8\"E", "N47°22'12.3\" E008°32'56.8\"", "47 deg 22' 12.3\" N", "N 47° 22.2' E 8° 32.9'",
         ] {
-            #expect(!cleaned("At \(text) at noon").contains("22"), "\(cleaned(text))")
-            #expect(cleaned("At \(text) at noon").hasSuffix("at noon"))
+            #expect(!CoordinateText.cleaned("At \(text) at noon").contains("22"), "\(CoordinateText.cleaned(text))")
+            #expect(CoordinateText.cleaned("At \(text) at noon").hasSuffix("at noon"))
         }
     }
 
     @Test(arguments: angles) func `angles without a name become spaces in every block`(_ angle: String) throws {
-        let left = cleaned(angle)
+        let left = CoordinateText.cleaned(angle)
         #expect(!["22", "12", "32", "56", "37", "55"].contains { left.contains($0) }, "\(left)")
         for (name, bytes) in Self.files(angle) {
             let cleaned = try Cleaned(bytes)
@@ -214,10 +205,10 @@ import Testing
         "{\"lat\": [47, 22, 12.3], \"lon\": [8, 32, 56.8]}",
     ])
     func `degrees, minutes and seconds of JSON become zeros`(_ text: String) {
-        let digits = cleaned(text).filter(\.isNumber)
-        #expect(!digits.isEmpty && digits.allSatisfy { $0 == "0" }, "\(cleaned(text))")
+        let digits = CoordinateText.cleaned(text).filter(\.isNumber)
+        #expect(!digits.isEmpty && digits.allSatisfy { $0 == "0" }, "\(CoordinateText.cleaned(text))")
         let marks = { (text: String) in text.filter { "{}[]\",:".contains($0) } }
-        #expect(marks(cleaned(text)) == marks(text))
+        #expect(marks(CoordinateText.cleaned(text)) == marks(text))
     }
 
     @Test func `the place of each form is known to the proof`() {
@@ -242,12 +233,12 @@ import Testing
     ])
     func `marks around numbers stay`(_ text: String) {
         let marks = { (text: String) in text.filter { "{}[]\",:<>=/".contains($0) } }
-        #expect(marks(cleaned(text)) == marks(text), "\(cleaned(text))")
-        #expect(cleaned(text).contains("0 "))
+        #expect(marks(CoordinateText.cleaned(text)) == marks(text), "\(CoordinateText.cleaned(text))")
+        #expect(CoordinateText.cleaned(text).contains("0 "))
     }
 
     @Test func `a date behind a place stays`() {
-        #expect(cleaned("gps: 47.370094, 8.549106 2024-05-01").hasSuffix(" 2024-05-01"))
+        #expect(CoordinateText.cleaned("gps: 47.370094, 8.549106 2024-05-01").hasSuffix(" 2024-05-01"))
     }
 
     @Test func `the place is known to the proof`() {
@@ -361,5 +352,17 @@ import Testing
         #expect(throws: LocationFailure.tooExpensive("XMP in box xml  of the film or picture")) {
             try PhotoLocations(searching: MemoryBytes(file))
         }
+    }
+}
+
+extension CoordinateText {
+    /// Returns the text without the coordinates that are found in it.
+    static func cleaned(_ text: String) -> String {
+        var letters = Array(text.utf8)
+        for find in CoordinateText(letters).all() {
+            for index in find.blanks.joined() { letters[index] = 0x20 }
+            for index in find.zeros { letters[index] = 0x30 }
+        }
+        return String(decoding: letters, as: UTF8.self)
     }
 }

@@ -6,9 +6,7 @@ extension CoordinateText {
     static let labels = [
         "what3words", "w3w", "geohash", "maidenhead", "locator", "qth", "mgrs", "usng", "utm", "lv95", "lv03", "ch1903", "osgb",
         "plus code", "pluscode", "plus.codes",
-    ].flatMap { label in
-        [label, label.prefix(1).uppercased() + label.dropFirst(), label.uppercased()].map { Array($0.utf8) }
-    }
+    ].flatMap(PlainLetters.cases).map { Array($0.utf8) }
 
     private static let grids = ["mgrs", "usng", "utm", "lv95", "lv03", "ch1903", "osgb"]
 

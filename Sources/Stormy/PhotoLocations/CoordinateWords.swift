@@ -16,10 +16,7 @@ extension CoordinateText {
     /// The words of texts about a location. The patterns have two letters or more.
     static let words: [[UInt8]] = {
         var result = (links + domains + sentences + ["deg ", "@-"]).map { Array($0.utf8) } + labels
-        for name in names {
-            let capital: String = name.prefix(1).uppercased() + name.dropFirst()
-            for form in [name, capital, name.uppercased()] { result.append(Array(form.utf8)) }
-        }
+        result += names.flatMap(PlainLetters.cases).map { Array($0.utf8) }
         for digit in UInt8(48)...57 {
             result += [[UInt8(ascii: "@"), digit], [UInt8(ascii: "#"), digit]]
             for side in ["N", "S", " N", " S", " n", " s"] { result.append([digit] + Array(side.utf8)) }

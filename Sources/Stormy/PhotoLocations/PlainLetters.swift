@@ -188,15 +188,17 @@ struct PlainLetters {
         ]
 
     private static func capitalized(_ words: [(String, String)]) -> [(String, String)] {
-        words.flatMap { word, letters in
-            [word, word.prefix(1).uppercased() + word.dropFirst(), word.uppercased()].map { ($0, letters) }
-        }
+        words.flatMap { word, letters in cases(of: word).map { ($0, letters) } }
+    }
+
+    /// Returns the word, the word with a capital letter in front, and the word in capital letters.
+    static func cases(of word: String) -> [String] {
+        [word, word.prefix(1).uppercased() + word.dropFirst(), word.uppercased()]
     }
 
     private static let names =
-        [("широта", "latitude"), ("долгота", "longitude"), ("координаты", "coordinates")].flatMap { name, letters in
-            [name, name.prefix(1).uppercased() + name.dropFirst(), name.uppercased()].map { ($0, letters) }
-        } + ["纬度", "緯度"].map { ($0, "latitude") } + ["经度", "經度", "経度"].map { ($0, "longitude") }
+        capitalized([("широта", "latitude"), ("долгота", "longitude"), ("координаты", "coordinates")])
+        + ["纬度", "緯度"].map { ($0, "latitude") } + ["经度", "經度", "経度"].map { ($0, "longitude") }
         + ["座標", "坐标", "坐標"].map { ($0, "coordinates") }
     /// North and south begin a pair.
     private static let sides =
