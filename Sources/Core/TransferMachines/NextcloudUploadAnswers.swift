@@ -187,11 +187,11 @@ extension NextcloudUpload {
 
     private mutating func startOver(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         guard creations < UploadPlace.maximumCreations else {
-            return .fail(head, -1011, "The server has thrown away what it had of the file. It did so \(creations) times.")
+            return .fail(head, -1011, "\(UploadPlace.thrownAway) It did so \(creations) times.")
         }
         stored = []
         state = .makingPlace(index)
-        return pauses.retry(head, "The server has thrown away what it had of the file.")
+        return pauses.retry(head, UploadPlace.thrownAway)
     }
 
     private mutating func afterChunk(_ head: ResponseHead, _ index: Int, _ number: Int, _ pauses: Pauses) -> UploadOutcome {
@@ -232,7 +232,7 @@ extension NextcloudUpload {
             doubt.open()
             doubt.noteDenial()
             state = .lookingForTarget(index, wasRefused: false)
-            return pauses.retry(head, "The server has thrown away what it had of the file.")
+            return pauses.retry(head, UploadPlace.thrownAway)
         default:
             noteUncertainty()
             return pauses.afterOther(head)

@@ -199,14 +199,11 @@ struct ResumableUpload: UploadProtocol {
 
     private mutating func afterQuestion(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         let offset = StructuredField.integer(head["Upload-Offset"])
-        if head["Upload-Offset"] == nil, head.mayBeOfAPortal, pauses.policy.suspicionDelay != nil { return pauses.page(head) }
-        if head["Upload-Offset"] == nil, UploadPlace.isDenial(head), !isOfThisVersion(head), place.asksAgain() {
-            return pauses.retry(head, "The server does not say how much of the file it has.")
-        }
+        if let foreign = place.afterForeign(head, isServers: isOfThisVersion(head), pauses) { return foreign }
         switch head.status {
         case 200..<300:
             guard let offset, (0...plan.byteCount).contains(offset) else {
-                return startOver(head, pauses, "The server does not say how much of the file it has.")
+                return startOver(head, pauses, UploadPlace.unknownOffset)
             }
             place.isThere()
             if let length = StructuredField.integer(head["Upload-Length"]), length != plan.byteCount {
@@ -223,7 +220,7 @@ struct ResumableUpload: UploadProtocol {
             // Also when all of it is there: an empty end makes it whole.
             state = .appending(offset)
             return .continue
-        case 404, 410: return startOver(head, pauses, Self.thrownAway)
+        case 404, 410: return startOver(head, pauses, UploadPlace.thrownAway)
         default: return pauses.afterOther(head)
         }
     }
@@ -241,7 +238,7 @@ struct ResumableUpload: UploadProtocol {
             guard let now = StructuredField.integer(head["Upload-Offset"]), now > offset, now <= plan.byteCount else {
                 // Without a word of how far it is: they are asked.
                 state = .asking
-                return isLast ? pauses.retry(head, "The server does not say how much of the file it has.") : .continue
+                return isLast ? pauses.retry(head, UploadPlace.unknownOffset) : .continue
             }
             storedBytes = now
             state = .appending(now)
@@ -258,14 +255,13 @@ struct ResumableUpload: UploadProtocol {
             return .continue
         case 404, 410:
             state = .asking
-            return isOfThisVersion(head) ? startOver(head, pauses, Self.thrownAway) : pauses.retry(head, Self.thrownAway)
+            return isOfThisVersion(head)
+                ? startOver(head, pauses, UploadPlace.thrownAway) : pauses.retry(head, UploadPlace.thrownAway)
         default:
             state = .asking
             return pauses.afterOther(head)
         }
     }
-
-    private static let thrownAway = "The server has thrown away what it had of the file."
 
     private mutating func startOver(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
         storedBytes = 0

@@ -191,14 +191,11 @@ struct TusUpload: UploadProtocol {
 
     private mutating func afterQuestion(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         let offset = head["Upload-Offset"].flatMap { Int64($0) }
-        if head["Upload-Offset"] == nil, head.mayBeOfAPortal, pauses.policy.suspicionDelay != nil { return pauses.page(head) }
-        if head["Upload-Offset"] == nil, UploadPlace.isDenial(head), !Self.isServers(head), place.asksAgain() {
-            return pauses.retry(head, "The server does not say how much of the file it has.")
-        }
+        if let foreign = place.afterForeign(head, isServers: Self.isServers(head), pauses) { return foreign }
         switch head.status {
         case 200..<300:
             guard let offset, (0...plan.byteCount).contains(offset) else {
-                return startOver(head, pauses, "The server does not say how much of the file it has.")
+                return startOver(head, pauses, UploadPlace.unknownOffset)
             }
             place.isThere()
             if let length = head["Upload-Length"], Int64(length) != plan.byteCount {
@@ -209,7 +206,7 @@ struct TusUpload: UploadProtocol {
             if offset == plan.byteCount { return finish(.length) }
             state = .appending(offset)
             return .continue
-        case 403, 404, 410: return startOver(head, pauses, Self.thrownAway)
+        case 403, 404, 410: return startOver(head, pauses, UploadPlace.thrownAway)
         default: return otherwise(head, pauses)
         }
     }
@@ -220,7 +217,7 @@ struct TusUpload: UploadProtocol {
             // Theirs counts, whatever was sent. Without it, or without having moved, they are asked.
             guard let now = head["Upload-Offset"].flatMap({ Int64($0) }), now > offset, now <= plan.byteCount else {
                 state = .asking
-                return pauses.retry(head, "The server does not say how much of the file it has.")
+                return pauses.retry(head, UploadPlace.unknownOffset)
             }
             return goOn(from: now)
         case 409, 423, 460:
@@ -243,14 +240,13 @@ struct TusUpload: UploadProtocol {
             return .continue
         case 403, 404, 410:
             state = .asking
-            return Self.isServers(head) ? startOver(head, pauses, Self.thrownAway) : pauses.retry(head, Self.thrownAway)
+            return Self.isServers(head)
+                ? startOver(head, pauses, UploadPlace.thrownAway) : pauses.retry(head, UploadPlace.thrownAway)
         default:
             state = .asking
             return otherwise(head, pauses)
         }
     }
-
-    private static let thrownAway = "The server has thrown away what it had of the file."
 
     /// Each response of a tus server has this header.
     private static func isServers(_ head: ResponseHead) -> Bool { head["Tus-Resumable"] != nil }

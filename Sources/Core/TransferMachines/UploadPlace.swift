@@ -38,9 +38,22 @@ struct UploadPlace {
         return denials != 0
     }
 
+    static let unknownOffset = "The server does not say how much of the file it has."
+    static let thrownAway = "The server has thrown away what it had of the file."
+
     /// Responses that do not say how much of the file is at a place.
-    static func isDenial(_ head: ResponseHead) -> Bool {
-        (200..<300).contains(head.status) || [400, 401, 403, 404, 405, 406, 407, 410, 415, 422, 451, 501].contains(head.status)
+    private static let denials: Set<Int> = [400, 401, 403, 404, 405, 406, 407, 410, 415, 422, 451, 501]
+
+    /// The outcome of a response to the question about the place if another program may have given it.
+    ///
+    /// - Parameter isServers: The response has a mark of the protocol.
+    /// - Returns: `nil` if the response counts.
+    mutating func afterForeign(_ head: ResponseHead, isServers: Bool, _ pauses: Pauses) -> UploadOutcome? {
+        guard head["Upload-Offset"] == nil else { return nil }
+        if head.mayBeOfAPortal, pauses.policy.suspicionDelay != nil { return pauses.page(head) }
+        let isDenial = (200..<300).contains(head.status) || Self.denials.contains(head.status)
+        guard isDenial, !isServers, asksAgain() else { return nil }
+        return pauses.retry(head, Self.unknownOffset)
     }
 
     /// It is not there any more, or another's.
