@@ -123,15 +123,14 @@ struct AttemptEnding {
         // The request was cut because its file could not be read. For the server that is a connection that broke.
         let disk = end.failure == .stoppedByOwner && end.head == nil ? source?.trouble : nil
         if let disk, disk.isPassing { end.failure = .connectionLost }
-        if let source {
-            transfer.bytesDone = source.place(sent: end.bytesSent)
-            if let digest = source.sha256 ?? attempt.check?.sha256 { transfer.sha256 = digest }
-        }
+        if let source { transfer.bytesDone = source.place(sent: end.bytesSent) }
+        let sent = source?.sha256 ?? attempt.check?.sha256
+        if let sent { transfer.sha256 = sent }
         let outcome = machine.ended(
             end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: pass.jitter())
         entry.machine = machine
         if machine.knowledge != before.knowledge { try pass.transaction.setFact(.server(of: transfer), machine.knowledge) }
-        if Self.isDamaged(source?.sha256 ?? attempt.check?.sha256, transfer) {
+        if Self.isDamaged(sent, transfer) {
             try failDamaged(&transfer, machine, &entry, &pass)
             return .nothing
         }
