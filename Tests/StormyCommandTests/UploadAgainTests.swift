@@ -149,7 +149,7 @@ import Testing
                 let uploads = PhotoUploads(store: try StormyStore.open())
                 func add() throws -> [PhotoUploads.Result] { try photos.map { try uploads.add($0, order) } }
                 let first = try add()
-                guard case .queued(_, let transfer, _, _)? = first.first else { return first }
+                guard case .queued(_, let transfer, _, _, _)? = first.first else { return first }
                 try BackgroundTransfers.perform(.cancel, on: .ids([transfer]))
                 return try first + add()
             }

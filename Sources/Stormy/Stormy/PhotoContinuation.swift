@@ -23,19 +23,18 @@ extension PhotoUploads {
         guard !transfers.isEmpty else { return [:] }
         let ids = transfers.map(\.id)
         try BackgroundTransfers.perform(.retry, on: .ids(Set(ids))) { _ in order.destination.asCredential }
-        let onTheirWay = try BackgroundTransfers.unfinished(among: ids)
-        let arrived = Dictionary(
-            try BackgroundTransfers.statuses(of: ids).filter { $0.state == .completed }.map { ($0.id, $0) }
-        ) { one, _ in one }
+        let after = Dictionary(try BackgroundTransfers.statuses(of: ids).map { ($0.id, $0) }) { one, _ in one }
         var (results, continued) = ([Int: Result](), [StormyStore.Continued]())
         for (index, photo) in photos.enumerated() {
-            guard let record = failed[photo.digest], let id = record.id, let transfer = record.transfer else { continue }
-            let url = arrived[transfer].map { $0.receipt?.url ?? order.destination.url.absoluteString }
-            guard url != nil || onTheirWay.contains(transfer) else { continue }
+            guard let record = failed[photo.digest], let id = record.id, let transfer = record.transfer,
+                let status = after[transfer],
+                status.state == .completed || !status.state.hasEnded
+            else { continue }
+            let url = status.state == .completed ? status.receipt?.url ?? order.destination.url.absoluteString : nil
             continued.append(StormyStore.Continued(id: id, new: newPhoto(photo, order), remoteURL: url))
             results[index] =
                 url == nil
-                ? photo.queued(as: id, transfer, "its failed upload is continued")
+                ? photo.queued(as: id, transfer, "its failed upload is continued", isContinued: true)
                 : .known(photo: id, transfer: transfer, url: url)
         }
         try store.continuePhotos(continued)

@@ -9,6 +9,9 @@ enum PhotoPrivacy: Equatable {
     case send(removed: [String], note: String?)
     case hold(String)
 
+    /// The file is sent as it is.
+    static let unchanged = PhotoPrivacy.send(removed: [], note: nil)
+
     /// - Parameters:
     ///   - format: `nil` if the file is not a picture of a known kind.
     ///   - looksLocated: Whether something in the file looks like a place. Not considered if the file is proved to be clean.

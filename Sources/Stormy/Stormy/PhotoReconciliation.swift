@@ -79,9 +79,7 @@ package struct PhotoReconciliation {
     func isOf(_ photo: PhotoRecord, _ transfer: BackgroundTransferStatus) -> Bool {
         guard transfer.session == PhotoUploads.sessionIdentifier else { return false }
         // The same photo may have gone to another destination.
-        if let name = transfer.serverName, let destination = photo.destination, !destination.hasPrefix(name + " ") {
-            return false
-        }
+        if let name = transfer.serverName, photo.goesTo(name) == false { return false }
         // One that was adopted has another photo's label; one that was cleaned has another digest than its file.
         return PhotoUploads.Label(parsing: transfer.taskDescription)?.photo == photo.id
             || photo.digest != nil && photo.digest == transfer.sourceSHA256
@@ -190,7 +188,7 @@ package struct PhotoReconciliation {
             return .waits
         }
         // A file that was changed since is another photo.
-        if case .queued(let other, _, _, _) = result, other != id { try store.removePhoto(id) }
+        if case .queued(let other, _, _, _, _) = result, other != id { try store.removePhoto(id) }
         guard case .held = result else {
             copy?.remove()
             return .queued

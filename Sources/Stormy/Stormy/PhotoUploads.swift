@@ -40,7 +40,8 @@ package struct PhotoUploads: Sendable {
         /// - Parameters:
         ///   - removed: The blocks that held a location, and the content credentials that were removed with it.
         ///   - note: something the person should know about it.
-        case queued(photo: Int64, transfer: Int64, removed: [String] = [], note: String? = nil)
+        ///   - isContinued: The transfer failed before.
+        case queued(photo: Int64, transfer: Int64, removed: [String] = [], note: String? = nil, isContinued: Bool = false)
         /// Kept back: it says where it was taken, or may.
         case held(photo: Int64, reason: String)
         /// The same photo is there already, or on its way.
@@ -98,11 +99,12 @@ package struct PhotoUploads: Sendable {
         /// Only a photo fulfils the request of a storm.
         let isPhoto: Bool
 
-        func queued(as photo: Int64, _ transfer: Int64, _ remark: String?) -> Result {
+        func queued(as photo: Int64, _ transfer: Int64, _ remark: String?, isContinued: Bool = false) -> Result {
             guard case .send(let removed, let note) = privacy else { preconditionFailure("held back, and sent") }
             let notes = [remark, note].compactMap { $0 }
             return .queued(
-                photo: photo, transfer: transfer, removed: removed, note: notes.isEmpty ? nil : notes.joined(separator: "; "))
+                photo: photo, transfer: transfer, removed: removed, note: notes.isEmpty ? nil : notes.joined(separator: "; "),
+                isContinued: isContinued)
         }
     }
 
@@ -125,17 +127,15 @@ package struct PhotoUploads: Sendable {
         task.startsSuspended = order.isHeld
         task.isRefusalRead = true
         task.delivery = UploadDelivery(destination.way, fileName: file.lastPathComponent)
-        var (privacy, isPhoto) = (PhotoPrivacy.send(removed: [], note: nil), false)
+        var (privacy, isPhoto) = (PhotoPrivacy.unchanged, false)
         func snapshot(mayTryAgain: Bool) throws -> String {
             try task.takeSnapshot { copy in
                 let format = try Self.format(of: copy, path)
                 guard !photo.isKnownPhotoOnly || format != nil else { throw PhotoUploadError.isNoPhoto(path: path) }
                 isPhoto = format != nil
                 task.delivery.contentType = format.contentType
-                guard !order.location.keeps else { return false }
-                privacy = try clean(copy, format, mayTryAgain: mayTryAgain)
-                // A photo that is held back may have been changed before.
-                return privacy != .send(removed: [], note: nil)
+                privacy = try clean(copy, format, order, mayTryAgain: mayTryAgain)
+                return privacy != .unchanged
             } checking: { descriptor in
                 // The name may have led to another file a moment ago.
                 guard !ownFiles.contain(descriptor: descriptor) else { throw PhotoUploadError.isOwnFile(path: path) }
@@ -163,14 +163,13 @@ package struct PhotoUploads: Sendable {
         let original = URL(fileURLWithPath: path)
         task.delivery = UploadDelivery(
             order.destination.way, fileName: original.lastPathComponent, contentType: PhotoFormat.contentType(of: copy.file))
-        var (privacy, isPhoto) = (PhotoPrivacy.send(removed: [], note: nil), false)
+        var (privacy, isPhoto) = (PhotoPrivacy.unchanged, false)
         // The copy may have been queued to be sent with its location, and the destination has another rule now.
         let snapshot = try task.takeSnapshot { copy in
             let format = try Self.format(of: copy, path)
             isPhoto = format != nil
-            guard !order.location.keeps else { return false }
-            privacy = try clean(copy, format, mayTryAgain: false)
-            return privacy != .send(removed: [], note: nil)
+            privacy = try clean(copy, format, order, mayTryAgain: false)
+            return privacy != .unchanged
         }
         return Prepared(path: path, task: task, digest: snapshot.sha256, privacy: privacy, isPhoto: isPhoto)
     }
@@ -213,24 +212,19 @@ package struct PhotoUploads: Sendable {
                     : .held(photo: record.id!, reason: reason))
         }
         try store.renameDestination(order.destination.place, to: order.destination.identity)
-        for (position, continued) in try continueFailed(sendable.map { photos[$0] }, order) {
-            let index = sendable[position]
-            photos[index].task.discardSnapshot()
-            results[index] = .success(continued)
-        }
-        sendable.removeAll { results[$0] != nil }
         var begun: [(index: Int, photo: PhotoRecord, before: PhotoRecord?, note: String?)] = []
-        let (records, continued) = try begin(sendable.map { photos[$0] }, order)
-        for (position, index) in sendable.enumerated() {
-            if let result = continued[position] {
+        for (index, beginning) in zip(sendable, try begin(sendable.map { photos[$0] }, order)) {
+            let (photo, before): StormyStore.Begun
+            switch beginning {
+            case .continued(let result):
                 photos[index].task.discardSnapshot()
                 results[index] = .success(result)
                 continue
-            }
-            guard let (photo, before) = records[position] else {
+            case .record(nil):
                 photos[index].task.discardSnapshot()
                 results[index] = .failure(PhotoUploadError.addressIsTaken(path: photos[index].path))
                 continue
+            case .record(let record?): (photo, before) = record
             }
             let isKnown = photo.isKnown(before)
             let lacksCopy = try isKnown && photo.transfer.map(BackgroundTransfers.lacksCopy) ?? false
@@ -253,22 +247,33 @@ package struct PhotoUploads: Sendable {
         return photos.indices.map { results[$0]! }
     }
 
+    private enum Beginning {
+        case continued(Result)
+        /// `nil` if the address is for one file, and another photo went there.
+        case record(StormyStore.Begun?)
+    }
+
     /// The records first: an upload may have ended before this process gets to write anything.
-    ///
-    /// - Returns: the records, and the photos whose failed transfers continue, by their positions.
-    private func begin(_ photos: [Prepared], _ order: BatchOptions) throws -> ([StormyStore.Begun?], [Int: Result]) {
-        let new = photos.map { newPhoto($0, order) }
-        var records = try store.beginPhotos(new)
-        // The store may not have heard yet of the end of an upload. A photo that did not arrive is queued again.
-        let known = records.compactMap { $0?.photo }.filter { $0.state == .queued && $0.transfer != nil }
+    private func begin(_ photos: [Prepared], _ order: BatchOptions) throws -> [Beginning] {
+        var beginnings: [Int: Beginning] = [:]
+        func begin(_ positions: [Int]) throws -> [PhotoRecord] {
+            let continued = try continueFailed(positions.map { photos[$0] }, order)
+            for (index, result) in continued { beginnings[positions[index]] = .continued(result) }
+            let new = positions.indices.filter { continued[$0] == nil }.map { positions[$0] }
+            let records = try store.beginPhotos(new.map { newPhoto(photos[$0], order) })
+            for (position, record) in zip(new, records) { beginnings[position] = .record(record) }
+            return records.compactMap { $0?.photo }
+        }
+        let records = try begin(Array(photos.indices))
+        // The store may not have heard yet of the end of an upload. A photo that did not arrive is queued again. Or another command retries
+        // it at this moment, and has changed the store, and not yet the ledger.
+        let known = records.filter { $0.state == .queued && $0.transfer != nil }
         let ended = try PhotoReconciliation(store: store).takeEnds(of: known)
-        if ended.isEmpty { return (records, [:]) }
-        var again = records.indices.filter { index in records[index].map { ended.contains($0.photo.id!) } ?? false }
-        // A command that retries them at this moment has changed the store, and not yet the ledger.
-        let continued = try continueFailed(again.map { photos[$0] }, order).reduce(into: [:]) { $0[again[$1.key]] = $1.value }
-        again.removeAll { continued[$0] != nil }
-        for (index, record) in zip(again, try store.beginPhotos(again.map { new[$0] })) { records[index] = record }
-        return (records, continued)
+        let again = photos.indices.filter { position in
+            if case .record(let record?)? = beginnings[position] { ended.contains(record.photo.id!) } else { false }
+        }
+        if !again.isEmpty { _ = try begin(again) }
+        return photos.indices.map { beginnings[$0]! }
     }
 
     func newPhoto(_ photo: Prepared, _ order: BatchOptions) -> StormyStore.NewPhoto {
@@ -318,7 +323,8 @@ package struct PhotoUploads: Sendable {
         }
     }
 
-    private func clean(_ copy: URL, _ format: PhotoFormat?, mayTryAgain: Bool) throws -> PhotoPrivacy {
+    private func clean(_ copy: URL, _ format: PhotoFormat?, _ order: BatchOptions, mayTryAgain: Bool) throws -> PhotoPrivacy {
+        guard !order.location.keeps else { return .unchanged }
         let verdict = try cleaner.clean(copy)
         if mayTryAgain, verdict == .interrupted { throw CleanerInterrupted() }
         let isProved = if case .clean = verdict { true } else { false }

@@ -42,6 +42,9 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     /// The processes that are about to queue the photo. `nil` after it was queued, and in a record of an earlier version.
     package var holders: PhotoHolders?
 
+    /// Returns whether the destination with this name gets the photo. `nil` if that was not written down.
+    package func goesTo(_ name: String) -> Bool? { destination.map { $0.hasPrefix(name + " ") } }
+
     /// Nothing is left to do: it is there, or on its way. What this process just changed is not.
     func isKnown(_ before: PhotoRecord?) -> Bool {
         before == self && (state == .completed || state == .queued && transfer != nil)

@@ -127,9 +127,7 @@ package struct PhotoDestination: Sendable, Equatable {
         self.url = url
         self.credential = credential
     }
-}
 
-extension PhotoDestination {
     /// What is configured now: the password that was refused may have been put right.
     package var asCredential: BackgroundTransfers.Credential {
         BackgroundTransfers.Credential(header: credential.map { ($0.header, $0.value) }, s3: way.s3, server: way.server)

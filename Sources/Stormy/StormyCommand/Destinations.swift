@@ -56,7 +56,7 @@ struct Destinations {
         guard let label = PhotoUploads.Label(parsing: upload.taskDescription),
             let photo = photos.first(where: { $0.id == label.photo }), let identity = photo.destination
         else { return nil }
-        for (name, destination) in configuration.upload.destinations where identity.hasPrefix(name + " ") {
+        for (name, destination) in configuration.upload.destinations where photo.goesTo(name) == true {
             let made = try make(name, destination)
             if made.isMeant(by: identity) { return made }
         }

@@ -27,7 +27,7 @@ struct UploadVerification {
         let wanted = Set(names)
         var problem = FirstProblem()
         let photos = try store.photos().filter { photo in
-            destination.map { photo.destination?.hasPrefix($0 + " ") ?? false } ?? true
+            destination.map { photo.goesTo($0) ?? false } ?? true
         }
         let numbers = Set(photos.map(\.id))
         let uploads = Self.newest(

@@ -83,7 +83,7 @@ struct UploadVerb: AsyncParsableCommand {
         for sentence in finder.sentences { Output.sentence(sentence) }
         if found.isEmpty { Output.note("nothing to upload: no photo was found") }
         try wake(&batch, said)
-        if batch.queued > 0 { try await PhotoBatch.takeBackFailures(StormyStore.open()) }
+        if batch.hasContinued { try await PhotoBatch.takeBackFailures(StormyStore.open()) }
         if batch.order.isHeld, !batch.transfers.isEmpty { try HeldUploads.submit() }
         if !json, batch.queued > 0 {
             Output.line(batch.order.location.sentence)
@@ -128,6 +128,8 @@ struct UploadVerb: AsyncParsableCommand {
         /// Transfers that this call queued.
         private(set) var queuedNow: Set<Int64> = []
         var queued: Int { queuedNow.count }
+        /// A failed upload continues.
+        private(set) var hasContinued = false
         /// Photos that are held back, by their numbers in the store.
         private(set) var held: [Int64] = []
         private(set) var problem = FirstProblem()
@@ -208,7 +210,8 @@ struct UploadVerb: AsyncParsableCommand {
 
         private mutating func note(_ result: PhotoUploads.Result, of file: String, _ position: Int) {
             switch result {
-            case .queued(_, let transfer, let removed, let note):
+            case .queued(_, let transfer, let removed, let note, let isContinued):
+                hasContinued = hasContinued || isContinued
                 transfers.append(transfer)
                 positions[transfer] = position
                 queuedNow.insert(transfer)
