@@ -20,11 +20,11 @@ package enum SimulationTool {
         """
 
     /// Returns the exit code: 0 all held, 1 one did not, 64 usage.
-    package static func run(_ arguments: [String]) -> Int32 {
+    package static func run(_ arguments: [String]) async -> Int32 {
         var (count, first, length, isWhy) = (100, UInt64(1), Simulation.Length.days, false)
         var rest = arguments[...]
         while let word = rest.popFirst() {
-            if word == "--year-of-noons" { return measureYear() }
+            if word == "--year-of-noons" { return await measureYear() }
             if word == "--matrix" { return playMatrix() }
             if word == "--herd" { return playHerd() }
             if word == "--help" {
@@ -96,24 +96,14 @@ package enum SimulationTool {
     }
 
     /// How long the test kit takes for a year of daily launches, each with its handler.
-    private static func measureYear() -> Int32 {
-        let done = DispatchSemaphore(value: 0)
-        let outcome = Mutex<Result<(noons: [Date], seconds: Double), any Error>?>(nil)
-        Task.detached {
-            let result: Result<(noons: [Date], seconds: Double), any Error>
-            do { result = .success(try await YearOfNoons.play()) } catch { result = .failure(error) }
-            outcome.withLock { $0 = result }
-            done.signal()
-        }
-        done.wait()
-        switch outcome.withLock({ $0 }) {
-        case .success((let noons, let seconds)):
+    private static func measureYear() async -> Int32 {
+        do {
+            let (noons, seconds) = try await YearOfNoons.play()
             print("a year of noons: \(noons.count) launches in \(String(format: "%.2f", seconds)) s")
             return noons.count == 365 ? 0 : 1
-        case .failure(let error):
+        } catch {
             print("\(error)")
             return 1
-        case nil: return 1
         }
     }
 

@@ -8,4 +8,4 @@ if getenv("SWIFT_DETERMINISTIC_HASHING") == nil {
     var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) } + [nil]
     execv("/proc/self/exe", &arguments)
 }
-exit(SimulationTool.run(Array(CommandLine.arguments.dropFirst())))
+exit(await SimulationTool.run(Array(CommandLine.arguments.dropFirst())))
