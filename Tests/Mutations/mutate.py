@@ -105,8 +105,13 @@ def judge(mutant, steps):
 def main():
     with open(os.path.join(HERE, "mutations.json")) as file:
         mutants = json.load(file)
-    wanted = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
-    steps = STEPS[:1] if "--quick" in sys.argv[1:] else STEPS
+    options = [argument for argument in sys.argv[1:] if argument.startswith("--")]
+    wanted = [argument for argument in sys.argv[1:] if argument not in options]
+    unknown = {*options} - {"--quick", "--known-green"} | {*wanted} - {mutant["name"] for mutant in mutants}
+    if unknown:
+        print(__doc__ if "--help" in unknown else f"unknown: {' '.join(sorted(unknown))}; see --help")
+        return 0 if "--help" in unknown else 64
+    steps = STEPS[:1] if "--quick" in options else STEPS
     mutants = [mutant for mutant in mutants if not wanted or mutant["name"] in wanted]
     os.makedirs(COPY, exist_ok=True)
     for name in ("Sources", "Tests", "Resources"):
@@ -117,7 +122,7 @@ def main():
             shutil.copy2(os.path.join(ROOT, name), os.path.join(COPY, name))
     # A suite that is red by itself would catch everything.
     code, text = run([SWIFT, "build", "--build-tests"], 3000)
-    for step, seconds in () if "--known-green" in sys.argv[1:] else steps:
+    for step, seconds in () if "--known-green" in options else steps:
         if code == 0:
             code, text = run([SWIFT, "test", "--skip-build", "--filter", step], seconds)
     if code != 0:
