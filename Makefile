@@ -211,7 +211,7 @@ test-interop: build interop-packages ## Downloads and photos from and to a dozen
 interop-sample: build interop-packages ## Three of those servers, chosen by SEED
 	python3 Tests/Interop/sample.py $(SEED)
 
-notification-servers: build test-packages ## Ten real notification servers and the portal: real presses, restarts, kills; the table of the docs (30 min)
+notification-servers: build test-packages ## Ten real notification servers: real presses, restarts, kills; the table of the docs (30 min)
 	python3 Tests/NotificationServers/conformance.py --all --write
 
 notification-servers-sample: build test-packages

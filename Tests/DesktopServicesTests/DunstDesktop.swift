@@ -44,13 +44,6 @@ final class DunstDesktop: Sendable {
             .trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// The portal answers before its backend has been asked. `false`: not within a minute.
-    func waitForDisplayed(_ count: Int) throws -> Bool {
-        let end = ContinuousClock.now + .seconds(60)
-        while ContinuousClock.now < end { if try control("count", "displayed") == "\(count)" { return true } }
-        return false
-    }
-
     /// Low urgency leaves after a second, everything else stays; a click acts; the first one lies in the corner.
     private static let configuration = """
         [global]

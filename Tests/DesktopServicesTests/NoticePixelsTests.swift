@@ -36,17 +36,6 @@ import Testing
         #expect((upright.width, upright.height) == (128, 256))
     }
 
-    /// The notification portal takes square ones alone.
-    @Test func itIsMadeSquareWithNothingBeside() throws {
-        let wide = try #require(NoticePixels(line: "3 1 3 " + Data([1, 2, 3, 4, 5, 6, 7, 8, 9]).base64EncodedString()))
-        let none: [UInt8] = [0, 0, 0, 0]
-        let line: [UInt8] = [1, 2, 3, 255, 4, 5, 6, 255, 7, 8, 9, 255]
-        #expect(wide.squared.bytes == none + none + none + line + none + none + none)
-        let high = try #require(NoticePixels(line: "1 2 4 " + Data([1, 2, 3, 4, 5, 6, 7, 8]).base64EncodedString()))
-        #expect(high.squared.bytes == [1, 2, 3, 4] + none + [5, 6, 7, 8] + none && high.squared.width == 2)
-        #expect(high.squared.squared == high.squared && high.squared.png?.prefix(4) == [0x89, 0x50, 0x4E, 0x47])
-    }
-
     @Test func whatIsNoPictureIsNone() throws {
         let words = folder.appendingPathComponent("words.png")
         try Data("no picture".utf8).write(to: words)

@@ -17,8 +17,7 @@ from gi.repository import GLib
 
 HANDLED = 0
 KINDS = {1: "call", 2: "answer", 3: "error", 4: "signal"}
-RULES = ["interface='org.freedesktop.Notifications'", "interface='org.freedesktop.portal.Notification'",
-         "type='method_return'", "type='error'"]
+RULES = ["interface='org.freedesktop.Notifications'", "type='method_return'", "type='error'"]
 
 
 def plain(value):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stormy's notifications on ten real notification servers, through the desktop portal, and without any server: pressed, restarted, frozen, killed.
+"""Stormy's notifications on ten real notification servers, and without any server: pressed, restarted, frozen, killed.
 
 Each server runs on a private bus and a display without a screen (desks.py). For each feature (features.py) an app of its own, in a fresh
 home, shows what is to be shown; buttons are pressed with a mouse on the screen; what is judged is what the app's log, the bus and the
@@ -11,9 +11,9 @@ showed is in .build/notification-servers/.
 
 usage: conformance.py [SERVER... | --all | --seed N | --sample N] [--feature KEY]... [--write] [--keep]
 
-    SERVER      dunst xfce4-notifyd mate notification-daemon lxqt notify-osd mako swaync gnome-shell plasma portal none
+    SERVER      dunst xfce4-notifyd mate notification-daemon lxqt notify-osd mako swaync gnome-shell plasma none
     --seed N    dunst, and another one that N draws
-    --sample N  for CI: the same without those that bring a whole desktop, without the portal, which end-to-end tests have, and of the features the few in SAMPLE. Beside other work on
+    --sample N  for CI: the same without those that bring a whole desktop, and of the features the few in SAMPLE. Beside other work on
                 two cores a fault is judged a second time, and both are printed. Where packages cannot be installed it is dunst alone.
     --feature   only this one
     --write     writes measured-servers.json, which doctor reads, and the page of the documentation, anew after each server; what is not measured stays as it was
@@ -47,8 +47,6 @@ PAGE = ROOT / "Sources/API/UserNotifications/UserNotifications.docc/Servers.md"
 NOT_UNDERSTOOD = "not understood yet"
 # What a server does not do, and why: the reason in the table of the documentation.
 NO_FIELDS = {"reply": "has no fields; the button is left out"}
-NO_SOUNDS = "version 1 of the portal has no sounds"
-NO_CLOSINGS = "the portal does not tell that it was closed"
 EXPECTED = {
     "dunst": NO_FIELDS,
     "xfce4-notifyd": NO_FIELDS | {"body": "a press on it only closes it"},
@@ -64,19 +62,13 @@ EXPECTED = {
     "gnome-shell": NO_FIELDS | {
         "stays": "moves it to its list after 4 s", "agent-killed": "what is replaced while it is on the screen loses its buttons there"},
     "plasma": {},
-    "portal": NO_FIELDS | {key: NO_SOUNDS for key in ("sound", "realert")} | {key: NO_CLOSINGS for key in ("dismissal", "closed-stays-closed")} | {
-        "text": "the backend does not escape it, and the server reads markup", "urgency": "the backend makes time-sensitive critical",
-        "leaves": "the backend forgets what was pressed, and dunst leaves it there",
-        "replace": "it is removed and shown anew, as the backend ends when one that was replaced leaves",
-        "server-restart": "nobody tells that the server behind the portal is another one",
-        "absent": "the portal takes it, and nobody tells that it is not shown"},
     "none": {},
 }
 # What is judged in CI.
 SAMPLE = ["shown", "press", "leaves", "takeoff", "server-restart", "agent-killed"]
 WHOLE_DESKTOPS = ["gnome-shell", "plasma"]
 # Features of one desk alone; the desk without a server has no others.
-ONLY = {"waits": ["none"], "stranger": ["portal"]}
+ONLY = {"waits": ["none"]}
 
 
 def features_of(name):
@@ -117,7 +109,6 @@ def judge(desk, key, attempt):
     """One feature, in a home of its own. The server is started anew where something is left behind."""
     if not desk.is_alive():
         desk.restart_server()
-    desk.renew()
     scene = Scene(desk, f"{key}{attempt}", PICTURES / desk.name)
     expected = EXPECTED[desk.name].get(key)
     begun = time.monotonic()
@@ -149,7 +140,7 @@ def keep_evidence(scene, key):
 
 
 def measure(name, keys, attempts=1):
-    """All features on one server: its name, vendor, version and parts, and the results."""
+    """All features on one server: its name, vendor and version, and the results."""
     desk_class = DESKS[name]
     packages.install(desk_class.packages)
     shutil.rmtree(PICTURES / name, ignore_errors=True)
@@ -170,7 +161,7 @@ def measure(name, keys, attempts=1):
                 result = Result(key, why="the test itself failed", expected=EXPECTED[name].get(key))
             results.append(result)
             print(result.line(name), flush=True)
-        return [*desk.information[:3], desk.parts], results
+        return desk.information[:3], results
 
 
 # What is written.
@@ -181,7 +172,7 @@ def write(measured):
     known = {server["desk"]: server for server in json.loads(MEASURED.read_text())["servers"]} if MEASURED.exists() else {}
     for name, (information, results) in measured.items():
         features = known.get(name, {}).get("features", {}) | {result.key: result.text for result in results}
-        known[name] = {"desk": name, "server": information[0], "version": information[2], **({"parts": information[3]} if information[3] else {}),
+        known[name] = {"desk": name, "server": information[0], "version": information[2],
                        "features": {key: features[key] for key in features_of(name) if key in features}}
     table = {"measured": day, "servers": [known[name] for name in DESKS if name in known]}
     MEASURED.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
@@ -207,17 +198,16 @@ def page(table):
 
     lines = [f"| {FEATURES[key][0]} | " + " | ".join(cell(server, key) for server in servers) + " |" for key in FEATURES]
     versions = "; ".join(
-        f"{server['desk']}: {server['server']} {server['version']}" + (f" ({server['parts']})" if "parts" in server else "")
+        f"{server['desk']}: {server['server']} {server['version']}"
         for server in servers if server["server"])
     return "\n".join([
         "# Notification servers, measured", "",
-        "What the notifications of this library do on ten real servers of Debian, through the desktop portal, and where nobody shows any.", "",
+        "What the notifications of this library do on ten real servers of Debian, and without a server.", "",
         "## Overview", "",
         f"Measured on {table['measured']} with `make notification-servers`: every server on a display of its own, its buttons pressed with a mouse.",
         "A \"no\" is the server's own, and its reason stands below the table; \"not understood yet\" may be a fault of this library or of the test.",
         "\"–\" is not measured there.", "",
         f"The servers: {versions}. \"none\" is a session without any server.", "",
-        "\"portal\" is an app in a sandbox like Flatpak's, which hides the server: the portal and its GTK backend show its notifications on dunst.", "",
         "| | " + " | ".join(server["desk"] for server in servers) + " |",
         "|---" * (len(servers) + 1) + "|", *lines, "",
         *(f"{number}. {why[0].upper()}{why[1:]}." for number, why in enumerate(notes, 1)), "",
@@ -242,7 +232,7 @@ def arguments():
     if chosen.seed is not None:
         chosen.servers = ["dunst", random.Random(chosen.seed).choice([name for name in DESKS if name != "dunst"])]
     elif chosen.sample is not None:
-        others = [name for name in DESKS if name not in ["dunst", "portal", "none", *WHOLE_DESKTOPS]]
+        others = [name for name in DESKS if name not in ["dunst", "none", *WHOLE_DESKTOPS]]
         chosen.servers = ["dunst", random.Random(chosen.sample).choice(others)]
         chosen.feature = chosen.feature or SAMPLE
         if not packages.can_install(DESKS[chosen.servers[1]].packages):

@@ -92,10 +92,6 @@ class Desk:
     has_screen = True
     # What it does with a second one of the same words within a second; None: it shows both.
     same_words = None
-    # It is told for how long one stays.
-    tells_timeouts = True
-    # Packages that take part, with their versions, where the server's own name does not say it.
-    parts = ""
 
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"desk-{self.name}-"))
@@ -134,8 +130,6 @@ class Desk:
             except ProcessLookupError:
                 pass
         self.processes.end()
-        # The portal's, of documents: it outlives whoever made it.
-        subprocess.run(["umount", "-l", str(self.folder / "run/doc")], capture_output=True)
         if os.environ.get("KEEP_DESKS"):
             print(f"kept: {self.folder}")
         else:
@@ -165,17 +159,6 @@ class Desk:
     def command(self):
         """Of the server."""
         raise NotImplementedError
-
-    def in_app(self, words):
-        """The command that runs a program of the app's."""
-        return list(words)
-
-    def renew(self):
-        """Before a feature: what may have broken in an earlier one is started anew."""
-
-    def keys(self, notice):
-        """Of its buttons, as the app calls them."""
-        return notice.keys
 
     def picture(self):
         raise NotImplementedError
@@ -796,73 +779,6 @@ class Plasma(X11Desk):
         self.move(*self.rest)
 
 
-class Portal(Dunst):
-    """The app in a sandbox like Flatpak's, which hides the server: xdg-desktop-portal and its GTK backend show its notifications on dunst."""
-
-    name = "portal"
-    packages = (*Dunst.packages, "xdg-desktop-portal", "xdg-desktop-portal-gtk", "bubblewrap")
-    services = ("org.freedesktop.portal.Desktop.service", "org.freedesktop.impl.portal.desktop.gtk.service",
-                "org.freedesktop.impl.portal.PermissionStore.service", "org.freedesktop.portal.Documents.service")
-    tells_timeouts = False
-    PORTAL = "org.freedesktop.portal.Desktop"
-    INTERFACE = "org.freedesktop.portal.Notification"
-    BACKEND = "org.freedesktop.impl.portal.desktop.gtk"
-    # Stands before a button's key: PortalNotification.swift.
-    PREFIX = "press."
-
-    def start_display(self):
-        super().start_display()
-        # The backend is chosen by it.
-        self.environment |= {"XDG_CURRENT_DESKTOP": "GNOME"}
-        # The portal, and the agent, know a sandbox by this file.
-        self.sandbox = self.folder / "flatpak-info"
-        self.sandbox.write_text("[Application]\nname=org.example.ProvingGround\nruntime=runtime/a/b/c\n[Instance]\ninstance-id=7\n")
-
-    def in_app(self, words):
-        folders = [entry for entry in sorted(pathlib.Path("/").iterdir()) if entry.name not in ("proc", "dev", "sys")]
-        # Without a namespace of processes: the harness knows them by their numbers.
-        return ["bwrap", "--die-with-parent",
-                *(word for folder in folders for word in (
-                    ("--symlink", os.readlink(folder), str(folder)) if folder.is_symlink() else ("--bind-try", str(folder), str(folder)))),
-                "--proc", "/proc", "--dev-bind", "/dev", "/dev", "--ro-bind", str(self.sandbox), "/.flatpak-info", *words]
-
-    def wait_for_server(self):
-        portal = self.information
-        super().wait_for_server()
-        if self.parts:
-            # A later server is none of the portal's.
-            self.information = portal
-            return
-        self.parts = ", ".join(f"{package} {version(package)}" for package in ("xdg-desktop-portal", "xdg-desktop-portal-gtk", "dunst"))
-        # What the agent calls it, and the number of the interface.
-        self.information = ["xdg-desktop-portal", "", self.start_portal(), ""]
-
-    def start_portal(self):
-        """Its version."""
-        def answered():
-            answer = self.bus.ask("Get", self.INTERFACE, "version", destination=self.PORTAL, path="/org/freedesktop/portal/desktop",
-                                  interface="org.freedesktop.DBus.Properties")
-            return re.search(r"uint32 (\d+)", answer.stdout)
-
-        return until(answered, 10, "the portal does not start")[1]
-
-    def renew(self):
-        # xdg-desktop-portal-gtk 1.14 frees a notification twice that was replaced and leaves, and ends then or at a later call.
-        for name in (self.BACKEND, self.PORTAL):
-            answer = self.bus.ask("GetConnectionUnixProcessID", name)
-            if answer.returncode == 0:
-                os.kill(int(re.search(r"uint32 (\d+)", answer.stdout)[1]), signal.SIGKILL)
-                until(lambda: self.bus.ask("GetNameOwner", name).returncode, 10, f"{name} does not end")
-        self.start_portal()
-
-    def keys(self, notice):
-        return [key.removeprefix(self.PREFIX) for key in notice.keys]
-
-    def ask_portal(self, method, *words):
-        """As another app, outside the sandbox."""
-        return self.bus.ask(method, *words, destination=self.PORTAL, path="/org/freedesktop/portal/desktop", interface=self.INTERFACE)
-
-
 class NoServer(Desk):
     """A bus on which nobody shows notifications."""
 
@@ -887,4 +803,4 @@ class NoServer(Desk):
 
 
 DESKS = {desk.name: desk for desk in
-         (Dunst, Xfce, Mate, NotificationDaemon, Lxqt, NotifyOsd, Mako, Swaync, Gnome, Plasma, Portal, NoServer)}
+         (Dunst, Xfce, Mate, NotificationDaemon, Lxqt, NotifyOsd, Mako, Swaync, Gnome, Plasma, NoServer)}

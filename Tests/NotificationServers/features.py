@@ -93,7 +93,7 @@ def urgency(scene):
 @feature("stays", "Time-sensitive stays", "A time-sensitive notification is still there when an active one has left by itself.")
 def stays(scene):
     quick, stay = scene.show("quick", level=1), scene.show("stay", level=2)
-    if "actions" in scene.desk.capabilities and scene.desk.tells_timeouts:
+    if "actions" in scene.desk.capabilities:
         expect(stay.timeout == 0, f"the timeout is {stay.timeout}")
     if scene.desk.expires:
         deadline = time.monotonic() + scene.desk.expires + 4
@@ -112,9 +112,9 @@ def stays(scene):
 def buttons(scene):
     found = scene.show()
     if "actions" not in scene.desk.capabilities:
-        expect(scene.desk.keys(found) == [], f"the buttons are {found.actions}")
+        expect(found.keys == [], f"the buttons are {found.actions}")
         raise No("draws no buttons")
-    expect(scene.desk.keys(found) == ["default", "accept", "later"], f"the buttons are {found.actions}")
+    expect(found.keys == ["default", "accept", "later"], f"the buttons are {found.actions}")
 
 
 @feature("press", "A button is heard", "A pressed button reaches the app, once.")
@@ -174,9 +174,9 @@ def reply(scene):
     found = scene.show(category="typed")
     if "inline-reply" not in scene.desk.capabilities:
         wanted = ["default", "later"] if "actions" in scene.desk.capabilities else []
-        expect(scene.desk.keys(found) == wanted, f"the buttons are {found.actions}")
+        expect(found.keys == wanted, f"the buttons are {found.actions}")
         raise No("has no fields; the button is left out")
-    expect(scene.desk.keys(found) == ["default", "inline-reply", "later"], f"the buttons are {found.actions}")
+    expect(found.keys == ["default", "inline-reply", "later"], f"the buttons are {found.actions}")
     scene.desk.type_reply("on my way")
     until(scene.responses, 8, "the app hears nothing")
     expect(scene.responses() == [("storm", "reply", "on my way")], f"the app hears {scene.responses()}")
@@ -249,7 +249,7 @@ def progress(scene):
         found = until(told, 8, "no progress is told")[-1]
         expect(found.body.count("50 %") < 2, f"the text says it twice: {found.body!r}")
         expect(len(scene.bus.standing("Exporting")) == 1, "it stands there more than once")
-        expect("actions" not in scene.desk.capabilities or scene.desk.keys(found) == ["cancel"], f"the buttons are {found.actions}")
+        expect("actions" not in scene.desk.capabilities or found.keys == ["cancel"], f"the buttons are {found.actions}")
         time.sleep(scene.desk.drawing)
         scene.snap()
     finally:
@@ -493,21 +493,3 @@ def waits(scene):
     expect(scene.listed() == ([], []), f"taken back, the app is told of {scene.listed()}")
     scene.quit()
     expect(scene.home_processes() == [], "something of it runs on")
-
-
-@feature("stranger", "Others' stay", "What another app shows, by the portal, is left alone by everything above.")
-def stranger(scene):
-    scene.desk.ask_portal("AddNotification", "one", "{'title': <'Of the portal'>, 'body': <'Of another app'>, 'priority': <'urgent'>}")
-    until(lambda: scene.bus.standing("Of the portal"), 15, "the portal shows nothing")
-    scene.show(level=2)
-    scene.snap()
-    scene.kill_agent()
-    scene.start_agent()
-    scene.wait_standing(TITLE, 1, settle=1)
-    scene.run("take-off", "storm")
-    scene.wait_standing(TITLE, 0)
-    scene.show("second", level=2)
-    scene.quit()
-    scene.wait_standing("Title of second", 0)
-    expect(len(scene.bus.standing("Of the portal")) == 1, "it is gone")
-    scene.desk.ask_portal("RemoveNotification", "one")

@@ -46,7 +46,7 @@ class Scene:
     # The app.
 
     def command(self, *words):
-        return self.desk.in_app([str(PROGRAM), *map(str, words)])
+        return [str(PROGRAM), *map(str, words)]
 
     def run(self, *words, check=True, **environment):
         try:

@@ -1,6 +1,6 @@
 import BackgroundNotices
 
-/// Shows notifications on the desktop of the session bus: through libnotify, or in a sandbox through the desktop portal.
+/// Shows notifications on the desktop of the session bus, through libnotify.
 ///
 /// Every call only posts to the loop's thread and returns; every answer comes there as an event. libnotify's state is
 /// one per process, so there may be one presenter at a time: `stop()` one before making the next.
@@ -10,26 +10,20 @@ import BackgroundNotices
 /// server is there already, `serverAppeared` comes soon after connecting, possibly behind the first `presented`.
 package final class DesktopPresenter: Presenter {
     private let loop: GLibLoop
-    private let desk: any PresenterDesk
+    private let desk: LibnotifyDesk
 
     /// Nothing is connected before `connect(busAddress:)` or the first notification.
     ///
     /// - Parameters:
     ///   - appName: for notifications that name no app of their own; not empty.
-    ///   - way: how this process reaches who shows notifications.
     ///   - pictures: decodes a file, on the loop's thread.
     ///   - handler: called on the loop's thread, in order.
     package init(
-        loop: GLibLoop, appName: String, way: NotificationWay = .ofThisProcess,
-        pictures: @escaping @Sendable (String) -> NoticePixels? = { _ in nil },
+        loop: GLibLoop, appName: String, pictures: @escaping @Sendable (String) -> NoticePixels? = { _ in nil },
         handler: @escaping @Sendable (PresenterEvent) -> Void
     ) {
         self.loop = loop
-        desk =
-            switch way {
-            case .server: LibnotifyDesk(appName: appName, pictures: pictures, perform: { loop.perform($0) }, handler: handler)
-            case .portal: PortalDesk(appName: appName, pictures: pictures, handler: handler)
-            }
+        desk = LibnotifyDesk(appName: appName, pictures: pictures, perform: { loop.perform($0) }, handler: handler)
     }
 
     deinit {
@@ -87,17 +81,4 @@ package final class DesktopPresenter: Presenter {
     package func stop() {
         loop.perform { [desk] in desk.release() }
     }
-}
-
-/// What a ``DesktopPresenter`` does on the loop's thread, and nowhere else.
-protocol PresenterDesk: AnyObject, Sendable {
-    func connect(busAddress: String?) -> PresenterFailure?
-    func present(_ notice: Notice, replacing serverID: UInt32?, of giver: String?)
-    func withdraw(identifier: String, serverID: UInt32, of giver: String?)
-    func takeOver(identifier: String, serverID: UInt32, of giver: String?)
-    func showBadge(_ count: Int, desktopEntry: String)
-    func ask()
-    func describeServer(_ reply: @escaping @Sendable (Result<PresenterServer, PresenterFailure>) -> Void)
-    func serverProcess() -> Int32?
-    func release()
 }

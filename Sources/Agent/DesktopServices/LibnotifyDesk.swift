@@ -1,8 +1,9 @@
 import BackgroundNotices
 import CLibnotify
 
-/// Shows notifications by libnotify. libnotify's own way through a portal, which knows neither sounds nor a later process, is switched off.
-final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it is used on the loop's thread only
+/// Shows notifications by libnotify, on the loop's thread. libnotify's own use of the notification portal is switched off: the portal
+/// reports neither a closing nor a press to a later process.
+final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the loop's thread only
     private let appName: String
     private let pictures: @Sendable (String) -> NoticePixels?
     private let handler: @Sendable (PresenterEvent) -> Void

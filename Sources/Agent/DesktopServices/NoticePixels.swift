@@ -72,36 +72,4 @@ package struct NoticePixels: Sendable, Equatable {
         ]
         return g_variant_new_tuple(&parts, gsize(parts.count))
     }
-
-    /// As wide as it is high, with nothing beside or above and below it.
-    var squared: NoticePixels {
-        let side = max(width, height)
-        guard width != height else { return self }
-        var square = [UInt8](repeating: 0, count: side * side * 4)
-        let (left, top) = ((side - width) / 2, (side - height) / 2)
-        for row in 0..<height {
-            for column in 0..<width {
-                let (from, to) = ((row * width + column) * channels, ((row + top) * side + column + left) * 4)
-                for channel in 0..<3 { square[to + channel] = bytes[from + channel] }
-                square[to + 3] = channels == 4 ? bytes[from + 3] : 255
-            }
-        }
-        return NoticePixels(width: side, height: side, channels: 4, bytes: square) ?? self
-    }
-
-    /// As a file of that format; `nil`: it cannot be written.
-    var png: [UInt8]? {
-        let content = bytes.withUnsafeBytes { g_bytes_new($0.baseAddress, gsize($0.count)) }
-        defer { g_bytes_unref(content) }
-        let picture = gdk_pixbuf_new_from_bytes(
-            content, GDK_COLORSPACE_RGB, channels == 4 ? 1 : 0, 8, gint(width), gint(height), gint(width * channels))
-        guard let picture else { return nil }
-        defer { g_object_unref(UnsafeMutableRawPointer(picture)) }
-        var (buffer, count): (UnsafeMutablePointer<gchar>?, gsize) = (nil, 0)
-        guard gdk_pixbuf_save_to_bufferv(picture, &buffer, &count, "png", nil, nil, nil) != 0, let buffer else { return nil }
-        defer { g_free(buffer) }
-        return buffer.withMemoryRebound(to: UInt8.self, capacity: Int(count)) {
-            Array(UnsafeBufferPointer(start: $0, count: Int(count)))
-        }
-    }
 }

@@ -21,11 +21,7 @@ final class SessionBus {
     /// The name of who serves notifications.
     private let served: String
 
-    /// Nobody else in this process has this connection.
-    private let isPrivate: Bool
-
-    /// - Parameter isPrivate: where libnotify is not used. In a sandbox parts of GIO hold the shared connection for ever, also that to a bus that is gone.
-    init(watching name: String, isPrivate: Bool = false) { (served, self.isPrivate) = (name, isPrivate) }
+    init(watching name: String) { served = name }
 
     var onLost: (() -> Void)?
     /// The address of the connection.
@@ -64,7 +60,7 @@ final class SessionBus {
 
     private func open(_ chosen: String) throws(PresenterFailure) -> OpaquePointer {
         if chosen != environment(Self.variable) { g_setenv(Self.variable, chosen, 1) }
-        let opened = try isPrivate ? connectAlone(to: chosen) : connect()
+        let opened = try connect()
         address = chosen
         connection = opened
         startWatching(opened)
@@ -94,20 +90,6 @@ final class SessionBus {
         throw .busUnreachable("a part of this process still holds the connection to a bus that is gone")
     }
 
-    private func connectAlone(to address: String) throws(PresenterFailure) -> OpaquePointer {
-        var error: UnsafeMutablePointer<GError>?
-        let limit = TimeLimit(seconds: Self.patience)
-        defer { limit.end() }
-        let flags = GDBusConnectionFlags(
-            G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT.rawValue | G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION.rawValue)
-        guard let opened = g_dbus_connection_new_for_address_sync(address, flags, nil, limit.cancellable, &error) else {
-            let text = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
-            g_clear_error(&error)
-            throw .busUnreachable(text)
-        }
-        return opened
-    }
-
     /// Seconds that a bus may take to greet: one that takes the connection and says nothing would be waited for for ever.
     private static let patience = 5
 
@@ -134,7 +116,6 @@ final class SessionBus {
         hasServer = false
         g_bus_unwatch_name(watch)
         g_signal_handler_disconnect(UnsafeMutableRawPointer(connection), closedHandler)
-        if isPrivate { g_dbus_connection_close(connection, nil, nil, nil) }
         g_object_unref(UnsafeMutableRawPointer(connection))
     }
 

@@ -108,14 +108,6 @@ static inline int clinux_pipe(int *_Nonnull ends) {
     return (int)syscall(SYS_pipe2, ends, O_CLOEXEC);
 }
 
-// glibc declares these for _GNU_SOURCE alone. A file that no folder has, and that can be closed to every change.
-static inline int clinux_memory_file(const char *_Nonnull name) {
-    return (int)syscall(SYS_memfd_create, name, 3 /* MFD_CLOEXEC | MFD_ALLOW_SEALING */);
-}
-static inline int clinux_seal_file(int descriptor) {
-    return fcntl(descriptor, 1033 /* F_ADD_SEALS */, 15 /* F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE */);
-}
-
 // stdout and stderr are variables, which Swift 6 does not read. Standard input is left alone: a thread may wait in it.
 static inline void clinux_flush_output(void) {
     fflush(stdout);
