@@ -37,7 +37,7 @@ let floors: [(name: String, modules: [String])] = [
         "C",
         [
             "CLinux", "CLibcurl", "CLibcrypto", "COpenSSL", "CLibnotify", "CLibexpat", "CTomlplusplus",
-            "CNlohmannJSON", "CWarningRegions", "CZlib",
+            "CNlohmannJSON", "CWarningRegions", "CZlib", "CCairo", "CCoreFoundation",
         ]
     ),
     ("Core", ["BackgroundScheduling", "TransferMachines", "BackgroundNotices"]),
@@ -106,6 +106,8 @@ let package = Package(
         .systemLibrary(name: "CLibnotify", pkgConfig: "libnotify", providers: [.apt(["libnotify-dev"])]),
         .systemLibrary(name: "CLibexpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CCairo"),
+        .systemLibrary(name: "CCoreFoundation"),
         .target(name: "CTomlplusplus"),
         .target(name: "CNlohmannJSON"),
         .target(name: "CWarningRegions", exclude: ["regions.bin"]),
@@ -152,7 +154,9 @@ let package = Package(
         // API: what an author imports.
         .target(
             name: "BackgroundRuntime",
-            dependencies: ["BackgroundLedger", "BackgroundScheduling", "CLinux", "ProcessSupport", "UserUnits"],
+            dependencies: [
+                "BackgroundLedger", "BackgroundScheduling", "CCoreFoundation", "CLinux", "ProcessSupport", "UserUnits",
+            ],
             swiftSettings: strict),
         .target(
             name: "BackgroundTasks",
@@ -189,8 +193,8 @@ let package = Package(
         .target(
             name: "Stormy",
             dependencies: [
-                "BackgroundRuntime", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "SQLiteFiles",
-                "StormyWeather", "TransferMachines", "UserNotifications", grdb,
+                "BackgroundRuntime", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "CCairo", "ProcessSupport",
+                "SQLiteFiles", "StormyWeather", "TransferMachines", "UserNotifications", grdb,
             ], swiftSettings: strict),
         .target(
             name: "StormyCommand",

@@ -1,3 +1,4 @@
+import CCoreFoundation
 import Foundation
 import ProcessSupport
 
@@ -9,18 +10,11 @@ import ProcessSupport
 enum DefaultsWriting {
     /// Nothing where nothing was set.
     static func write() {
-        guard let none = makeString(nil, "of no application", 0x0800_0100) else { return }
-        _ = synchronize(none)
-        release(none)
+        guard let none = CFStringCreateWithCString(nil, "of no application", CCF_ENCODING_UTF8) else { return }
+        _ = CFPreferencesAppSynchronize(none)
+        CFRelease(UnsafeRawPointer(none))
     }
 
     /// From now on also when this process exits.
     static func writeAtExit() { ProcessExit.onExit { DefaultsWriting.write() } }
 }
-
-// Part of Foundation's library on Linux, and in none of its modules.
-@_silgen_name("CFPreferencesAppSynchronize") private func synchronize(_ application: OpaquePointer) -> Bool
-/// The encoding is UTF-8's number.
-@_silgen_name("CFStringCreateWithCString")
-private func makeString(_ allocator: OpaquePointer?, _ text: UnsafePointer<CChar>, _ encoding: UInt32) -> OpaquePointer?
-@_silgen_name("CFRelease") private func release(_ object: OpaquePointer)

@@ -1,3 +1,4 @@
+import CCoreFoundation
 import Foundation
 
 /// Teaches Foundation who this app is. On Linux it finds a property list in a bundle's folder alone, which an executable of SwiftPM does not have:
@@ -7,7 +8,7 @@ import Foundation
 /// real bundle says stays.
 enum MainBundle {
     static func teach(_ manifest: AppManifest) {
-        guard let bundle = mainBundle(), let list = informationOfBundle(bundle) else { return }
+        guard let bundle = CFBundleGetMainBundle(), let list = CFBundleGetInfoDictionary(bundle) else { return }
         // Somebody else's list may be one that cannot be changed.
         let own = Bundle.main.infoDictionary ?? [:]
         guard own.isEmpty || own[mark] != nil else { return }
@@ -18,23 +19,13 @@ enum MainBundle {
         ]
         for (key, value) in values {
             guard let key = string(key), let value = string(value) else { return }
-            setValue(list, key, value)
-            release(key)
-            release(value)
+            CFDictionarySetValue(list, UnsafeRawPointer(key), UnsafeRawPointer(value))
+            CFRelease(UnsafeRawPointer(key))
+            CFRelease(UnsafeRawPointer(value))
         }
     }
 
     private static let mark = "BackgroundRuntimeIsTeacher"
 
-    private static func string(_ text: String) -> OpaquePointer? { makeString(nil, text, 0x0800_0100) }
+    private static func string(_ text: String) -> OpaquePointer? { CFStringCreateWithCString(nil, text, CCF_ENCODING_UTF8) }
 }
-
-// Part of Foundation's library on Linux, and in none of its modules.
-@_silgen_name("CFBundleGetMainBundle") private func mainBundle() -> OpaquePointer?
-@_silgen_name("CFBundleGetInfoDictionary") private func informationOfBundle(_ bundle: OpaquePointer) -> OpaquePointer?
-@_silgen_name("CFDictionarySetValue")
-private func setValue(_ dictionary: OpaquePointer, _ key: OpaquePointer, _ value: OpaquePointer)
-/// The encoding is UTF-8's number.
-@_silgen_name("CFStringCreateWithCString")
-private func makeString(_ allocator: OpaquePointer?, _ text: UnsafePointer<CChar>, _ encoding: UInt32) -> OpaquePointer?
-@_silgen_name("CFRelease") private func release(_ object: OpaquePointer)

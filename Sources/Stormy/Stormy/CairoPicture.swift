@@ -1,5 +1,5 @@
+import CCairo
 import Foundation
-import Glibc
 import StormyWeather
 
 /// Draws pictures as PNGs with Debian's cairo.
@@ -35,21 +35,21 @@ package enum CairoPicture {
     }
 
     static func png(of shapes: [PictureShape], width: Double, height: Double) throws(Failure) -> Data {
-        let cairo = try Cairo()
+        let cairo = try loaded.get()
         let (width, height) = (width * scale, height * scale)
-        guard let surface = cairo.createSurface(0, Int32(width), Int32(height)), let context = cairo.create(surface) else {
+        guard let surface = cairo.image_surface_create(0, Int32(width), Int32(height)), let context = cairo.create(surface) else {
             throw Failure(description: "cairo cannot draw")
         }
         defer {
             cairo.destroy(context)
-            cairo.destroySurface(surface)
+            cairo.surface_destroy(surface)
         }
         cairo.scale(context, scale, scale)
-        cairo.setSource(context, 1, 1, 1, 1)
+        cairo.set_source_rgba(context, 1, 1, 1, 1)
         cairo.paint(context)
         for shape in shapes { draw(shape, context, cairo) }
         let bytes = Bytes()
-        let status = cairo.writePNG(
+        let status = cairo.surface_write_to_png_stream(
             surface,
             { target, piece, count in
                 guard let target, let piece else { return 1 }
@@ -60,14 +60,25 @@ package enum CairoPicture {
         return bytes.data
     }
 
+    private static let loaded: Result<ccairo_functions, Failure> = {
+        let functions = UnsafeMutablePointer<ccairo_functions>.allocate(capacity: 1)
+        defer { functions.deallocate() }
+        guard let missing = ccairo_load(functions).map({ String(cString: $0) }) else { return .success(functions.pointee) }
+        let why =
+            missing.hasPrefix("lib")
+            ? "a PNG is drawn with cairo, which is not installed (Debian: libcairo2); --svg draws the same without it"
+            : "the cairo that is installed has no \(missing)"
+        return .failure(Failure(description: why))
+    }()
+
     private final class Bytes {
         var data = Data()
     }
 
-    private static func draw(_ shape: PictureShape, _ context: OpaquePointer, _ cairo: Cairo) {
+    private static func draw(_ shape: PictureShape, _ context: OpaquePointer, _ cairo: ccairo_functions) {
         func use(_ ink: PictureShape.Ink) {
             let (red, green, blue, alpha) = colour(ink)
-            cairo.setSource(context, red, green, blue, alpha)
+            cairo.set_source_rgba(context, red, green, blue, alpha)
         }
         switch shape {
         case .rectangle(let x, let y, let width, let height, let ink):
@@ -76,77 +87,20 @@ package enum CairoPicture {
             cairo.fill(context)
         case .line(let points, let ink, let isDashed, let width):
             use(ink)
-            cairo.setLineWidth(context, width)
-            cairo.setDash(context, [6, 5], isDashed ? 2 : 0, 0)
+            cairo.set_line_width(context, width)
+            cairo.set_dash(context, [6, 5], isDashed ? 2 : 0, 0)
             for (index, point) in points.enumerated() {
-                if index == 0 { cairo.moveTo(context, point.x, point.y) } else { cairo.lineTo(context, point.x, point.y) }
+                if index == 0 { cairo.move_to(context, point.x, point.y) } else { cairo.line_to(context, point.x, point.y) }
             }
             cairo.stroke(context)
         case .text(let words, let at, let ink, let size, let isBold, let endsThere):
             use(ink)
-            cairo.selectFont(context, "sans-serif", 0, isBold ? 1 : 0)
-            cairo.setFontSize(context, size)
-            var extents = Cairo.TextExtents()
-            cairo.textExtents(context, words, &extents)
-            cairo.moveTo(context, endsThere ? at.x - extents.advanceX : at.x, at.y)
-            cairo.showText(context, words)
+            cairo.select_font_face(context, "sans-serif", 0, isBold ? 1 : 0)
+            cairo.set_font_size(context, size)
+            var extents = ccairo_text_extents()
+            cairo.text_extents(context, words, &extents)
+            cairo.move_to(context, endsThere ? at.x - extents.advance_x : at.x, at.y)
+            cairo.show_text(context, words)
         }
-    }
-}
-
-/// What is called of `libcairo.so.2`. Source: cairo.h of 1.16, whose ABI has been stable since 1.0.
-private struct Cairo {
-    /// `cairo_text_extents_t`.
-    struct TextExtents {
-        var (bearingX, bearingY, width, height, advanceX, advanceY) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    }
-
-    typealias Writer = @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<UInt8>?, UInt32) -> Int32
-    typealias Plain = @convention(c) (OpaquePointer) -> Void
-    typealias OneNumber = @convention(c) (OpaquePointer, Double) -> Void
-    typealias TwoNumbers = @convention(c) (OpaquePointer, Double, Double) -> Void
-    typealias FourNumbers = @convention(c) (OpaquePointer, Double, Double, Double, Double) -> Void
-
-    let createSurface: @convention(c) (Int32, Int32, Int32) -> OpaquePointer?
-    let create: @convention(c) (OpaquePointer) -> OpaquePointer?
-    let writePNG: @convention(c) (OpaquePointer, Writer, UnsafeMutableRawPointer) -> Int32
-    let setDash: @convention(c) (OpaquePointer, UnsafePointer<Double>, Int32, Double) -> Void
-    let selectFont: @convention(c) (OpaquePointer, UnsafePointer<CChar>, Int32, Int32) -> Void
-    let showText: @convention(c) (OpaquePointer, UnsafePointer<CChar>) -> Void
-    private let measureText: @convention(c) (OpaquePointer, UnsafePointer<CChar>, UnsafeMutableRawPointer) -> Void
-    let (destroy, destroySurface, paint, fill, stroke): (Plain, Plain, Plain, Plain, Plain)
-    let (setLineWidth, setFontSize): (OneNumber, OneNumber)
-    let (scale, moveTo, lineTo): (TwoNumbers, TwoNumbers, TwoNumbers)
-    let (setSource, rectangle): (FourNumbers, FourNumbers)
-
-    init() throws(CairoPicture.Failure) {
-        guard let library = dlopen("libcairo.so.2", RTLD_NOW) else {
-            throw CairoPicture.Failure(
-                description:
-                    "a PNG is drawn with cairo, which is not installed (Debian: libcairo2); --svg draws the same without it")
-        }
-        func function<Function>(_ name: String, as: Function.Type = Function.self) throws(CairoPicture.Failure) -> Function {
-            guard let address = dlsym(library, name) else {
-                throw CairoPicture.Failure(description: "the cairo that is installed has no \(name)")
-            }
-            return unsafeBitCast(address, to: Function.self)
-        }
-        createSurface = try function("cairo_image_surface_create")
-        create = try function("cairo_create")
-        writePNG = try function("cairo_surface_write_to_png_stream")
-        setDash = try function("cairo_set_dash")
-        selectFont = try function("cairo_select_font_face")
-        showText = try function("cairo_show_text")
-        measureText = try function("cairo_text_extents")
-        (destroy, destroySurface) = (try function("cairo_destroy"), try function("cairo_surface_destroy"))
-        (paint, fill, stroke) = (try function("cairo_paint"), try function("cairo_fill"), try function("cairo_stroke"))
-        (setLineWidth, setFontSize) = (try function("cairo_set_line_width"), try function("cairo_set_font_size"))
-        scale = try function("cairo_scale")
-        (moveTo, lineTo) = (try function("cairo_move_to"), try function("cairo_line_to"))
-        (setSource, rectangle) = (try function("cairo_set_source_rgba"), try function("cairo_rectangle"))
-    }
-
-    func textExtents(_ context: OpaquePointer, _ words: String, _ extents: inout TextExtents) {
-        withUnsafeMutablePointer(to: &extents) { measureText(context, words, UnsafeMutableRawPointer($0)) }
     }
 }
