@@ -8,71 +8,36 @@ struct ArchitectureChecker {
 
     // MARK: Arrows
 
+    /// Libraries of modules that may not import them, and modules that build on a floor above their own.
     func wrongArrows(in manifest: PackageManifest) -> [String] {
-        var findings: [String] = []
-        for target in manifest.targets where target.kind != .testTarget {
-            guard house.arrows[target.name] != nil else {
-                findings.append("Package.swift: \(target.name) has no line in the table of modules")
-                continue
-            }
-            let allowed = house.arrows[target.name] ?? []
-            for dependency in target.dependencies where !mayImport(target.name, dependency, allowed) {
-                findings.append("Package.swift: \(target.name) → \(dependency) is a wrong arrow")
-            }
-        }
-        return findings
-    }
-
-    /// An arrow of the drawing that is not built: the drawing is out of date, or a module is reached by a detour.
-    func missingArrows(in manifest: PackageManifest) -> [String] {
-        manifest.targets.filter { $0.kind != .testTarget }.flatMap { target in
-            (house.arrows[target.name] ?? []).subtracting(target.dependencies).sorted().map {
-                "Package.swift: \(target.name) → \($0) is drawn, but not built"
+        let floors = manifest.floors.enumerated().flatMap { number, floor in floor.modules.map { ($0, number) } }
+        let floorOf = Dictionary(floors) { first, _ in first }
+        return manifest.targets.filter { $0.kind != .testTarget }.flatMap { target in
+            target.dependencies.compactMap { dependency in
+                let arrow = "Package.swift: \(target.name) → \(dependency)"
+                if let doors = house.doors[dependency], !doors.contains(target.name) { return "\(arrow) is a wrong arrow" }
+                guard let own = floorOf[target.name], let other = floorOf[dependency], other > own else { return nil }
+                return "\(arrow) leads upwards"
             }
         }
-    }
-
-    /// Where the folders say that a module stands, and what it builds on.
-    func wrongFloors(_ places: [String: String]) -> [String] {
-        house.arrows.flatMap { module, imported -> [String] in
-            guard let own = places[module].flatMap(house.floors.firstIndex(of:)) else { return [] }
-            return imported.filter { places[$0].flatMap(house.floors.firstIndex(of:)) ?? 0 > own }.map {
-                "\(module) → \($0) leads upwards, to \(places[$0] ?? "")"
-            }
-        }.sorted()
     }
 
     func wrongImports(in source: SourceText, manifest: PackageManifest) -> [String] {
-        let allowed = house.arrows[source.target] ?? []
         let declared = Set(manifest.target(source.target)?.dependencies ?? [])
-        var findings: [String] = []
-        for found in source.imports {
+        return source.imports.compactMap { found in
             let place = "\(source.path):\(found.line): import \(found.module)"
             let isPure = found.module == "Foundation" || found.module == source.target || house.pure.contains(found.module)
             if house.pure.contains(source.target), !isPure {
-                findings.append("\(place): a pure module imports Foundation and pure modules only")
-            } else if house.arrows[found.module] != nil || house.doors[found.module] != nil {
-                if !mayImport(source.target, found.module, allowed) {
-                    findings.append("\(place) is a wrong arrow")
-                } else if !declared.contains(found.module) {
-                    findings.append("\(place) is not declared in Package.swift")
-                }
-            } else if !Self.system.contains(found.module) {
-                findings.append("\(place): a module that nobody drew")
+                return "\(place): a pure module imports Foundation and pure modules only"
             }
+            let isKnown = declared.contains(found.module) || Self.system.contains(found.module)
+            return isKnown ? nil : "\(place) is not declared in Package.swift"
         }
-        return findings
     }
 
     private static let system: Set<String> = [
         "Foundation", "FoundationNetworking", "Glibc", "Dispatch", "Synchronization", "Observation",
     ]
-
-    /// A library through its door, a module along the arrows.
-    private func mayImport(_ module: String, _ imported: String, _ allowed: Set<String>) -> Bool {
-        if let doors = house.doors[imported] { return doors.contains(module) }
-        return allowed.contains(imported)
-    }
 
     // MARK: House rules
 

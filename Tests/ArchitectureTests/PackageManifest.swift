@@ -1,6 +1,6 @@
 import Foundation
 
-/// What `Package.swift` declares, read from its text: targets and what each of them depends on.
+/// What `Package.swift` declares, read from its text: targets, what each of them depends on, and the floor of each.
 struct PackageManifest {
     enum Kind: String {
         case systemLibrary
@@ -21,11 +21,19 @@ struct PackageManifest {
     }
 
     var targets: [Target] = []
+    /// Folders of `Sources`, lowest first, with their modules.
+    var floors: [(name: String, modules: [String])] = []
 
     /// - Throws: ``Unreadable`` rather than leave out what it does not understand.
     init(source: String) throws {
         let text = SourceText.withoutComments(source)
         let names = try Self.namedProducts(text)
+        if let start = text.firstMatch(of: /let floors: [^=]*= \[/) {
+            let (body, _) = try Self.balanced(text[start.range.upperBound...], "[", "]")
+            floors = body.matches(of: /\(\s*"(\w+)",\s*\[([^\]]*)\]/).map { floor in
+                (String(floor.1), floor.2.matches(of: /"([^"]+)"/).map { String($0.1) })
+            }
+        }
         guard let list = text.range(of: "targets: [\n", options: .backwards) else {
             throw Unreadable(description: "no list of targets")
         }
