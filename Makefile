@@ -183,7 +183,7 @@ sanitize-undefined: run-packages test-packages ## The same in C and C++ under th
 fuzz: run-packages ## Six fuzzers, one of them for each container of photos, FUZZ_SECONDS each: what servers, apps, other writers of a ledger, people and cameras may say
 	for product in $(FUZZERS); do \
 	    FUZZING=1 $(SWIFT) build --sanitize=fuzzer --scratch-path .build-fuzz --product $$product || exit 1; done
-	python3 Tests/Fuzzing/fuzz.py .build-fuzz/debug $(FUZZ_SECONDS) $(FUZZERS)
+	python3 Tests/Laboratory/Fuzzing/fuzz.py .build-fuzz/debug $(FUZZ_SECONDS) $(FUZZERS)
 
 photos: build photo-packages ## Photos and films of common tools, and damaged copies: no location, and the same pixels: make photos PHOTOS=10000 SEED=1
 	rm -rf .build/photos && python3 Tests/PhotoLocations/samples.py .build/photos
@@ -218,38 +218,38 @@ notification-servers-sample: build test-packages
 	python3 Tests/NotificationServers/conformance.py --sample $(SEED)
 
 compare: build test-packages compare-packages ## Beside systemd timers, cron, a nohup loop and workmanager_linux: 40 behaviours, really tried; the table of the docs (as root, 10 min)
-	python3 Tests/Compare/compare.py --write
+	python3 Tests/Laboratory/Compare/compare.py --write
 
 benchmark: build test-packages benchmark-packages ## Due instant to notification, idle wake-ups, memory
-	python3 Tests/Benchmarks/benchmark.py
+	python3 Tests/Laboratory/Benchmarks/benchmark.py
 
 benchmark-transfers: run-packages test-packages benchmark-packages ## Downloads beside curl: 1 GiB, 200 small files, memory, the next of 100,000
 	for product in background-agent stormy courier-example proving-ground; do \
 	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
-	python3 Tests/Benchmarks/transfers.py
+	python3 Tests/Laboratory/Benchmarks/transfers.py
 
 benchmark-uploads: run-packages test-packages benchmark-packages ## Photos beside curl and rclone: 500 of 200 kB, 10,000 queued, one of 2 GiB
 	for product in background-agent photo-cleaner stormy; do \
 	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
-	python3 Tests/Benchmarks/uploads.py
+	python3 Tests/Laboratory/Benchmarks/uploads.py
 
 benchmark-weather: run-packages test-packages ## An answer of 1 MB, a noon of 1,000 places, the report of a year
 	for product in background-agent stormy; do \
 	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
-	python3 Tests/Benchmarks/weather.py
+	python3 Tests/Laboratory/Benchmarks/weather.py
 
 benchmark-day: release test-packages ## What a day and an idle hour cost under a user manager: CPU, wake-ups, memory (over an hour)
-	BENCHMARKED="$(RELEASE)/release" python3 Tests/Benchmarks/day.py
+	BENCHMARKED="$(RELEASE)/release" python3 Tests/Laboratory/Benchmarks/day.py
 
 benchmark-waiting: run-packages test-packages ## What an app's submit waits while 20 GiB are downloaded and proven
 	for product in background-agent stormy courier-example proving-ground; do \
 	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
-	python3 Tests/Benchmarks/waiting.py
+	python3 Tests/Laboratory/Benchmarks/waiting.py
 
 benchmark-notifications: run-packages test-packages ## 1,000 notifications added in a row: in the ledger, a handful on the screen
 	for product in background-agent proving-ground; do \
 	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
-	python3 Tests/Benchmarks/notifications.py
+	python3 Tests/Laboratory/Benchmarks/notifications.py
 
 format: ## Format the sources
 	$(SWIFT) format format --in-place --recursive Sources Tests Package.swift

@@ -31,7 +31,7 @@ let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-// Where each module stands: `Sources/<floor>/<module>`. A floor builds on those before it.
+// Where each module stands: `Sources/<floor>/<module>`, and the laboratory in `Tests`. A floor builds on those before it.
 let floors: [(name: String, modules: [String])] = [
     (
         "C",
@@ -64,11 +64,16 @@ let floors: [(name: String, modules: [String])] = [
         "TestKit",
         [
             "ServerScripts", "FaultyServer", "BackgroundTasksTesting", "Rehearsal", "stormy-rehearse",
+        ]
+    ),
+    ("Examples", ["tide-example", "zashi-example", "realm-example", "courier-example"]),
+    (
+        "Laboratory",
+        [
             "Simulation", "simulate", "proving-ground", "fuzz-wire", "fuzz-resume", "fuzz-ledger", "fuzz-configuration",
             "fuzz-photo", "fuzz-locations",
         ]
     ),
-    ("Examples", ["tide-example", "zashi-example", "realm-example", "courier-example"]),
 ]
 
 let package = Package(
@@ -402,7 +407,7 @@ package.targets += fuzzed.map { target in
 for target in package.targets where target.type != .test && target.path == nil {
     let floor = floors.first { $0.modules.contains(target.name) }
     guard let floor else { fatalError("\(target.name) stands on no floor") }
-    target.path = "Sources/\(floor.name)/\(target.name)"
+    target.path = "\(floor.name == "Laboratory" ? "Tests" : "Sources")/\(floor.name)/\(target.name)"
 }
 
 // The tests of some modules and what they need, and nothing else: a sanitizer need not wait for the rest to be built.

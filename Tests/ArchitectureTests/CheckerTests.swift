@@ -137,7 +137,7 @@ import Testing
     ])
     func `finds an exit`(_ line: String, _ count: Int) {
         #expect(checker.exits(in: source("Sources/API/BackgroundTasks/A.swift", line)).count == count)
-        #expect(checker.exits(in: source("Sources/TestKit/simulate/main.swift", line)).isEmpty)
+        #expect(checker.exits(in: source("Tests/Laboratory/simulate/main.swift", line)).isEmpty)
     }
 
     @Test(arguments: ["", "let ", "var "]) func findsWhatIsClosedTwice(_ declaration: String) {

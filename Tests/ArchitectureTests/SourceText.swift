@@ -11,11 +11,13 @@ struct SourceText {
         lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// The floor of a source: the folder under Sources.
-    var floor: String? { path.hasPrefix("Sources/") ? folders.dropFirst().first : nil }
+    /// The floor of a source: the folder under Sources, or the laboratory in Tests.
+    var floor: String? {
+        path.hasPrefix("Sources/") || path.hasPrefix("Tests/Laboratory/") ? folders.dropFirst().first : nil
+    }
 
     /// The target that the file belongs to: the folder under its floor, or under Tests.
-    var target: String { folders.dropFirst(path.hasPrefix("Sources/") ? 2 : 1).first ?? "" }
+    var target: String { folders.dropFirst(floor == nil ? 1 : 2).first ?? "" }
 
     /// The target of a file below `Tests/StandIns`.
     var standIn: String { folders.dropFirst(2).first ?? "" }

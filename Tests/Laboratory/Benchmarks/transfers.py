@@ -1,6 +1,6 @@
 """Downloads beside curl, on the same machine in the same run: nginx on loopback, release builds, medians of paired runs.
 
-    python3 Tests/Benchmarks/transfers.py [RUNS]
+    python3 Tests/Laboratory/Benchmarks/transfers.py [RUNS]
 
 Prints what was seen beside each bar. Exits 1 if the download of 1 GiB or the choice of the next transfer misses its own.
 """

@@ -1,6 +1,6 @@
 """What a day costs where a systemd user manager runs: CPU, wake-ups, bytes written, memory between two events; and an hour in which nothing is due.
 
-    python3 Tests/Benchmarks/day.py [SECONDS]
+    python3 Tests/Laboratory/Benchmarks/day.py [SECONDS]
 
 The day is played in a minute: a login, and a noon with a check of the weather, each in a
 cgroup of its own, whose counter has every process: agent, app, `systemctl`, and what the user manager does for them. The hour is a real one,

@@ -1,6 +1,6 @@
 """Photos beside curl and rclone, on the same machine in the same run: nginx on loopback, release builds, medians of paired runs.
 
-    python3 Tests/Benchmarks/uploads.py [RUNS]
+    python3 Tests/Laboratory/Benchmarks/uploads.py [RUNS]
 
 Prints what was seen beside each bar. Exits 1 if a bar is missed.
 """

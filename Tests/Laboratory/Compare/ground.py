@@ -13,7 +13,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+ROOT = HERE.parents[2]
 sys.path[:0] = [str(ROOT / "Tests/NotificationServers"), str(ROOT / "Tests/Interop")]
 from bus import No, until  # noqa: E402
 

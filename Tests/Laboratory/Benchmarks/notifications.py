@@ -1,6 +1,6 @@
 """How long an app that adds 1,000 notifications in a row waits until all are in the ledger: release builds, a private desktop with dunst.
 
-    python3 Tests/Benchmarks/notifications.py
+    python3 Tests/Laboratory/Benchmarks/notifications.py
 
 Five bursts, each in a new home, with the start of its agent. Beside each, in the same run, what 1,000 bare durable writes of 8 KiB take on
 the same disk. In the median run all have to be in the ledger within 1 s or, where the disk is slower, within three times the bare writes; the person has to
@@ -19,7 +19,7 @@ import time
 
 from benchmark import Desktop
 
-BIN = pathlib.Path(__file__).resolve().parents[2] / ".build/release"
+BIN = pathlib.Path(__file__).resolve().parents[3] / ".build/release"
 COUNT, BAR, RATIO, HANDFUL = 1000, 1.0, 3, 6
 
 

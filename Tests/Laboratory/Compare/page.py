@@ -42,7 +42,7 @@ def page(every, results, facts):
         "# Beside the others", "",
         "What else runs work in the background on a Linux desktop, and what becomes of it: each behaviour really tried for each of five.", "",
         "## Overview", "",
-        f"Measured on {facts['day']} with `make compare` (`Tests/Compare/compare.py --write`, {facts['minutes']:.0f} minutes): each trial on mounts, in a cgroup and "
+        f"Measured on {facts['day']} with `make compare` (`Tests/Laboratory/Compare/compare.py --write`, {facts['minutes']:.0f} minutes): each trial on mounts, in a cgroup and "
         "under a user manager of its own. \"yes\" and \"no\"",
         "come from a run; \"–\" is no mechanism, by the documentation that is cited. The notes below the table say what was seen, and which sentence of the",
         "documentation says so, or says what is done instead.", "",

@@ -1,6 +1,6 @@
 """How long an app's submit waits at most while the agent downloads a large file and proves its SHA-512: nginx on loopback, release builds.
 
-    python3 Tests/Benchmarks/waiting.py [GIB]
+    python3 Tests/Laboratory/Benchmarks/waiting.py [GIB]
 
 Twice: at 125 MB/s (a gigabit line), and as fast as the machine can. Beside it, in the same run, what a bare durable write of 8 KiB
 takes on the same disk. The longest submit has to stay under 50 ms or, where the disk makes everybody wait longer, under three

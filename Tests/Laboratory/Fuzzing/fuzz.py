@@ -10,7 +10,7 @@ import sys
 import tempfile
 import zlib
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "Packaging"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "Packaging"))
 import warning_regions
 
 # A first byte says to whom; then answers (see `answers`), or rows, or text.

@@ -10,7 +10,7 @@ import tempfile
 import time
 
 # What is measured: by itself a release build beside the tests, or what a person installs (make benchmark-day).
-BIN = pathlib.Path(os.environ.get("BENCHMARKED") or pathlib.Path(__file__).resolve().parents[2] / ".build/release")
+BIN = pathlib.Path(os.environ.get("BENCHMARKED") or pathlib.Path(__file__).resolve().parents[3] / ".build/release")
 
 
 def timed(command, **options):

@@ -6,7 +6,7 @@ milliseconds of one machine. Needs: the debug build, dbus-daemon, Xvfb, dunst, d
 """
 import http.server, json, os, re, shutil, signal, socketserver, statistics, subprocess, sys, tempfile, threading, time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 BIN = os.path.join(ROOT, ".build", "debug")
 RUNS = int(os.environ.get("RUNS", "5"))
 
