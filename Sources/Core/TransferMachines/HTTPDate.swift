@@ -24,23 +24,12 @@ package enum HTTPDate {
 
     /// In the form that RFC 9110 wants: `Sun, 06 Nov 1994 08:49:37 GMT`.
     package static func text(_ date: Date) -> String {
-        let seconds = Int(date.timeIntervalSince1970.rounded(.down))
-        let days = Int((Double(seconds) / 86_400).rounded(.down))
-        let time = seconds - days * 86_400
-        // The civil calendar from the days since its epoch, in eras of 400 years that begin in March.
-        let shifted = days + 719_468
-        let era = Int((Double(shifted) / 146_097).rounded(.down))
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let monthFromMarch = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
-        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        let name = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][((days % 7) + 7) % 7]
+        let (days, time) = CivilDay.parts(Int(date.timeIntervalSince1970.rounded(.down)), of: 86_400)
+        let civil = CivilDay(daysSinceEpoch: days)
+        let name = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][CivilDay.parts(days, of: 7).rest]
         func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
         return
-            "\(name), \(two(day)) \(months[month - 1]) \(year) \(two(time / 3_600)):\(two(time / 60 % 60)):\(two(time % 60)) GMT"
+            "\(name), \(two(civil.day)) \(months[civil.month - 1]) \(civil.year) \(two(time / 3_600)):\(two(time / 60 % 60)):\(two(time % 60)) GMT"
     }
 
     private static let months = [
@@ -55,9 +44,9 @@ package enum HTTPDate {
         guard clock.count == 3, let hour = number(clock[0], digits: 2), let minute = number(clock[1], digits: 2),
             let second = number(clock[2], digits: 2), hour < 24, minute < 60, second <= 60
         else { return nil }
-        let days = daysSinceEpoch(year: year, month: monthIndex + 1, day: day)
-        let next = monthIndex == 11 ? (year + 1, 1) : (year, monthIndex + 2)
-        guard days < daysSinceEpoch(year: next.0, month: next.1, day: 1) else { return nil }
+        let civil = CivilDay(year: year, month: monthIndex + 1, day: day)
+        let days = civil.daysSinceEpoch
+        guard CivilDay(daysSinceEpoch: days) == civil else { return nil }
         return Date(timeIntervalSince1970: Double(days * 86_400 + hour * 3600 + minute * 60 + min(second, 59)))
     }
 
@@ -72,15 +61,5 @@ package enum HTTPDate {
         let thisYear = 1970 + Int(now.timeIntervalSince1970 / 31_556_952)
         let year = thisYear - thisYear % 100 + short
         return year > thisYear + 50 ? year - 100 : year
-    }
-
-    /// Days of the proleptic Gregorian calendar; the year is counted from March so that leap days come last.
-    private static func daysSinceEpoch(year: Int, month: Int, day: Int) -> Int {
-        let shifted = month <= 2 ? year - 1 : year
-        let era = (shifted >= 0 ? shifted : shifted - 399) / 400
-        let yearOfEra = shifted - era * 400
-        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
-        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-        return era * 146_097 + dayOfEra - 719_468
     }
 }

@@ -103,14 +103,13 @@ extension WireRequest {
 
     /// `20130524T000000Z` and its day.
     private static func amazonTime(_ date: Date) -> (time: String, day: String) {
-        var calendar = Calendar(identifier: .gregorian)
-        calendar.timeZone = TimeZone(secondsFromGMT: 0)!
-        let parts = calendar.dateComponents([.year, .month, .day, .hour, .minute, .second], from: date)
-        func padded(_ number: Int?, _ count: Int = 2) -> String {
-            let text = String(number ?? 0)
+        let (days, time) = CivilDay.parts(Int(date.timeIntervalSince1970.rounded(.down)), of: 86_400)
+        func padded(_ number: Int, _ count: Int = 2) -> String {
+            let text = String(number)
             return String(repeating: "0", count: max(0, count - text.count)) + text
         }
-        let day = padded(parts.year, 4) + padded(parts.month) + padded(parts.day)
-        return ("\(day)T\(padded(parts.hour))\(padded(parts.minute))\(padded(parts.second))Z", day)
+        let civil = CivilDay(daysSinceEpoch: days)
+        let day = padded(civil.year, 4) + padded(civil.month) + padded(civil.day)
+        return ("\(day)T\(padded(time / 3_600))\(padded(time / 60 % 60))\(padded(time % 60))Z", day)
     }
 }

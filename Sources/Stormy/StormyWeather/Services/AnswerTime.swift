@@ -1,4 +1,5 @@
 import Foundation
+import TransferMachines
 
 /// Instants as services write them.
 enum AnswerTime {
@@ -58,20 +59,11 @@ enum AnswerTime {
             (1970...2200).contains(year), (1...12).contains(month), (1...31).contains(date),
             (0...23).contains(hour), (0...59).contains(minute), (0...59).contains(second)
         else { return nil }
-        return Double(days(year, month, date) * 86_400 + hour * 3600 + minute * 60 + second)
+        return Double(CivilDay(year: year, month: month, day: date).daysSinceEpoch * 86_400 + hour * 3600 + minute * 60 + second)
     }
 
     private static func number(_ digits: some StringProtocol) -> Int? {
         guard (1...4).contains(digits.utf8.count), digits.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
         return Int(digits)
-    }
-
-    /// Days from 1970-01-01 in the Gregorian calendar, years counted from March so that a leap day comes last.
-    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
-        let shifted = month <= 2 ? year - 1 : year
-        let yearOfEra = shifted % 400
-        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
-        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-        return shifted / 400 * 146_097 + dayOfEra - 719_468
     }
 }
