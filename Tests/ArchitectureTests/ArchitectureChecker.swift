@@ -44,7 +44,8 @@ struct ArchitectureChecker {
     /// Programs of ours end by `ProcessExit`, because `exit` runs the handlers of libraries beside threads. The photo cleaner has one
     /// thread; examples and test programs end as their authors' do.
     func exits(in source: SourceText) -> [String] {
-        guard let floor = source.floor, !["TestKit", "Examples", "Laboratory"].contains(floor), source.target != "photo-cleaner" else {
+        guard let floor = source.floor, !["TestKit", "Examples", "Laboratory"].contains(floor), source.target != "photo-cleaner"
+        else {
             return []
         }
         return source.lines(with: "exit(").filter { number in

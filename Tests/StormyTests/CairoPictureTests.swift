@@ -1,8 +1,8 @@
 import Foundation
-import StormyWeather
 import Testing
 
 @testable import Stormy
+@testable import StormyWeather
 
 @Suite struct CairoPictureTests {
     @Test func `a picture is a PNG of twice its size`() throws {

@@ -30,4 +30,15 @@ import Testing
         #expect(throws: StormyStoreError.self) { try StormyStore(folder: folder) }
         #expect(FileManager.default.fileExists(atPath: path))
     }
+
+    @Test func `a command opens the store once, and again if another file has its name`() throws {
+        let shared = SharedStore()
+        let first = try shared.store(in: folder)
+        #expect(try shared.store(in: folder) === first)
+        // The first file stays, so that the system gives the second one another number.
+        try FileManager.default.moveItem(atPath: path, toPath: path + ".old")
+        let second = try shared.store(in: folder)
+        #expect(second !== first && FileManager.default.fileExists(atPath: path))
+        #expect(try SharedStore().store(in: folder) !== second)
+    }
 }

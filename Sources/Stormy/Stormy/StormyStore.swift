@@ -62,7 +62,13 @@ package final class StormyStore: Sendable {
     /// A copy in memory of a store that cannot be written.
     package let isCopy: Bool
 
-    package static func open() throws -> StormyStore { try StormyStore(folder: StormySettings.current.dataFolder) }
+    /// No other connection can read or write the file.
+    let isExclusive: Bool
+
+    /// The store of this command, or outside of a command a new connection.
+    package static func open() throws -> StormyStore {
+        try (SharedStore.ofCommand ?? SharedStore()).store(in: StormySettings.current.dataFolder)
+    }
 
     /// Reads a store that is only shown: nothing is made, mended or migrated. An unfinished change is rolled back. Cost: all its pages are
     /// read.
@@ -87,7 +93,7 @@ package final class StormyStore: Sendable {
         // One that knows of a daily check puts that into a ledger that does not.
         var information = stat()
         if lstat(path, &information) == 0 || FileFault(errno) != .missing {
-            do { return try StormyStore(folder: folder) } catch let error as StormyStoreError {
+            do { return try open() } catch let error as StormyStoreError {
                 guard case .cannotOpen = error, let copy = try? file(path).copyInMemory() else { throw error }
                 AppRuntime.shared.reportCopy(because: error)
                 return StormyStore(copy, isCopy: true)
@@ -99,7 +105,7 @@ package final class StormyStore: Sendable {
         return StormyStore(queue)
     }
 
-    private init(_ queue: DatabaseQueue, isCopy: Bool = false) { (self.queue, self.isCopy) = (queue, isCopy) }
+    private init(_ queue: DatabaseQueue, isCopy: Bool = false) { (self.queue, self.isCopy, isExclusive) = (queue, isCopy, false) }
 
     /// Opens the store, making it when absent.
     package init(folder: URL) throws {
@@ -107,13 +113,14 @@ package final class StormyStore: Sendable {
         let path = folder.appendingPathComponent(Self.fileName).path
         do {
             queue = try Self.open(path, in: folder)
+            isExclusive = false
         } catch let error as StormyStoreError {
             guard case .cannotOpen = error else { throw error }
             // On a full disk a person still sees what there is; only to end it takes what is kept for that.
             if let alone = try? Self.file(path).openAlone(label: "store") {
-                queue = alone
+                (queue, isExclusive) = (alone, true)
             } else if AppRuntime.shared.giveUpReserve() {
-                queue = try Self.open(path, in: folder)
+                (queue, isExclusive) = (try Self.open(path, in: folder), false)
             } else {
                 throw error
             }

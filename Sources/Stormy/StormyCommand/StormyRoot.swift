@@ -1,6 +1,7 @@
 import ArgumentParser
 import BackgroundCommands
 import Foundation
+import Stormy
 import StormyConfiguration
 
 /// All verbs.
@@ -44,7 +45,11 @@ package struct StormyRoot: AsyncParsableCommand {
             Output.note("stormy: there is no verb \"\(first)\". Did you mean: stormy \(meant)?")
             return ExitStatus.usage.rawValue
         }
-        return await CommandRunner.run(
+        return await SharedStore.$ofCommand.withValue(SharedStore()) { await runOne(arguments) }
+    }
+
+    private static func runOne(_ arguments: [String]) async -> Int32 {
+        await CommandRunner.run(
             StormyRoot.self, arguments,
             before: { command in
                 // Who only looks finds mistakes by itself, and changes nothing; what is installed depends on no setting.
