@@ -79,6 +79,38 @@ import Testing
         #expect(talk.suspects, "\(talk.lines) \(String(describing: talk.outcome))")
     }
 
+    /// A static log-in page refuses what is not GET. It ends no upload, and the request is sent again when the page is gone.
+    @Test(arguments: [UploadKind.tus, .resumable, .immich, .multipart, .put], [400, 403, 405, 501])
+    func `a page's refusal is waited out`(_ kind: UploadKind, _ status: Int) {
+        var talk = Dialogue(plan(kind), suspects: true)
+        func isAsking() -> Bool {
+            var machine = talk.machine
+            guard case .send(let request, .none, _) = machine.next(), request.headers.isEmpty else { return false }
+            return request.url == (kind == .immich ? "http://h/up/api/t1" : "http://h/t1")
+        }
+        for _ in 0..<4 where !isAsking() { talk.hear(status, Self.page) }
+        for _ in 0..<2 {
+            #expect(isAsking(), "\(talk.lines)")
+            talk.hear(200, Self.page)
+            #expect(talk.suspects)
+        }
+        talk.hear(404)
+        #expect(talk.outcome == .continue && !isAsking())
+    }
+
+    /// A server's own refusal ends the upload as before, with its reason, and one question more.
+    @Test(arguments: [UploadKind.multipart, .put], [404, 405]) func `a server's refusal is believed`(
+        _ kind: UploadKind, _ nothing: Int
+    ) {
+        var talk = Dialogue(plan(kind), suspects: true)
+        talk.hear(405, Self.page)
+        talk.hear(nothing, Self.page)
+        var unsuspecting = Dialogue(plan(kind), suspects: false)
+        unsuspecting.hear(405, Self.page)
+        #expect(talk.message != nil && talk.message == unsuspecting.message)
+        #expect(talk.lines.count == 2 && unsuspecting.lines.count == 1)
+    }
+
     /// Another port of the same host is a portal's, and another name; encryption at the same host is the server's own wish.
     @Test(arguments: [
         ("http://h:8080/up/noon.jpg", true), ("https://h/up/noon.jpg", false), ("/elsewhere", true),

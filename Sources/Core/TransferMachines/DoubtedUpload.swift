@@ -36,16 +36,8 @@ struct DoubtedUpload: UploadProtocol {
         switch state {
         case .sending: return rules.next()
         case .asking, .waiting:
-            return .send(plan.bare("GET", nobodysAddress), .none, persistFirst: UploadMemory(step: .check))
+            return .send(plan.bare("GET", plan.addressOfNothing), .none, persistFirst: UploadMemory(step: .check))
         }
-    }
-
-    /// A name at the same host that no file has.
-    private var nobodysAddress: String {
-        guard var parts = URLComponents(string: plan.collectionURL) else { return plan.collectionURL }
-        (parts.user, parts.password, parts.query, parts.fragment) = (nil, nil, nil, nil)
-        parts.path = "/" + FormBody.plain(plan.token)
-        return parts.string ?? plan.collectionURL
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {

@@ -38,6 +38,9 @@ struct ImmichUpload: UploadProtocol {
         namesDevice = plan.knowledge.immichVersion.map { $0 < Self.firstWithoutDevice } ?? true
     }
 
+    /// Immich answers each name outside its API with a page.
+    var addressOfNothing: String { site + "/api/" + FormBody.plain(plan.token) }
+
     /// The address is the site's, or its `/api`.
     private var site: String {
         var text = plan.collectionURL

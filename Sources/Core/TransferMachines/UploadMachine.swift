@@ -11,6 +11,7 @@ package struct UploadMachine: Sendable {
     private let opener: UploadOpener
     private let advice: UploadAdvice?
     private var end: End?
+    private var refusal: Refusal?
     /// The furthest it came in this process, and answers since then that did not bring it on.
     private var furthest = Progress()
     private var idleAnswers = 0
@@ -32,6 +33,14 @@ package struct UploadMachine: Sendable {
         var other = other
         other.knowledge = plan.knowledge
         return other == plan
+    }
+
+    /// A final answer over http that is a web page. A network with a log-in page may have refused the request in the server's place, so a
+    /// name that no file has is requested before the upload fails.
+    private enum Refusal: Equatable, Sendable {
+        case asking(TransferTrouble)
+        /// That name was answered with a page as well. Nothing is sent before it is answered differently.
+        case waiting
     }
 
     private enum End: Sendable {
@@ -67,7 +76,8 @@ package struct UploadMachine: Sendable {
         }
         let command = rules.next()
         switch command {
-        case .send, .compare: break
+        case .send(_, _, let memory), .compare(_, _, let memory):
+            if refusal != nil { return .send(plan.bare("GET", rules.addressOfNothing), .none, persistFirst: memory) }
         case .finished(let url): end = .finished(url)
         case .fail(let trouble):
             let named = advice?.named(trouble, isTriedAgain: false) ?? trouble
@@ -94,18 +104,20 @@ package struct UploadMachine: Sendable {
         let pauses = Pauses(policy: policy, now: now, attempts: attemptsWithoutProgress, jitter: jitter, opener: opener)
         var outcome: UploadOutcome
         // A head is an answer, also if the connection broke after it: servers refuse large bodies that way.
-        if wire.failure != .cancelled, let head = wire.head {
+        if wire.failure != .cancelled, let head = wire.head, let refusal {
+            outcome = answered(refusal, head, pauses)
+        } else if wire.failure != .cancelled, let head = wire.head {
             if isEarly(head, wire) {
                 rules.noteEarlyAnswer()
                 outcome = pauses.retry(head, Self.answeredEarly)
             } else {
                 let reason = head.status >= 400 ? ServerReason(wire.body) : nil
-                outcome = suspecting(rules.answered(head, wire, pauses), head, pauses).explained(by: reason)
+                outcome = suspecting(rules.answered(head, wire, pauses).explained(by: reason), head, pauses)
             }
         } else {
             let failure = wire.failure ?? .badAnswer("no headers")
             outcome = pauses.after(failure)
-            if failure.mayHaveActed { rules.lost(wire) }
+            if failure.mayHaveActed, refusal == nil { rules.lost(wire) }
         }
         outcome = outcome.advised(by: advice)
         switch outcome {
@@ -133,11 +145,29 @@ package struct UploadMachine: Sendable {
     }
 
     /// A page in place of what a protocol says is no word of the server: it gives nothing up.
-    private func suspecting(_ outcome: UploadOutcome, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
-        guard case .fail(let trouble) = outcome, (200..<300).contains(head.status), head.mayBeOfAPortal,
-            policy.suspicionDelay != nil
+    private mutating func suspecting(_ outcome: UploadOutcome, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+        guard case .fail(let trouble) = outcome, policy.suspicionDelay != nil, head.isPage else { return outcome }
+        if head.mayBeOfAPortal, (200..<300).contains(head.status) {
+            return pauses.suspicion(head, "\(CommonAnswer.page) (\(trouble.message))")
+        }
+        // A proxy that limits bodies says 413 of a large photo, in front of servers that have a page for each name.
+        guard head.status >= 400, ![401, 407, 413].contains(head.status), URL(string: head.url)?.scheme?.lowercased() == "http"
         else { return outcome }
-        return pauses.suspicion(head, "\(CommonAnswer.page) (\(trouble.message))")
+        refusal = .asking(trouble)
+        return .continue
+    }
+
+    /// The response to a name that no file has.
+    private mutating func answered(_ refusal: Refusal, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+        if head.mayBeOfAPortal || head.status == 511 || head.mayLeadToALogIn && !head.leadsToEncryption {
+            self.refusal = .waiting
+            return pauses.suspicion(head, CommonAnswer.everyPage)
+        }
+        self.refusal = nil
+        switch refusal {
+        case .asking(let trouble): return .fail(trouble)
+        case .waiting: return .continue
+        }
     }
 
     private mutating func pauseInACircle(_ wire: WireEnd, _ pauses: Pauses) -> UploadOutcome {
@@ -201,6 +231,7 @@ protocol UploadProtocol: Sendable {
     mutating func lost(_ end: WireEnd)
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory?
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome
+    var plan: UploadPlan { get }
     var stage: Int64 { get }
     /// Which of the numbered names it is at.
     var nameIndex: Int { get }
@@ -211,6 +242,8 @@ protocol UploadProtocol: Sendable {
     var memory: UploadMemory? { get }
     var remark: String? { get }
     mutating func note(taken: Set<String>, stored: Set<String>)
+    /// An address at the same host that no file has.
+    var addressOfNothing: String { get }
     var openName: String? { get }
     var needsNames: Bool { get }
 }
@@ -230,6 +263,7 @@ extension UploadProtocol {
     var memory: UploadMemory? { nil }
     var remark: String? { nil }
     mutating func note(taken: Set<String>, stored: Set<String>) {}
+    var addressOfNothing: String { plan.addressOfNothing }
     var openName: String? { nil }
     var needsNames: Bool { false }
 }

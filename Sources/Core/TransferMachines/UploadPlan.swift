@@ -108,6 +108,14 @@ package struct UploadPlan: Codable, Equatable, Sendable {
         return bare(method, url, own + extra)
     }
 
+    /// An address at the same host that no file has.
+    var addressOfNothing: String {
+        guard var parts = URLComponents(string: collectionURL) else { return collectionURL }
+        (parts.user, parts.password, parts.query, parts.fragment) = (nil, nil, nil, nil)
+        parts.path = "/" + FormBody.plain(token)
+        return parts.string ?? collectionURL
+    }
+
     /// With these headers and no others: by itself it opens no door. An answer that drips ends with its head.
     func bare(_ method: String, _ url: String, _ headers: [HeaderField] = []) -> WireRequest {
         // No redirects: a PUT that is redirected may arrive as a GET, and a GET's 200 looks like success.
