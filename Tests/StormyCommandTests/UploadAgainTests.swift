@@ -109,6 +109,20 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a photo is known after its destination got another name`(_ isSecond: Bool) async throws {
+        let home = PhotoHome.destination("webdav")
+        let other = home.replacing("destinations.home", with: "destinations.nas")
+        try await PhotoHome.play(home) { virtual, _ in
+            let photo = try virtual.picture("one.jpg").path
+            #expect(try await virtual.stormy("upload", "--wait", photo).status == 0)
+            try virtual.configure(isSecond ? home + other : other)
+            let again = try await virtual.stormy("upload", "--to", "nas", photo)
+            // Of two destinations with one address, each has its own photos.
+            #expect(again.errors.contains("is there already") == !isSecond && again.status == 0, "\(again)")
+        }
+    }
+
     /// The process ended before it stored which transfer sends the photo, and how the transfer ended. Then the photo is given
     /// again, and the old transfer is retried.
     @Test func `a failed transfer that the store does not know is not retried if its photo was given again`() async throws {

@@ -84,11 +84,19 @@ extension StormyStore {
         }
     }
 
-    /// Earlier versions wrote a destination without its kind and its account.
-    func renameDestination(_ earlier: String, to identity: String) throws {
+    /// Gives photos of this destination its present identity. Earlier versions wrote it without kind and account, and the table in the
+    /// configuration may have had another name.
+    func renameDestination(to destination: PhotoDestination) throws {
+        let names = Set(StormySettings.current.destinations.map(\.name)).union([destination.name])
+        let identity = destination.identity
+        let isMeant = { (earlier: String) in earlier != identity && destination.isMeant(by: earlier, among: names) }
+        let known = "SELECT DISTINCT destination FROM photo WHERE destination IS NOT NULL"
+        guard try queue.read({ try String.fetchAll($0, sql: known) }).contains(where: isMeant) else { return }
         try queue.write { database in
-            try database.cachedStatement(sql: "UPDATE photo SET destination = ? WHERE destination = ?")
-                .execute(arguments: [identity, earlier])
+            for earlier in try String.fetchAll(database, sql: known).filter(isMeant) {
+                try database.execute(
+                    sql: "UPDATE photo SET destination = ? WHERE destination = ?", arguments: [identity, earlier])
+            }
         }
     }
 }

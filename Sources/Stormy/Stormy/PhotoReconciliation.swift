@@ -79,7 +79,10 @@ package struct PhotoReconciliation {
     func isOf(_ photo: PhotoRecord, _ transfer: BackgroundTransferStatus) -> Bool {
         guard transfer.session == PhotoUploads.sessionIdentifier else { return false }
         // The same photo may have gone to another destination.
-        if let name = transfer.serverName, photo.goesTo(name) == false { return false }
+        if let name = transfer.serverName, settings.destinations.contains(where: { $0.name == name }), photo.goesTo(name) == false
+        {
+            return false
+        }
         // One that was adopted has another photo's label; one that was cleaned has another digest than its file.
         return PhotoUploads.Label(parsing: transfer.taskDescription)?.photo == photo.id
             || photo.digest != nil && photo.digest == transfer.sourceSHA256
@@ -201,7 +204,7 @@ package struct PhotoReconciliation {
     /// Never another than the person chose; those of old versions, which did not write it down, have the default.
     private func destination(of photo: PhotoRecord) -> PhotoDestination? {
         guard let identity = photo.destination else { return settings.destination }
-        return settings.destinations.first { $0.isMeant(by: identity) }
+        return settings.destination(for: identity)
     }
 
     // MARK: What this store does not know

@@ -211,7 +211,7 @@ package struct PhotoUploads: Sendable {
                     ? .known(photo: record.id!, transfer: record.transfer, url: record.remoteURL)
                     : .held(photo: record.id!, reason: reason))
         }
-        try store.renameDestination(order.destination.place, to: order.destination.identity)
+        try store.renameDestination(to: order.destination)
         var begun: [(index: Int, photo: PhotoRecord, before: PhotoRecord?, note: String?)] = []
         for (index, beginning) in zip(sendable, try begin(sendable.map { photos[$0] }, order)) {
             let (photo, before): StormyStore.Begun

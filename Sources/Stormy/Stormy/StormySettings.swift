@@ -28,6 +28,12 @@ package struct StormySettings: Sendable, Equatable {
     package var destination: PhotoDestination?
     /// All that are configured.
     package var destinations: [PhotoDestination] = []
+
+    /// The destination of photos with this identity. `nil` if it is not configured.
+    func destination(for identity: String) -> PhotoDestination? {
+        let names = Set(destinations.map(\.name))
+        return destinations.first { $0.isMeant(by: identity, among: names) }
+    }
     /// Paths of the files with their passwords and keys.
     package var secretFiles: [String] = []
 
@@ -95,8 +101,22 @@ package struct PhotoDestination: Sendable, Equatable {
         return Self.withoutPassword("\(name) \(url.absoluteString.prefix { $0 != "?" })\(bucket)")
     }
 
-    /// Returns whether a photo with this identity belongs to the destination.
-    package func isMeant(by identity: String) -> Bool { identity == self.identity || identity == place }
+    /// Returns whether a photo with this identity belongs to the destination. Its table in the configuration may have another name by now.
+    ///
+    /// - Parameter names: The names of all destinations. A photo of another one of them is not meant, also at the same address.
+    package func isMeant(by identity: String, among names: Set<String>) -> Bool {
+        if identity == self.identity || identity == place { return true }
+        let (name, rest) = Self.parts(identity)
+        return !names.contains(name) && [self.identity, place].contains { Self.parts($0).rest == rest }
+    }
+
+    /// The name, and what follows it.
+    private static func parts(_ identity: String) -> (name: String, rest: Substring) {
+        guard let scheme = identity.firstRange(of: "://"), let space = identity[..<scheme.lowerBound].lastIndex(of: " ") else {
+            return ("", identity[...])
+        }
+        return (String(identity[..<space]), identity[identity.index(after: space)...])
+    }
 
     /// A presigned address is for one file: a second photo would replace the first.
     package var isForOneFile: Bool { way.kind == .put && url.query != nil }

@@ -56,9 +56,11 @@ struct Destinations {
         guard let label = PhotoUploads.Label(parsing: upload.taskDescription),
             let photo = photos.first(where: { $0.id == label.photo }), let identity = photo.destination
         else { return nil }
-        for (name, destination) in configuration.upload.destinations where photo.goesTo(name) == true {
+        let names = Set(configuration.upload.destinations.keys)
+        let named = configuration.upload.destinations.filter { photo.goesTo($0.key) == true }
+        for (name, destination) in named.isEmpty ? configuration.upload.destinations : named {
             let made = try make(name, destination)
-            if made.isMeant(by: identity) { return made }
+            if made.isMeant(by: identity, among: names) { return made }
         }
         return nil
     }
