@@ -83,6 +83,19 @@ import Testing
         }
     }
 
+    @Test func `a file that is not queued is in the JSON document`() async throws {
+        try await PhotoHome.play { home, _ in
+            let (photo, empty) = (try home.picture("a.jpg").path, try home.write(Data(), to: "camera/empty.jpg").path)
+            let result = try await home.stormy("upload", "--json", photo, home.camera.path + "/missing.jpg", empty)
+            #expect(result.status == 66, "\(result)")
+            let rows = try #require(try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [[String: Any]])
+            #expect(rows.map { $0["state"] as? String } == ["queued", "notQueued", "notQueued"], "\(rows)")
+            let errors = rows.compactMap { $0["error"] as? [String: Any] }
+            #expect(errors.first?["code"] as? Int == 66 && (errors.first?["message"] as? String)?.contains("missing.jpg") == true)
+            #expect(rows.last?["file"] as? String == empty)
+        }
+    }
+
     @Test func `a photo that the server refuses is in the JSON document of an upload that waits`() async throws {
         try await PhotoHome.play { home, store in
             let photo = try home.picture("a.jpg")

@@ -6,10 +6,11 @@ import Stormy
 
 /// Asks servers again whether they have what was uploaded to them.
 struct UploadVerification {
+    /// An element of `upload --verify --json`. A file without a receipt has no transfer.
     private struct Report: Encodable {
-        let id: String
+        let id: OrNull<String>
         let file: OrNull<String>
-        let url: String
+        let url: OrNull<String>
         let finding: String
         let detail: String
     }
@@ -42,16 +43,22 @@ struct UploadVerification {
         // Receipts are with the transfers: kept for a month at least, and lost with the ledger.
         let unproven = Set(photos.filter { $0.state == .completed }.compactMap(\.path).map(PathName.canonical)).subtracting(
             proven)
+        var reports: [Report] = []
         for (position, name) in names.enumerated() where missing.remove(name) != nil {
             let path = PathName.absolute(files[position])
+            let hasNoReceipt = unproven.contains(name)
             let failure =
-                unproven.contains(name)
+                hasNoReceipt
                 ? CommandFailure(
                     .unavailable,
                     "\(path): was uploaded, and its receipt is not kept any more; stormy upload --again sends it once more")
                 : CommandFailure(
                     .notFound, "\(path): was not uploaded\(destination.map { " to \($0)" } ?? ""), as far as is known here")
             problem.note(failure, at: position)
+            reports.append(
+                Report(
+                    id: OrNull(nil), file: OrNull(path), url: OrNull(nil), finding: hasNoReceipt ? "noReceipt" : "notUploaded",
+                    detail: failure.message))
         }
         if wanted.isEmpty, !unproven.isEmpty {
             let count = unproven.count == 1 ? "1 photo" : "\(unproven.count) photos"
@@ -61,7 +68,6 @@ struct UploadVerification {
             problem.note(CommandFailure(.notFound, "nothing was uploaded yet"), at: 0)
         }
         let destinations = uploads.isEmpty ? nil : try Destinations()
-        var reports: [Report] = []
         for upload in uploads {
             guard let receipt = upload.receipt else { continue }
             let finding: UploadFinding
@@ -78,7 +84,7 @@ struct UploadVerification {
             if !json { Output.line(line) }
             reports.append(
                 Report(
-                    id: "\(upload.id)", file: OrNull(upload.file), url: receipt.url, finding: finding.name,
+                    id: OrNull("\(upload.id)"), file: OrNull(upload.file), url: OrNull(receipt.url), finding: finding.name,
                     detail: finding.words))
             if ![.same, .sameRecord, .sameLength].contains(finding) {
                 problem.note(.unavailable, at: upload.file.flatMap { names.firstIndex(of: .canonical($0)) } ?? 0)

@@ -135,6 +135,8 @@ struct UploadVerb: AsyncParsableCommand {
         private(set) var problem = FirstProblem()
         /// The position of each transfer's file among the files that were given.
         private var positions: [Int64: Int] = [:]
+        /// Files that were not queued. The file is `nil` if only the message names it.
+        private(set) var refused: [(file: String?, failure: CommandFailure)] = []
         /// What keeps some of them here, and what was given before, for whoever sees no terminal.
         private var troubles: [String] = []
         private var knownBefore: [String] = []
@@ -182,8 +184,9 @@ struct UploadVerb: AsyncParsableCommand {
             }
         }
 
-        private mutating func note(_ failure: CommandFailure, _ position: Int) {
+        private mutating func note(_ failure: CommandFailure, _ position: Int, file: String? = nil) {
             problem.note(failure, at: position)
+            refused.append((file, failure))
             troubles.append(failure.message)
         }
 
@@ -192,7 +195,7 @@ struct UploadVerb: AsyncParsableCommand {
             let named =
                 failure.message.contains(file)
                 ? failure : CommandFailure(failure.status, "\(file) was not queued: \(failure.message)")
-            note(named, position)
+            note(named, position, file: file)
         }
 
         /// The transfer was followed to its end, and the server does not have the photo. The reason was printed.
@@ -204,7 +207,7 @@ struct UploadVerb: AsyncParsableCommand {
         private mutating func isReadable(_ file: String, _ position: Int) -> Bool {
             let path = PathName.absolute(file)
             if !path.unicodeScalars.contains("\u{FFFD}") || FileManager.default.fileExists(atPath: path) { return true }
-            note(CommandFailure(.badData, "\(path): its name is not UTF-8; rename it first"), position)
+            note(CommandFailure(.badData, "\(path): its name is not UTF-8; rename it first"), position, file: path)
             return false
         }
 
@@ -250,15 +253,14 @@ struct UploadVerb: AsyncParsableCommand {
         names.prefix(4).joined(separator: ", ") + (names.count > 4 ? " and \(names.count - 4) more" : "")
     }
 
-    /// Returns the transfers, and the photos that are held back.
+    /// Returns the transfers, the photos that are held back, and the files that were not queued.
     private func reports(_ batch: Batch) throws -> [UploadReport] {
         let held = Set(batch.held)
         let photos = held.isEmpty ? [] : try StormyStore.open().photos().filter { $0.id.map(held.contains) ?? false }
         let location = batch.order.location
         return try BackgroundTransfers.statuses(of: batch.transfers).map { transfer in
-            UploadReport(
-                transfer: TransferReport(transfer), location: batch.queuedNow.contains(transfer.id) ? location : nil)
-        } + photos.map { UploadReport(transfer: TransferReport($0), location: location) }
+            .transfer(TransferReport(transfer), batch.queuedNow.contains(transfer.id) ? location : nil)
+        } + photos.map { .transfer(TransferReport($0), location) } + batch.refused.map { .refused(file: $0.file, $0.failure) }
     }
 
     /// - Returns: The transfers that did not complete, and their exit codes. A paused one can continue.
@@ -295,24 +297,39 @@ struct UploadVerb: AsyncParsableCommand {
     }
 }
 
-/// A line of `upload --json`: a transfer, with the location decision of this command.
-private struct UploadReport: Encodable {
-    let transfer: TransferReport
-    /// `nil` if the photo was given before.
-    let location: LocationDecision?
+/// An element of `upload --json`.
+private enum UploadReport: Encodable {
+    /// The decision of this command on the location; `nil` if the photo was given before.
+    case transfer(TransferReport, LocationDecision?)
+    /// The file was not queued.
+    case refused(file: String?, CommandFailure)
 
     private struct Decision: Encodable {
         let isKept: Bool
         let decidedBy: String
     }
 
-    private enum Key: CodingKey { case location }
+    private struct Trouble: Encodable {
+        let code: Int32
+        let message: String
+    }
+
+    private enum Key: CodingKey { case id, file, state, error, location }
 
     func encode(to encoder: any Encoder) throws {
-        try transfer.encode(to: encoder)
+        if case .transfer(let transfer, _) = self { try transfer.encode(to: encoder) }
         var container = encoder.container(keyedBy: Key.self)
-        try container.encode(
-            OrNull(location.map { Decision(isKept: $0.keeps, decidedBy: $0.source.rawValue) }), forKey: .location)
+        switch self {
+        case .transfer(_, let location):
+            try container.encode(
+                OrNull(location.map { Decision(isKept: $0.keeps, decidedBy: $0.source.rawValue) }), forKey: .location)
+        case .refused(let file, let failure):
+            try container.encodeNil(forKey: .id)
+            try container.encode(OrNull(file), forKey: .file)
+            try container.encode("notQueued", forKey: .state)
+            try container.encode(Trouble(code: failure.status.rawValue, message: failure.message), forKey: .error)
+            try container.encodeNil(forKey: .location)
+        }
     }
 }
 
