@@ -65,6 +65,8 @@ struct ArchitectureChecker {
                 findings.append("\(source.path):\(line): \(word) without a reason (\"because …\")")
             }
         }
+        findings += report(
+            source, ["standardError.write(Data", "standardOutput.write(Data"], "ends the process if it cannot be written")
         if house.agentSide.contains(source.target) {
             findings += report(
                 source, ["Task." + "sleep", ".global()", "Task {", "Task.detached", "DispatchQueue.main"],

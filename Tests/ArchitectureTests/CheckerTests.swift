@@ -110,6 +110,8 @@ import Testing
         #expect(count(agent, String(repeating: "\n", count: 401)) == 1)
         #expect(count("Sources/Agent/BackgroundAgentTool/T.swift", String(repeating: "\n", count: 121)) == 1)
         #expect(count(agent, "// TO" + "DO: later") == 1)
+        #expect(count(agent, "FileHandle.standardError.write(Data(text.utf8))") == 1)
+        #expect(count(agent, "try? FileHandle.standardError.write(contentsOf: Data(text.utf8))") == 0)
         #expect(count(agent, "let x = try" + "! y()") == 1)
         #expect(count(agent, "let x = try" + "! y()  // because the pattern is a constant") == 0)
         #expect(count(agent, "final class A: @unchecked" + " Sendable {}") == 1)

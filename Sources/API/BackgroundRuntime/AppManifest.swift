@@ -129,7 +129,7 @@ package struct AppManifest: Sendable, Equatable {
             do {
                 return try AppManifest(propertyList: data, place: url.path, executableName: name)
             } catch {
-                FileHandle.standardError.write(Data("\(name): \(error); nothing is permitted\n".utf8))
+                try? FileHandle.standardError.write(contentsOf: Data("\(name): \(error); nothing is permitted\n".utf8))
             }
         }
         return AppManifest(

@@ -274,7 +274,8 @@ package final class LaunchContext: Sendable {
                 try transaction.setResult(result, detail: detail, ofLaunch: id)
             }
         } catch {
-            FileHandle.standardError.write(Data("the result of launch \(id) could not be recorded: \(error)\n".utf8))
+            try? FileHandle.standardError.write(
+                contentsOf: Data("the result of launch \(id) could not be recorded: \(error)\n".utf8))
             return leave(74)
         }
         KillPoint.reach(.afterResult)

@@ -26,7 +26,7 @@ package final class LaunchHandlers: Sendable {
         do {
             record = try context.begin()
         } catch {
-            FileHandle.standardError.write(Data("launch \(context.id) cannot begin: \(error)\n".utf8))
+            try? FileHandle.standardError.write(contentsOf: Data("launch \(context.id) cannot begin: \(error)\n".utf8))
             context.leave(74)
             return nil
         }

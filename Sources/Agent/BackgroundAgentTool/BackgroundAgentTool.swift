@@ -110,5 +110,5 @@ package enum BackgroundAgentTool {
         return code
     }
 
-    private static func logError(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }
+    private static func logError(_ text: String) { try? FileHandle.standardError.write(contentsOf: Data(text.utf8)) }
 }

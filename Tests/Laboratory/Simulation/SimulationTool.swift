@@ -58,7 +58,7 @@ package enum SimulationTool {
     }
 
     private static func refuse() -> Int32 {
-        FileHandle.standardError.write(Data(usage.utf8))
+        try? FileHandle.standardError.write(contentsOf: Data(usage.utf8))
         return 64
     }
 
