@@ -144,7 +144,7 @@ extension EndToEnd {
             let follower = try Child("sh", ["-c", words], environment: home.environment)
             let reader = LineReader(open(pipe, O_RDONLY))
             var lines: [String] = []
-            while lines.last?.contains("1.jpg: failed") != true, let line = reader.next(within: 30) { lines.append(line) }
+            while lines.last?.contains("1.jpg: failed") != true, let line = reader.next(within: 240) { lines.append(line) }
             #expect(lines.last?.contains("1.jpg: failed") == true, "\(lines)")
             follower.end(SIGHUP)
             server.openGate("held")
@@ -164,14 +164,14 @@ extension EndToEnd {
             let follower = try Child("sh", ["-c", words], environment: home.environment)
             let reader = LineReader(open(pipe, O_RDONLY))
             var lines: [String] = []
-            while lines.last?.hasPrefix("waiting:") != true, let line = reader.next(within: 60) { lines.append(line) }
+            while lines.last?.hasPrefix("waiting:") != true, let line = reader.next(within: 240) { lines.append(line) }
             return (follower, reader, lines)
         }
 
         @Test func `Ctrl-C while a command waits for an upload prints that the upload continues and how to stop it`() throws {
             var (follower, reader, lines) = try followWaitingUpload()
             kill(follower.pid, SIGINT)
-            while let line = reader.next(within: 60) { lines.append(line) }
+            while let line = reader.next(within: 240) { lines.append(line) }
             #expect(
                 lines.last == "Transfer 1 continues in the background. To stop it: stormy transfers cancel 1", "\(lines)")
             #expect(follower.waitForEnd() == 128 + SIGINT)
@@ -182,7 +182,7 @@ extension EndToEnd {
         @Test func `a command that waits for a paused upload prints how to resume it`() throws {
             var (follower, reader, lines) = try followWaitingUpload()
             #expect(try home.stormy("transfers", "pause", "1").status == 0)
-            while let line = reader.next(within: 60) { lines.append(line) }
+            while let line = reader.next(within: 240) { lines.append(line) }
             #expect(lines.last?.hasSuffix("paused: stormy transfers resume 1 continues it") == true, "\(lines)")
             #expect(follower.waitForEnd() == 75)
         }
@@ -200,7 +200,7 @@ extension EndToEnd {
                 environment: home.environment)
             // Failed before it has joined, the photo would be sent a second time.
             let reader = LineReader(open(pipe, O_RDONLY))
-            let line = reader.next(within: 30)
+            let line = reader.next(within: 240)
             #expect(line?.contains("is on its way already") == true, "\(line ?? "")")
             server.openGate("held")
             #expect([first, second].map { $0.waitForEnd() } == [69, 69])

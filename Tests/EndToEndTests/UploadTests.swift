@@ -304,7 +304,7 @@ extension EndToEnd {
             let photo = home.folder.appendingPathComponent("a.jpg")
             try JPEG.withoutPosition.write(to: photo)
             #expect(try home.stormy("upload", photo.path).status == 0)
-            _ = try await server.waitForRequest(timeout: .seconds(30)) { $0.path == "/form" }
+            _ = try await server.waitForRequest { $0.path == "/form" }
             #expect(try home.stormy("quit").output.contains("Paused 1 transfer"))
             #expect(try home.rows("transfers").map { $0["state"] as? String } == ["paused"])
             #expect(try home.status("agent", "running") as? Bool == false)

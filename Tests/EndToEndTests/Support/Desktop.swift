@@ -32,9 +32,9 @@ final class Desktop {
         let screenReader = LineReader(screen.read)
         let busReader = LineReader(bus.read)
         readers = [screenReader, busReader]
-        var number = screenReader.next(within: 20)
+        var number = screenReader.next(within: 240)
         // It complains of the displays that are taken before it names its own.
-        while let line = number, Int(line) == nil { number = screenReader.next(within: 20) }
+        while let line = number, Int(line) == nil { number = screenReader.next(within: 240) }
         guard let number else { throw Trouble("Xvfb named no display") }
         display = ":" + number
         // No service folders: a server that the bus starts by itself would race the test's own.
@@ -50,7 +50,7 @@ final class Desktop {
                 "dbus-daemon", ["--config-file=\(busConfiguration.path)", "--nofork", "--print-address=1"],
                 environment: environment, output: bus.write))
         close(bus.write)
-        guard let address = busReader.next(within: 20) else { throw Trouble("dbus-daemon gave no address") }
+        guard let address = busReader.next(within: 240) else { throw Trouble("dbus-daemon gave no address") }
         self.address = address
         monitor = LineReader(ear.read)
         let own = environment.merging(["DISPLAY": display, "DBUS_SESSION_BUS_ADDRESS": address]) { $1 }
@@ -59,7 +59,7 @@ final class Desktop {
                 "dbus-monitor", ["--session", "interface='org.freedesktop.Notifications'"], environment: own, output: ear.write))
         close(ear.write)
         // The monitor's first line says that it listens.
-        guard monitor.next(within: 20) != nil else { throw Trouble("dbus-monitor does not listen") }
+        guard monitor.next(within: 240) != nil else { throw Trouble("dbus-monitor does not listen") }
         if hasServer { try startServer() }
     }
 
@@ -177,7 +177,7 @@ final class Desktop {
             "gdbus",
             ["emit", "--session", "--object-path", "/marker", "--signal", "org.freedesktop.Notifications.Marker", marker],
             environment: own)
-        while let line = monitor.next(within: 20) {
+        while let line = monitor.next(within: 240) {
             if line.contains(marker) { break }
             take(line)
         }

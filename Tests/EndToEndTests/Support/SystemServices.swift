@@ -49,7 +49,7 @@ final class SystemServices {
             environment: ProcessInfo.processInfo.environment, output: ends[1])
         close(ends[1])
         reader = LineReader(ends[0])
-        guard let address = reader.next(within: 20) else { throw Desktop.Trouble("dbus-daemon gave no address") }
+        guard let address = reader.next(within: 240) else { throw Desktop.Trouble("dbus-daemon gave no address") }
         self.address = address
         try Data(Self.login.utf8).write(to: folder.appendingPathComponent("login.py"))
         try Data().write(to: URL(fileURLWithPath: loginLog))
