@@ -108,4 +108,15 @@ import Testing
             #expect(file.firstRange(of: Array("Maker".utf8)) == nil || cleaned.contains("Maker of cameras"))
         }
     }
+
+    /// Eight bytes were lost before the directory, so an offset leads to the minutes and not to the degrees.
+    @Test(arguments: [true, false]) func `a GPS directory that moved loses its numbers`(_ isLittle: Bool) throws {
+        let number = isLittle ? Samples.little : Samples.big
+        let header = (isLittle ? [0x49, 0x49] : [0x4D, 0x4D]) + number(42, 2) + number(8, 4)
+        let first = header + Samples.directory([Samples.text(0x10F, "Maker of cameras")], at: 8, isLittle: isLittle)
+        let entries = Samples.gps(isLittle: isLittle)
+        let cleaned = try Cleaned(first + Samples.directory(entries, at: first.count + 8, isLittle: isLittle))
+        #expect(!cleaned.contains([47, 1, 22, 1].flatMap { number($0, 4) }) && !cleaned.contains(number(123_384, 4)))
+        #expect(cleaned.contains("Maker of cameras"))
+    }
 }

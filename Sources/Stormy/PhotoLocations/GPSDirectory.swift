@@ -33,19 +33,35 @@ struct GPSDirectory {
             let plain = TIFFDirectory(view, at: start, little: little), plain.entries.contains(where: { $0.tag == 4 }),
             let lowest = plain.entries.filter({ !$0.isInline }).map(\.value).min()
         else { return }
-        // Values count from the header, or are behind the directory as writers put them.
-        let headers = view.search.headers.reversed().map { $0 - view.offset(0) }.filter { $0 < entry }
-        for shift in headers.prefix(100) + [plain.range.upperBound - lowest, plain.range.upperBound - 4 - lowest] {
-            guard let directory = TIFFDirectory(view, at: start, little: little, shift: shift) else { continue }
+        // Values count from the header, or are behind the directory as writers put them. In a damaged file a wrong header can look right,
+        // so numbers behind the directory that are written like coordinates are removed as well.
+        let headers = view.search.headers.reversed().map { $0 - view.offset(0) }.filter { $0 < entry }.prefix(100)
+        let behind = [plain.range.upperBound - lowest, plain.range.upperBound - 4 - lowest]
+        var isFound = false
+        for (index, shift) in (headers + behind).enumerated() {
+            let isHeader = index < headers.count
+            guard !(isHeader && isFound), let directory = TIFFDirectory(view, at: start, little: little, shift: shift) else { continue }
             let gps = GPSDirectory(directory, view, little: little)
             guard let latitude = gps.degrees(2, reference: 1), let longitude = gps.degrees(4, reference: 3),
-                abs(latitude) <= 90, abs(longitude) <= 180
+                abs(latitude) <= 90, abs(longitude) <= 180, !isFound || gps.hasDecimalFractions
             else { continue }
+            isFound = true
             gps.notePlaces()
             for entry in directory.entries where !entry.isInline && entry.size < 1 << 16 {
                 view.fill(entry.value, entry.size, "GPS directory in \(block)")
             }
-            return view.fill(start, directory.range.count, "GPS directory in \(block)")
+        }
+        if isFound { view.fill(start, plain.range.count, "GPS directory in \(block)") }
+    }
+
+    /// Whether degrees and minutes have the denominators that cameras write: 1, 10, 100 and so on.
+    private var hasDecimalFractions: Bool {
+        [2, 4].allSatisfy { tag in
+            guard let entry = entry(tag), entry.type == 5 else { return false }
+            return (0..<min(entry.count, 2)).allSatisfy { index in
+                guard let bottom = view.number(entry.value + 8 * index + 4, 4, little: little) else { return false }
+                return [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000].contains(bottom)
+            }
         }
     }
 
