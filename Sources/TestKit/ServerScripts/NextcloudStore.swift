@@ -66,6 +66,9 @@ public final class NextcloudStore: MountedStore {
             case "HEAD":
                 guard let file = state.files[place] else { return .status(404) }
                 return .head(["Content-Length": "\(file.count)"])
+            case "GET":
+                guard let file = state.files[place] else { return .status(404) }
+                return .status(200, body: .bytes(file))
             case "MKCOL":
                 if state.folders.contains(place) { return .status(405) }
                 guard state.folders.contains(parent) else { return .status(409) }

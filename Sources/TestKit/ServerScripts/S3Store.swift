@@ -101,6 +101,9 @@ public final class S3Store: MountedStore {
                 return .status(204)
             case "PROBE": return Self.put(Object(bytes: body, digest: nil), key, request, &state)
             case "HEAD": return Self.describe(state.objects[key])
+            case "GET":
+                guard let object = state.objects[key] else { return Self.error(404, "NoSuchKey") }
+                return .status(200, headers: Self.metadata(of: object), body: .bytes(object.bytes))
             case "CREATE":
                 state.made += 1
                 let name = "upload \(state.made)"
@@ -132,8 +135,12 @@ public final class S3Store: MountedStore {
     private static func describe(_ object: Object?) -> ResponseScript {
         guard let object else { return .status(404) }
         var headers: HeaderList = ["Content-Length": "\(object.bytes.count)"]
-        if let digest = object.digest { headers.append("x-amz-meta-sha256", digest) }
+        headers.lines += metadata(of: object).lines
         return .head(headers)
+    }
+
+    private static func metadata(of object: Object) -> HeaderList {
+        object.digest.map { ["x-amz-meta-sha256": $0] } ?? [:]
     }
 
     private static func put(_ object: Object, _ key: String, _ request: RecordedRequest, _ state: inout State) -> ResponseScript {

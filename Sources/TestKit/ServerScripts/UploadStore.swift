@@ -16,7 +16,7 @@ package protocol MountedStore: UploadStore {
 public final class UploadFaults: Sendable {
     struct Fault {
         enum Kind {
-            case refuse(Int, HeaderList)
+            case refuse(Int, HeaderList, body: String)
             case cut(afterBytes: Int)
             case stall(afterBytes: Int)
             case loseAnswer
@@ -26,7 +26,8 @@ public final class UploadFaults: Sendable {
             /// - Parameter refusesAt: when a refusal goes out.
             func opening(refusesAt: ResponseScript.Beginning = .afterBody) -> ResponseScript? {
                 switch self {
-                case .refuse(let status, let headers): .status(status, headers: headers).begins(refusesAt)
+                case .refuse(let status, let headers, let body):
+                    .status(status, headers: headers, body: .text(body)).begins(refusesAt)
                 case .cut(let bytes): ResponseScript([.cut], beginning: .afterBodyBytes(bytes))
                 case .stall(let bytes): ResponseScript([.stopReading, .stall], beginning: .afterBodyBytes(bytes))
                 case .loseAnswer, .keepNothing: nil
@@ -74,8 +75,12 @@ public final class UploadFaults: Sendable {
 extension UploadStore {
     /// Refuses the next requests with a status (507, 423, 403, 500). With `Expect: 100-continue` the answer comes
     /// before the body, else after it. `method` `nil`: any.
-    public func refuse(status: Int, method: String? = nil, next count: Int = 1, headers: HeaderList = [:]) {
-        faults.add(.refuse(status, headers), method, count)
+    ///
+    /// - Parameter body: The body of the response, for example the reason in XML.
+    public func refuse(
+        status: Int, method: String? = nil, next count: Int = 1, headers: HeaderList = [:], body: String = ""
+    ) {
+        faults.add(.refuse(status, headers, body: body), method, count)
     }
 
     /// Closes the connection of the next requests with a body (PUTs, unless another method is named) once this many of its
