@@ -88,7 +88,7 @@ import Testing
             guard case .send(let request, .none, _) = machine.next(), request.headers.isEmpty else { return false }
             return request.url == (kind == .immich ? "http://h/up/api/t1" : "http://h/t1")
         }
-        for _ in 0..<4 where !isAsking() { talk.hear(status, Self.page) }
+        for _ in 0..<8 where !isAsking() { talk.hear(status, Self.page) }
         for _ in 0..<2 {
             #expect(isAsking(), "\(talk.lines)")
             talk.hear(200, Self.page)

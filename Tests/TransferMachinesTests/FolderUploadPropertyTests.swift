@@ -164,7 +164,8 @@ private struct DictionaryServer {
             let head = server.answer(request, body: body)
             // A gateway's 502 hides what the server did.
             if dice.chance(50) { return lost }
-            let shown = server.head(head.status < 300 ? 502 : head.status)
+            let hidden = request.method == "PUT" && dice.chance(50) ? 400 : 502
+            let shown = server.head(head.status < 300 ? hidden : head.status)
             return WireEnd(head: shown, failure: nil, bytesSent: sent, bytesReceived: 0)
         }
     }

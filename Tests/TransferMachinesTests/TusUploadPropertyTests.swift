@@ -127,7 +127,8 @@ private struct PlaceServer {
             let head = server.head(204, ["Upload-Offset": "\(body.upperBound)"])
             return WireEnd(head: head, failure: nil, bytesSent: Int64(body.count), bytesReceived: 0)
         case 1:
-            let status = (request.method == "PATCH" ? [503, 423, 409, 429] : [503, 423, 429]).randomElement(using: &dice)!
+            let status = (request.method == "PATCH" ? [503, 423, 409, 429, 400, 421] : [503, 423, 429, 421]).randomElement(
+                using: &dice)!
             return WireEnd(head: server.head(status), failure: nil, bytesSent: 0, bytesReceived: 0)
         case 2 where !body.isEmpty:
             // Cut on the way: the server keeps what came.

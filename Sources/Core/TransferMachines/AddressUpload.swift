@@ -18,12 +18,17 @@ struct AddressUpload: UploadProtocol {
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
-        switch head.status {
+        if head.status >= 400, let outcome = S3Error(end.body)?.pause(head, pauses) { return outcome }
+        return switch head.status {
         case 200..<300: .finished(remoteURL: PublicAddress.of(plan.collectionURL))
         case 400, 401, 403:
             .fail(
                 head, -1102, "The server refuses this presigned address: it may have expired. Configure a new one, then retry.")
         default: pauses.afterOther(head)
         }
+    }
+
+    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool {
+        head.status == 409 || S3Error(end.body)?.isAboutBytes == true
     }
 }

@@ -26,6 +26,16 @@ struct Pauses {
         return .retry(after: after, trouble)
     }
 
+    /// The pause for a server without space for the file.
+    ///
+    /// - Parameter message: the sentence for a server that answers with another status than 507.
+    func full(_ head: ResponseHead, _ message: String = "The server has no space left (507).") -> UploadOutcome {
+        var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
+        // The advice for the user is the one for 507.
+        trouble.status = 507
+        return .retry(after: max(trouble.retryAfter ?? 0, policy.fullDelay * (1 + jitter)), trouble)
+    }
+
     /// After an answer that may be that of a page to log in to a network.
     func suspicion(_ head: ResponseHead, _ message: String) -> UploadOutcome {
         var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
@@ -58,7 +68,9 @@ struct CommonAnswer {
 
     /// Responses to a request that may succeed later.
     private static let passing = [
-        423: "The file is locked on the server (423).", 429: "The server receives too many requests (429).",
+        421: "The server does not accept requests for this address on this connection (421).",
+        423: "The file is locked on the server (423).",
+        429: "The server receives too many requests (429).",
     ]
 
     /// Where a redirect leads, for people.
@@ -101,13 +113,11 @@ struct CommonAnswer {
             outcome = .fail(head, -1103, "The file is too large for the server (413).")
             mayHaveActed = false
         case 507:
-            let full = TransferTrouble(
-                head: head, now: pauses.now, policy: pauses.policy, message: "The server has no space left (507).")
-            outcome = .retry(after: max(full.retryAfter ?? 0, pauses.policy.fullDelay * (1 + pauses.jitter)), full)
+            outcome = pauses.full(head)
             mayHaveActed = true
         case 405, 501:
             return nil
-        case 408, 423, 425, 429, 500...:
+        case 408, 421, 423, 425, 429, 500...:
             outcome = pauses.retry(head, Self.passing[head.status])
             mayHaveActed = true
         default:

@@ -85,6 +85,7 @@ struct DoubtedUpload: UploadProtocol {
         }
     }
 
+    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { state == .sending && rules.mayPass(head, end) }
     mutating func noteUncertainty() { rules.noteUncertainty() }
     mutating func noteEarlyAnswer() { rules.noteEarlyAnswer() }
 }

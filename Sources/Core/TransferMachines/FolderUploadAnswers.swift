@@ -53,9 +53,15 @@ extension FolderUpload {
         return common.outcome
     }
 
-    /// Answers by which a server says that it did nothing (RFC 6585 §4, RFC 4918 §11.3, RFC 8470 §5.2). Not 503: a
+    /// Answers by which a server says that it did nothing (RFC 6585 §4, RFC 4918 §11.3, RFC 8470 §5.2, RFC 9110 §15.5.20). Not 503: a
     /// gateway says it also of a server that it lost after the request.
-    private static let refusals: Set<Int> = [423, 425, 429]
+    private static let refusals: Set<Int> = [421, 423, 425, 429]
+
+    /// Nextcloud answers 400 if a connection broke or its storage failed. The name is looked at before the file is sent again.
+    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool {
+        guard case .sendingBody = state, !ForbiddenCharacters.isRefusal(head, end.body) else { return false }
+        return head.status == 400 || head.status == 409 && plan.kind == .put
+    }
 
     mutating func afterNameCheck(_ head: ResponseHead, _ wished: Int, isStored: Bool, _ pauses: Pauses) -> UploadOutcome {
         let index = firstName(from: wished)

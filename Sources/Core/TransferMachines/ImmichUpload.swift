@@ -98,6 +98,9 @@ struct ImmichUpload: UploadProtocol {
             asset = (try? JSONDecoder().decode(Asset.self, from: end.body))?.id
             state = .asking(isSent: true)
             return .continue
+        case (.sending, 400) where ServerReason(end.body)?.text.lowercased().contains("quota") == true:
+            noteUncertainty()
+            return pauses.full(head, "Immich has no space left for this user (400).")
         case (.sending, 400): return afterRefusedForm(head, end)
         case (.sending, 404): return .fail(head, -1100, "There is no Immich at this address.")
         case (.sending, 500...):

@@ -74,7 +74,7 @@ extension NameDoubt {
     static func isRefusedLook(_ head: ResponseHead) -> Bool {
         switch head.status {
         case 300..<400: !head.mayLeadToAPortal && !head.leadsToAnotherName
-        case 404, 407, 408, 409, 410, 423, 425, 429: false
+        case 404, 407, 408, 409, 410, 421, 423, 425, 429: false
         default: (400..<500).contains(head.status)
         }
     }

@@ -263,6 +263,11 @@ struct ResumableUpload: UploadProtocol {
         }
     }
 
+    /// The server may have a part of the bytes, and HEAD shows how much.
+    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool {
+        if case .appending = state { head.status == 400 && Self.isComplete(head) != true } else { false }
+    }
+
     private mutating func startOver(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
         storedBytes = 0
         state = .creating

@@ -32,6 +32,9 @@ package struct RetryPolicy: Sendable, Equatable {
     /// Responses 404 after which an upload fails. A proxy whose server restarts answers so for some seconds.
     package static let maximumNotFound = 6
 
+    /// Refusals without progress after which an upload fails, if each of them may be about one attempt.
+    package static let maximumRefusals = 6
+
     /// Full jitter: anywhere between nothing and the exponential, so that clients a server dropped together do not
     /// come back together.
     /// - Parameter jitter: 0..<1, the caller's random number.

@@ -53,13 +53,15 @@ extension S3Upload {
             return .fail(head, -1013, "Not permitted: the server wants other credentials (\(error?.code ?? "")).")
         case "NoSuchBucket": return .fail(head, -1100, "The bucket does not exist on the server.")
         case "EntityTooLarge": return .fail(head, -1103, "The file is too large for the server.")
-        case "RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "InternalError", "SlowDown":
+        default:
+            guard let pause = error?.pause(head, pauses) else { return nil }
             noteUncertainty()
-            return pauses.retry(head)
-        default: break
+            return pause
         }
         return nil
     }
+    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { S3Error(end.body)?.isAboutBytes == true }
+
 
     /// What goes into a header of every request after it.
     private static func isRegion(_ text: String) -> Bool {
@@ -320,22 +322,5 @@ extension S3Upload {
             noteUncertainty()
             return other(head, end, pauses)
         }
-    }
-}
-
-/// What S3 says of a failure.
-struct S3Error {
-    let code: String
-    let message: String
-    let region: String?
-
-    /// `nil`: no error, or none in S3's words.
-    init?(_ body: Data) {
-        guard let answer = AnswerXML.read(body), let error = answer.name == "Error" ? answer : answer["Error"],
-            let code = error["Code"]?.text
-        else { return nil }
-        self.code = String(ServerText.line(code).prefix(64))
-        message = ServerText.line(error["Message"]?.text)
-        region = error["Region"]?.text
     }
 }

@@ -9,6 +9,8 @@ struct ServerReason: Equatable {
     let text: String
     /// The name of the exception behind it (Sabre/DAV), else empty.
     let exception: String
+    /// The server may accept the same request later (`<o:retry>true</o:retry>` of Nextcloud and ownCloud).
+    let mayPass: Bool
 
     /// The maximum number of characters of a reason.
     private static let maximumLength = 400
@@ -16,12 +18,14 @@ struct ServerReason: Equatable {
     /// `nil` if the body gives no reason in one of these forms.
     init?(_ body: Data) {
         let found: (texts: [String], exception: String)
+        var retry: String?
         if let answer = AnswerXML.read(body) {
             guard let error = [answer, answer["Error"]].compactMap({ $0 }).first(where: { $0.name.lowercased() == "error" })
             else {
                 return nil
             }
             found = ([(error["message"] ?? error["Message"])?.text ?? ""], error["exception"]?.text ?? "")
+            retry = error["retry"]?.text
         } else if let answer = try? JSONDecoder().decode(JSONAnswer.self, from: body) {
             found = (answer.texts, "")
         } else {
@@ -29,6 +33,7 @@ struct ServerReason: Equatable {
         }
         let line = ServerText.line(found.texts.filter { !$0.isEmpty }.joined(separator: "; "), maximum: Self.maximumLength)
         exception = ServerText.line(found.exception)
+        mayPass = retry?.lowercased() == "true"
         guard !line.isEmpty || !exception.isEmpty else { return nil }
         text = line.isEmpty ? exception : line
     }

@@ -15,6 +15,8 @@ package struct UploadMachine: Sendable {
     /// The furthest it came in this process, and answers since then that did not bring it on.
     private var furthest = Progress()
     private var idleAnswers = 0
+    /// Refusals since then that may be about one attempt.
+    private var refusals = 0
 
     /// A name that is taken is a step as well: there is an end to them.
     private struct Progress: Equatable, Sendable {
@@ -112,7 +114,15 @@ package struct UploadMachine: Sendable {
                 outcome = pauses.retry(head, Self.answeredEarly)
             } else {
                 let reason = head.status >= 400 ? ServerReason(wire.body) : nil
-                outcome = suspecting(rules.answered(head, wire, pauses).explained(by: reason), head, pauses)
+                let before = rules
+                outcome = rules.answered(head, wire, pauses)
+                if case .fail = outcome, mayPass(head, wire, reason, before) {
+                    // The server may have acted, as after a lost response.
+                    rules = before
+                    rules.noteUncertainty()
+                    outcome = pauses.retry(head)
+                }
+                outcome = suspecting(outcome.explained(by: reason), head, pauses)
             }
         } else {
             let failure = wire.failure ?? .badAnswer("no headers")
@@ -144,6 +154,19 @@ package struct UploadMachine: Sendable {
         }
     }
 
+    /// Returns whether a refusal may be about one attempt. The number of such refusals has a limit.
+    ///
+    /// - Parameter refused: the rules that sent the request.
+    private mutating func mayPass(
+        _ head: ResponseHead, _ wire: WireEnd, _ reason: ServerReason?, _ refused: any UploadProtocol
+    ) -> Bool {
+        guard refused.mayPass(head, wire) || reason?.mayPass == true && !ForbiddenCharacters.isRefusal(head, wire.body) else {
+            return false
+        }
+        refusals += 1
+        return refusals < RetryPolicy.maximumRefusals
+    }
+
     /// A page in place of what a protocol says is no word of the server: it gives nothing up.
     private mutating func suspecting(_ outcome: UploadOutcome, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         guard case .fail(let trouble) = outcome, policy.suspicionDelay != nil, head.isPage else { return outcome }
@@ -173,7 +196,7 @@ package struct UploadMachine: Sendable {
     private mutating func pauseInACircle(_ wire: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         if rules.stage > furthest.stage || rules.nameIndex > furthest.name {
             furthest = Progress(stage: max(furthest.stage, rules.stage), name: max(furthest.name, rules.nameIndex))
-            idleAnswers = 0
+            (idleAnswers, refusals) = (0, 0)
         }
         idleAnswers += 1
         guard idleAnswers > Self.maximumIdleAnswers, let head = wire.head else { return .continue }
@@ -232,6 +255,8 @@ protocol UploadProtocol: Sendable {
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory?
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome
     var plan: UploadPlan { get }
+    /// Returns whether the server may accept the last request later, although the protocol takes this response for final.
+    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool
     var stage: Int64 { get }
     /// Which of the numbered names it is at.
     var nameIndex: Int { get }
@@ -254,6 +279,7 @@ extension UploadProtocol {
     mutating func noteEarlyAnswer() { noteUncertainty() }
     mutating func lost(_ end: WireEnd) { noteUncertainty() }
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory? { nil }
+    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { false }
     var stage: Int64 { 0 }
     var nameIndex: Int { 0 }
     var storedBytes: Int64 { 0 }

@@ -1,0 +1,40 @@
+import Foundation
+
+/// The body of a response by which S3 refuses a request.
+struct S3Error {
+    let code: String
+    let message: String
+    let region: String?
+
+    /// `nil` if the body is not an error of S3.
+    init?(_ body: Data) {
+        guard let answer = AnswerXML.read(body), let error = answer.name == "Error" ? answer : answer["Error"],
+            let code = error["Code"]?.text
+        else { return nil }
+        self.code = String(ServerText.line(code).prefix(64))
+        message = ServerText.line(error["Message"]?.text)
+        region = error["Region"]?.text
+    }
+
+    /// Codes of a server that is busy, or that waited too long for the bytes.
+    private static let passing: Set<String> = [
+        "RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "InternalError", "SlowDown", "ServiceUnavailable",
+    ]
+
+    /// Codes of bytes that did not arrive as they were sent.
+    private static let aboutBytes: Set<String> = [
+        "IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch",
+    ]
+
+    /// The server may accept the same bytes if they are sent again.
+    var isAboutBytes: Bool { Self.aboutBytes.contains(code) }
+
+    /// The space of the user or of the server is used up. Ceph answers `QuotaExceeded`, MinIO `XMinioStorageFull`.
+    private var isFull: Bool { code.contains("QuotaExceeded") || code.contains("StorageFull") }
+
+    /// The pause before the same request. `nil` if the code does not mean a pause.
+    func pause(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
+        if Self.passing.contains(code) { return pauses.retry(head) }
+        return isFull ? pauses.full(head, "The server has no space left for this user (\(code)).") : nil
+    }
+}
