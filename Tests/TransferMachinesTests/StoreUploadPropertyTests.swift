@@ -99,7 +99,14 @@ import Testing
         func play() {
             for round in 0..<800 {
                 let isQuiet = round >= 400
-                guard case .send(let request, let content, let memory) = machine.next() else { break }
+                let (request, content, memory): (WireRequest, UploadContent, UploadMemory)
+                switch machine.next() {
+                case .send(let sent, let carried, let saved): (request, content, memory) = (sent, carried, saved)
+                case .compare(let sent, _, let saved): (request, content, memory) = (sent, .none, saved)
+                case .finished, .fail:
+                    Issue.record("\(way) \(seed): an end that was not reported")
+                    return
+                }
                 let dies = !isQuiet && dice.chance(8)
                 // Before the request, or after it.
                 if dies, dice.chance(50) {
@@ -141,9 +148,7 @@ import Testing
             switch Int.random(in: 0..<4, using: &dice) {
             case 0: return lost
             case 1:
-                let status = [500, 502, 503, 429].randomElement(using: &dice)!
-                let head = ResponseHead(status: status, headers: [], url: "")
-                return WireEnd(head: head, failure: nil, bytesSent: Int64(body.count), bytesReceived: 0)
+                return refusal(of: request, carrying: content, body)
             case 2 where !body.isEmpty:
                 // Cut on the way: what came is the store's, if it keeps such.
                 let exchange = store.exchange(for: recorded(request))
@@ -154,6 +159,22 @@ import Testing
                 _ = answer(request, body)
                 return lost
             }
+        }
+
+        /// A refusal that comes once. With some statuses the server may have carried the request out.
+        private func refusal(of request: WireRequest, carrying content: UploadContent, _ body: Data) -> WireEnd {
+            var statuses = [500, 502, 503, 429, 421]
+            var words = ""
+            if case .snapshot = content {
+                statuses.append(400)
+                if way.kind == .s3 { words = "<Error><Code>BadDigest</Code></Error>" }
+            }
+            if way.kind == .s3, request.method == "HEAD" { statuses += [400, 403, 405, 501] }
+            let head = ResponseHead(status: statuses.randomElement(using: &dice)!, headers: [], url: "")
+            if ![421, 429].contains(head.status), dice.chance(50) { _ = answer(request, body) }
+            var end = WireEnd(head: head, failure: nil, bytesSent: Int64(body.count), bytesReceived: 0)
+            if head.status == 400 { end.body = Data(words.utf8) }
+            return end
         }
 
         private func answer(_ request: WireRequest, _ body: Data) -> WireEnd {
@@ -171,6 +192,7 @@ import Testing
             }
             var end = WireEnd(head: head, failure: nil, bytesSent: Int64(body.count), bytesReceived: Int64(words.count))
             end.body = words
+            if request.method == "GET", head.status == 200 { end.comparison = words == photo ? .same : .differs }
             return end
         }
 

@@ -58,6 +58,8 @@ struct S3Upload: UploadProtocol {
     var search: NameSearch
     /// The doubt whether an object under the key is ours.
     var doubt: NameDoubt
+    /// The next look at the key is a GET, because HEAD was refused.
+    var looksByGet = false
     /// What the last process had begun.
     private let begun: UploadMemory.Step?
 
@@ -94,6 +96,8 @@ struct S3Upload: UploadProtocol {
         switch state {
         case .doubting(let index):
             return send(search.methodForNobody, address.file(plan.nobodysName), remembering: .chooseName, index)
+        case .looking(let index, _) where looksByGet:
+            return send("GET", key(index), [HeaderField("Range", "bytes=0-0")], remembering: .chooseName, index)
         case .looking(let index, _):
             return send("HEAD", key(index), remembering: .chooseName, index)
         case .confirming(let index):

@@ -58,10 +58,9 @@ extension S3Upload {
             noteUncertainty()
             return pause
         }
-        return nil
     }
-    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { S3Error(end.body)?.isAboutBytes == true }
 
+    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { S3Error(end.body)?.isAboutBytes == true }
 
     /// What goes into a header of every request after it.
     private static func isRegion(_ text: String) -> Bool {
@@ -85,7 +84,10 @@ extension S3Upload {
 
     // MARK: Steps
 
-    private mutating func afterLook(_ head: ResponseHead, _ index: Int, isTaken: Bool, _ pauses: Pauses) -> UploadOutcome {
+    private mutating func afterLook(_ answer: ResponseHead, _ index: Int, isTaken: Bool, _ pauses: Pauses) -> UploadOutcome {
+        let isByGet = looksByGet
+        looksByGet = false
+        let head = isByGet ? answer.ofCompleteObject : answer
         switch head.status {
         case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
         case 200..<300 where isOurs(head): return finish(index, .length)
@@ -107,12 +109,23 @@ extension S3Upload {
         case 404: return begin(index)
         // HEAD has no words: this may be about the signature, whose time a clock that is wrong spoils.
         case 403 where takesClock(of: head, from: Self.allowedSkew, pauses): return .continue
-        // A key that may only write sees nothing; without the right to list, what is free is forbidden to look at.
-        case 400, 403, 405, 501:
-            // Sent again under a name that has the digest in it, it replaces itself.
-            return isMarked ? begin(index) : beginMarked()
+        case 400, 403, 405, 501: return afterRefusedLook(head, index, isTaken: isTaken, isByGet: isByGet, pauses)
         default: return pauses.afterOther(head)
         }
+    }
+
+    /// The server answered the first look at a key to which the object was sent, so it may answer again. Under another key the object would be
+    /// there twice. The response to GET has the reason, for example a session token that has expired.
+    private mutating func afterRefusedLook(
+        _ head: ResponseHead, _ index: Int, isTaken: Bool, isByGet: Bool, _ pauses: Pauses
+    ) -> UploadOutcome {
+        // Sent again under a name that has the digest in it, it replaces itself.
+        if isMarked { return begin(index) }
+        // A key that may only write sees nothing; without the right to list, what is free is forbidden to look at.
+        guard doubt.isOpen || isTaken && !isByGet else { return beginMarked() }
+        if isByGet { return pauses.retry(head, "The server does not show whether it has the file (\(head.status)).") }
+        looksByGet = true
+        return .continue
     }
 
     private mutating func afterDoubt(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
@@ -203,7 +216,8 @@ extension S3Upload {
             if isOurs(head) { return finish(index, .length) }
             state = search.distrustsHead ? .completing(index) : .aborting(index)
             return .continue
-        case 403, 404, 405, 501:
+        // The response to the next request has the reason.
+        case 400, 403, 404, 405, 501:
             state = .completing(index)
             return .continue
         default: return pauses.afterOther(head)

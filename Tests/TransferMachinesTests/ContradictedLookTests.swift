@@ -1,0 +1,110 @@
+import Foundation
+import Testing
+
+@testable import TransferMachines
+
+/// A look at a name to which the file was sent is refused, or does not show whose the file is.
+@Suite struct ContradictedLookTests {
+    private static let digest = String(repeating: "ab", count: 32)
+    private let name = "https://h/up/noon.jpg"
+    private let ofOurLength = ["Content-Length": "10"]
+
+    private func plan(_ kind: UploadKind, size: Int64 = 10) -> UploadPlan {
+        let folder = kind == .nextcloud ? "https://h/remote.php/dav/files/me/up" : kind == .s3 ? "https://h" : "https://h/up"
+        var plan = UploadPlan(
+            kind: kind, collectionURL: folder, fileName: "noon.jpg", byteCount: size, token: "t1", sha256: Self.digest)
+        plan.s3 = S3Access(bucket: "up", region: "us-east-1", accessKey: "a", secretKey: "s")
+        plan.knowledge.lacksConditions = false
+        return plan
+    }
+
+    private func isRetry(_ talk: Dialogue) -> Bool { if case .retry? = talk.outcome { true } else { false } }
+
+    private func place(_ talk: Dialogue) -> String? {
+        if case .finished(let url)? = talk.outcome { url.split(separator: "/").last.map(String.init) } else { nil }
+    }
+
+    // MARK: S3
+
+    /// The PUT was sent, and its response was lost.
+    private var sentToS3: Dialogue {
+        var talk = Dialogue(plan(.s3))
+        talk.hear(404)
+        talk.hear(0)
+        return talk
+    }
+
+    private let ours = ["Content-Range": "bytes 0-0/10", "Content-Length": "1", "x-amz-meta-sha256": Self.digest]
+
+    @Test(arguments: [400, 403, 405, 501])
+    func `a look at S3 that is refused after a lost response does not change the name`(_ status: Int) {
+        var talk = sentToS3
+        talk.hear(status)
+        #expect(talk.outcome == .continue)
+        talk.hear(206, ours)
+        #expect(talk.outcome == .finished(remoteURL: name) && talk.machine.proof == .length)
+        #expect(talk.lines == ["HEAD \(name)", "PUT \(name) 0+10", "HEAD \(name)", "GET \(name)"], "\(talk.lines)")
+        #expect(talk.header("Range") == "bytes=0-0" && talk.requests.allSatisfy { $0.signing != nil })
+    }
+
+    @Test func `looks at S3 that are refused for long are repeated`() {
+        var talk = sentToS3
+        for _ in 0..<20 {
+            talk.hear(403)
+            talk.hear(403, [:], "<Error><Code>AccessDenied</Code><Message>no</Message></Error>")
+            #expect(isRetry(talk), "\(talk.lines)")
+        }
+        talk.hear(200, ofOurLength.merging(["x-amz-meta-sha256": Self.digest]) { $1 })
+        #expect(place(talk) == "noon.jpg" && Set(talk.requests.map(\.url)).count == 1)
+    }
+
+    @Test func `an object that is not there is sent to the same key`() {
+        var talk = sentToS3
+        talk.hear(403)
+        talk.hear(404, [:], "<Error><Code>NoSuchKey</Code></Error>")
+        talk.hear(200)
+        #expect(talk.lines.last == "PUT \(name) 0+10" && talk.header("If-None-Match") == "*")
+    }
+
+    @Test func `another's object that only GET shows keeps its key`() {
+        var talk = sentToS3
+        talk.hear(403)
+        talk.hear(206, ours.merging(["x-amz-meta-sha256": "00"]) { $1 })
+        talk.hear(404)
+        #expect(talk.lines.last == "HEAD https://h/up/noon-1.jpg", "\(talk.lines)")
+    }
+
+    @Test func `an expired token ends the upload, and the next one looks at the same key first`() {
+        var talk = sentToS3
+        talk.hear(400)
+        talk.hear(400, [:], "<Error><Code>ExpiredToken</Code><Message>over</Message></Error>")
+        #expect(talk.message?.contains("ExpiredToken") == true)
+        #expect(talk.machine.memory == nil)
+        talk = Dialogue(plan(.s3), resuming: talk.memory)
+        #expect(talk.machine.openName == name)
+        // The next token is not valid at first.
+        talk.hear(403)
+        talk.hear(206, ours)
+        #expect(talk.outcome == .finished(remoteURL: name), "\(talk.lines)")
+    }
+
+    @Test func `an object that HEAD does not show after 412 is looked at by GET`() {
+        for (status, expected) in [(206, "noon.jpg"), (403, nil)] as [(Int, String?)] {
+            var talk = Dialogue(plan(.s3))
+            talk.hear(404)
+            talk.hear(412)
+            talk.hear(403)
+            talk.hear(status, ours)
+            #expect(place(talk) == expected, "\(talk.lines)")
+            talk.hear(200)
+            if expected == nil { #expect(talk.lines.last == "PUT https://h/up/noon-abababab.jpg 0+10") }
+        }
+    }
+
+    @Test func `a key that never shows its objects gets a name with a mark`() {
+        var talk = Dialogue(plan(.s3))
+        talk.hear(403)
+        talk.hear(200)
+        #expect(talk.lines.last == "PUT https://h/up/noon-abababab.jpg 0+10", "\(talk.lines)")
+    }
+}
