@@ -107,4 +107,47 @@ import Testing
         talk.hear(200)
         #expect(talk.lines.last == "PUT https://h/up/noon-abababab.jpg 0+10", "\(talk.lines)")
     }
+
+    // MARK: A MOVE without a clear yes
+
+    /// Another machine's file took the name. A proxy answered 502 in place of 412, and 404 for what waits on the server.
+    @Test(arguments: [UploadKind.webdav, .nextcloud], [false, true])
+    func `a file of our length after a MOVE without a clear yes is read back`(_ kind: UploadKind, _ isMeasured: Bool) {
+        for (comparison, expected) in [(BodyComparison.same, "noon.jpg"), (.differs, nil)] as [(BodyComparison, String?)] {
+            var talk = Dialogue(plan(kind), resuming: UploadMemory(step: .check, isStored: true))
+            if kind == .webdav {
+                talk.hear(200, ofOurLength)
+                talk.hear(502)
+            } else {
+                talk = Dialogue(plan(kind), resuming: UploadMemory(step: .move))
+            }
+            talk.hear(404)
+            talk.hear(200, isMeasured ? ofOurLength : [:])
+            #expect(talk.outcome == .continue)
+            talk.hear(200, comparison: comparison)
+            #expect(talk.requests.last?.method == "GET" && place(talk) == expected, "\(talk.lines)")
+            #expect(expected == nil || talk.machine.proof == .digest)
+            guard expected == nil else { continue }
+            talk.hear(404)
+            #expect(talk.lines.last?.hasSuffix("/up/noon-1.jpg") == true, "\(talk.lines)")
+        }
+    }
+
+    @Test func `a moved file without a length that cannot be read is proven by the response alone`() {
+        var talk = Dialogue(plan(.webdav), resuming: UploadMemory(step: .check, isStored: true))
+        for status in [200, 0, 404, 200, 403] { talk.hear(status, talk.lines.isEmpty ? ofOurLength : [:]) }
+        #expect(talk.outcome == .finished(remoteURL: name) && talk.machine.proof == .answer, "\(talk.lines)")
+    }
+
+    /// The server may have kept a part.
+    @Test func `a file of a lost PUT without a length is read back`() {
+        for (status, comparison, expected) in [(200, .same, "noon.jpg"), (200, .differs, nil), (403, nil, nil)]
+            as [(Int, BodyComparison?, String?)]
+        {
+            var talk = Dialogue(plan(.put), resuming: UploadMemory(step: .put))
+            talk.hear(200)
+            talk.hear(status, comparison: comparison)
+            #expect(place(talk) == expected, "\(talk.lines)")
+        }
+    }
 }

@@ -176,7 +176,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         let outcome = play(
             &machine,
             [
-                ("HEAD \(part)", 200), ("MOVE \(part)", 0), ("HEAD \(part)", 404), ("HEAD \(name)", 200),
+                ("HEAD \(part)", 200), ("MOVE \(part)", 0), ("HEAD \(part)", 404), ("HEAD \(name)", 200), ("GET \(name)", 200),
             ], lengths: [3: 10])
         #expect(outcome == done)
         // Not carried out: again, under the same name.
@@ -400,6 +400,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
             #expect(talk.suspects, "no word about the rename")
             talk.hear(404)
             talk.hear(200, ["Content-Length": "10"])
+            talk.hear(200, comparison: .same)
         }
         #expect(talk.outcome == .finished(remoteURL: "http://h/up/noon.jpg"), "\(talk.lines)")
         #expect(talk.lines.filter { $0.hasPrefix("PUT") }.count == 1)

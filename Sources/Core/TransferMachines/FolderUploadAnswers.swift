@@ -73,7 +73,9 @@ extension FolderUpload {
         switch answer {
         case .there where head.isPage(inPlaceOf: plan): return pauses.page(head)
         // The file was sent to this name before: the server did not show it until now, or this computer was restored from a backup.
-        case .there(plan.byteCount) where index == wished && !isOfOther(index) && (doubt.isOpen || !isStored):
+        case .there(let length)
+        where (length == plan.byteCount || length == nil && doubt.isOpen && !doubt.isPartial)
+            && index == wished && !isOfOther(index) && (doubt.isOpen || !isStored):
             return lookInside(head, index, isStored: isStored)
         case .there:
             guard search.recordTaken() else { return tryName(after: index, isStored: isStored) }
@@ -127,6 +129,7 @@ extension FolderUpload {
         case .moving(let index) where head.status == 200:
             state = .lookingForTemporary(index, wasRefused: false)
             return pauses.page(head)
+            doubt.open()
         case .choosingName, .doubting, .sendingBody, .makingFolder, .readingBack, .moving: return nil
         }
     }
@@ -258,7 +261,6 @@ extension FolderUpload {
         case 412, 404, 410:
             // 412 may also be the answer to a second copy of a MOVE whose first one was carried out.
             if head.status != 412 { doubt.open() }
-            doubt.noteDenial()
             state = .lookingForTemporary(index, wasRefused: head.status == 412)
             return .continue
         case 409:
@@ -267,6 +269,7 @@ extension FolderUpload {
         case 202, 207:
             state = .lookingForTemporary(index, wasRefused: false)
             return pauses.retry(head)
+            doubt.open()
         default: return refused(head)
         }
     }

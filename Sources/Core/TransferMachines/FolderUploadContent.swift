@@ -2,8 +2,8 @@
 extension FolderUpload {
     /// The final name after a response was lost, or after the server said that a file has the name.
     ///
-    /// After a plain PUT a file of our length can be another machine's, because the PUT may not have been carried out. After a MOVE whose
-    /// response was lost the temporary file shows whose it is, unless it is still there.
+    /// A file of our length can be another machine's, because the PUT or the MOVE may not have been carried out. A proxy can hide the
+    /// temporary file for a moment. The file is read back, also if the server shows no length.
     mutating func afterTargetCheck(
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
@@ -11,12 +11,8 @@ extension FolderUpload {
         switch existence(head) {
         case .there where isOfOther(index):
             return tryName(after: index, isStored: false)
-        // A MOVE is whole or not at all, so a server without lengths is believed; a lost PUT may be half.
-        case .there(nil) where isMoved: return finish(index)
-        case .there(plan.byteCount):
-            guard isMoved, !doubt.wasDenied else { return lookInside(head, index, isStored: plan.kind == .webdav && wasRefused) }
-            proof = .length
-            return finish(index)
+        case .there(let length) where length == plan.byteCount || length == nil && !doubt.isPartial:
+            return lookInside(head, index, isStored: plan.kind == .webdav && wasRefused)
         case .there(let length):
             if let length, doubt.looksAgain() { return pauses.retry(head, NameDoubt.kept(length, of: plan)) }
             if isMoved { return lostAfterMove(head, index, pauses) }
@@ -44,31 +40,36 @@ extension FolderUpload {
             .choosingName(index, isStored: false), head, "The server shows neither the file nor its temporary name.", pauses)
     }
 
-    /// A file of our length is under the name that a file was sent to, and the request may not have made it.
+    /// A file is under the name that a file was sent to, and the request may not have made it. The file has our length, or the server shows no
+    /// length.
     ///
     /// No other machine uses a marked name.
     ///
     /// - Parameter isStored: the temporary file of a WebDAV upload is there.
     mutating func lookInside(_ head: ResponseHead, _ index: Int, isStored: Bool = false) -> UploadOutcome {
-        proof = .length
-        guard !isMarked, plan.byteCount > 0 else { return finish(index) }
+        let isMeasured = head["Content-Encoding"] == nil && head.contentLength == plan.byteCount
+        proof = isMeasured ? .length : .answer
+        guard plan.byteCount > 0, !(isMarked && isMeasured) else { return finish(index) }
         switch NameDoubt.hasOurDigest(head, plan) {
         case true?:
             proof = .digest
             return finish(index)
         case false?: return tryName(after: index, isStored: isStored)
         case nil:
-            state = .readingBack(index, ReadBack(plan.byteCount, wasSent: doubt.isOpen), isStored: isStored)
+            let question = ReadBack(plan.byteCount, wasSent: doubt.isOpen, isMeasured: isMeasured)
+            state = .readingBack(index, question, isStored: isStored)
             return .continue
         }
     }
 
     /// A part of the file, or all of it, was requested. If the server does not send it, its length is all that is known. The length
-    /// proves nothing if this upload sent nothing there before, or if another upload of this machine stored its file there.
+    /// proves nothing if this upload sent nothing there before, or if another upload of this machine stored its file there. A MOVE is complete or
+    /// not carried out, so it needs no length. A lost PUT may have left a part.
     mutating func afterReadBack(
         _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, isStored: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
-        let lengthIsProof = doubt.isOpen && !wasStored(index) && !isStored
+        let isWhole = question.isMeasured || plan.kind == .webdav
+        let lengthIsProof = isWhole && doubt.isOpen && !wasStored(index) && !isStored
         let verdict = doubt.verdict(question, head, comparison, of: plan, lengthIsProof: lengthIsProof, pauses)
         switch verdict {
         case .ours(let found):

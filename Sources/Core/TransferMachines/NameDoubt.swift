@@ -12,8 +12,6 @@ struct NameDoubt: Sendable {
     private(set) var isOpen: Bool
     /// The server said yes before it had the complete file, so it may have kept a part of the file.
     private(set) var isPartial = false
-    /// The server answered that it renamed nothing. The temporary file may be missing for another reason.
-    private(set) var wasDenied = false
     private var looks = 0
     /// Responses in a row to the request for the file that show nothing of its content.
     private var unclearFindings = 0
@@ -29,8 +27,6 @@ struct NameDoubt: Sendable {
 
     /// The server said yes to the last request before it had the complete file.
     mutating func noteEarlyAnswer() { isPartial = isOpen }
-
-    mutating func noteDenial() { wasDenied = true }
 
     /// The next name is another one.
     mutating func close() { (isOpen, isPartial, looks, unclearFindings) = (false, false, 0, 0) }
@@ -117,12 +113,13 @@ extension NameDoubt {
         case again(UploadOutcome)
     }
 
-    /// - Parameter lengthIsProof: a file that the server does not send is ours because of its length.
+    /// - Parameter lengthIsProof: a file that the server does not send is ours because of its length, or of the server's earlier response if
+    ///   the server shows no length.
     mutating func verdict(
         _ question: ReadBack, _ head: ResponseHead, _ comparison: BodyComparison?, of plan: UploadPlan, lengthIsProof: Bool,
         _ pauses: Pauses
     ) -> Verdict {
-        let unseen: Verdict = lengthIsProof ? .ours(.length) : .another
+        let unseen: Verdict = lengthIsProof ? .ours(question.isMeasured ? .length : .answer) : .another
         // A network with a log-in page has one at every address.
         if head.status == 200, head.isPage(inPlaceOf: plan), comparison != .same { return .again(pauses.page(head)) }
         switch question.finding(head, comparison) {

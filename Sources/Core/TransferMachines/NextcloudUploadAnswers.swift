@@ -220,7 +220,6 @@ extension NextcloudUpload {
             return .continue
         case 412:
             // Somebody has the name; or a first copy of this MOVE was carried out.
-            doubt.noteDenial()
             state = .lookingForPlace(index, wasRefused: true)
             return .continue
         case 409:
@@ -236,7 +235,6 @@ extension NextcloudUpload {
             return pauses.retry(head, "The server could not put the chunks together.")
         case 404, 410:
             doubt.open()
-            doubt.noteDenial()
             state = .lookingForTarget(index, wasRefused: false)
             return pauses.retry(head, UploadPlace.thrownAway)
         default:
@@ -263,8 +261,8 @@ extension NextcloudUpload {
         }
     }
 
-    /// The chunks are gone, and the name was free just before: a file of our length is ours after a MOVE whose response was lost. After
-    /// another response it is read back.
+    /// The chunks are gone, or a proxy does not show them, and the name was free just before. The MOVE may not have been carried out, so the
+    /// file is read back, also if the server shows no length.
     private mutating func afterTarget(
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
@@ -285,12 +283,13 @@ extension NextcloudUpload {
     }
 
     private mutating func lookInside(_ head: ResponseHead, _ index: Int) -> UploadOutcome {
-        if plan.byteCount == 0 { return finish(index, .length) }
+        let isMeasured = head["Content-Encoding"] == nil && head.contentLength == plan.byteCount
+        if plan.byteCount == 0 { return finish(index, isMeasured ? .length : .answer) }
         switch NameDoubt.hasOurDigest(head, plan) {
         case true?: return finish(index, .digest)
         case false?: return tryName(after: index)
         case nil:
-            state = .readingBack(index, ReadBack(plan.byteCount, wasSent: doubt.isOpen))
+            state = .readingBack(index, ReadBack(plan.byteCount, wasSent: doubt.isOpen, isMeasured: isMeasured))
             return .continue
         }
     }
@@ -298,7 +297,8 @@ extension NextcloudUpload {
     private mutating func afterReadBack(
         _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, _ pauses: Pauses
     ) -> UploadOutcome {
-        switch doubt.verdict(question, head, comparison, of: plan, lengthIsProof: doubt.isOpen, pauses) {
+        let lengthIsProof = doubt.isOpen && question.isMeasured
+        switch doubt.verdict(question, head, comparison, of: plan, lengthIsProof: lengthIsProof, pauses) {
         case .ours(let found): return finish(index, found)
         case .another: return tryName(after: index)
         case .next(let next):

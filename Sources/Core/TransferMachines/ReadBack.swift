@@ -26,12 +26,14 @@ struct ReadBack: Equatable, Sendable {
 
     /// Bytes of the snapshot.
     let byteCount: Int64
+    /// The server showed the length of the file.
+    let isMeasured: Bool
     private let isOfAll: Bool
     private var block: Int64 = 0
 
     /// - Parameter wasSent: this upload sent its file to the name.
-    init(_ byteCount: Int64, wasSent: Bool = true) {
-        self.byteCount = byteCount
+    init(_ byteCount: Int64, wasSent: Bool = true, isMeasured: Bool = true) {
+        (self.byteCount, self.isMeasured) = (byteCount, isMeasured)
         isOfAll = !wasSent || byteCount <= Self.maximumBytes
     }
 
