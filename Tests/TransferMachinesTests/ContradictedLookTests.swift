@@ -108,6 +108,46 @@ import Testing
         #expect(talk.lines.last == "PUT https://h/up/noon-abababab.jpg 0+10", "\(talk.lines)")
     }
 
+    // MARK: Plain PUT
+
+    @Test(arguments: [405, 501], [false, true])
+    func `a server that refuses HEAD once after a lost response is asked again`(_ status: Int, _ isOtherProcess: Bool) {
+        var talk = Dialogue(plan(.put))
+        talk.hear(404)
+        talk.hear(0)
+        if isOtherProcess { talk = Dialogue(plan(.put), resuming: talk.memory) }
+        talk.hear(status)
+        #expect(isRetry(talk))
+        talk.hear(200, ofOurLength)
+        talk.hear(200, comparison: .same)
+        #expect(talk.outcome == .finished(remoteURL: name), "\(talk.lines)")
+    }
+
+    @Test func `a refused look at a name that is chosen again is repeated`() {
+        var talk = Dialogue(plan(.put))
+        talk.hear(404)
+        talk.hear(0)
+        talk.hear(404)
+        talk.hear(429)
+        talk.hear(405)
+        #expect(isRetry(talk))
+        talk.hear(200, ofOurLength)
+        talk.hear(200, comparison: .same)
+        #expect(talk.outcome == .finished(remoteURL: name), "\(talk.lines)")
+    }
+
+    @Test func `Nextcloud that refuses HEAD once after a lost MOVE is asked again`() {
+        for status in [405, 501] {
+            var talk = Dialogue(plan(.nextcloud), resuming: UploadMemory(step: .move))
+            talk.hear(404)
+            talk.hear(status)
+            #expect(isRetry(talk), "\(status)")
+            talk.hear(200, ofOurLength)
+            talk.hear(200, comparison: .same)
+            #expect(place(talk) == "noon.jpg", "\(talk.lines)")
+        }
+    }
+
     // MARK: A MOVE without a clear yes
 
     /// Another machine's file took the name. A proxy answered 502 in place of 412, and 404 for what waits on the server.

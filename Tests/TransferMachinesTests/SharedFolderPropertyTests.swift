@@ -97,6 +97,14 @@ import Testing
                 let answer = server.answer(request, senders[index].photo)
                 if !wasThere, dice.chance(10) { server.hidden[request.url] = Int.random(in: 1...3, using: &dice) }
                 if !dice.chance(20) { end = answer }
+                // Another program than the server may answer, whatever the server did.
+                let isLook = request.method == "HEAD" && senders[index].machine.openName != nil
+                let foreign = request.method == "PUT" ? [400, 409] : isLook ? [405, 501, 421] : [421]
+                if dice.chance(5) {
+                    end = WireEnd(
+                        head: ResponseHead(status: foreign.randomElement(using: &dice)!, headers: [], url: request.url),
+                        failure: nil, bytesSent: 10, bytesReceived: 0)
+                }
             }
             if dice.chance(30) { server.carryOutLate(&dice) }
             let outcome = senders[index].machine.ended(

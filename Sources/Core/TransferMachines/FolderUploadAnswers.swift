@@ -68,6 +68,8 @@ extension FolderUpload {
         // Nextcloud's response to HEAD for a forbidden name, without the reason. The next request shows the reason.
         let isForbidden = head.status == 400 && ForbiddenCharacters.areLikely(in: finalName(index))
         let answer = isForbidden ? .unknown : existence(head)
+        // The file was sent to this name before, so the server answered a look at it.
+        if answer.isUnknown, !isForbidden, !cannotAsk, doubt.looksAgain() { return pauses.retry(head, NameDoubt.notShown) }
         // Without HEAD the protection is `Overwrite: F` or `If-None-Match: *`, and what this machine knows of its own uploads.
         cannotAsk = answer.isUnknown
         switch answer {
@@ -127,9 +129,9 @@ extension FolderUpload {
             return head.contentLength == plan.byteCount ? nil : pauses.page(head)
         // Servers answer a rename with 201 or 204, and may have a page for the first.
         case .moving(let index) where head.status == 200:
+            doubt.open()
             state = .lookingForTemporary(index, wasRefused: false)
             return pauses.page(head)
-            doubt.open()
         case .choosingName, .doubting, .sendingBody, .makingFolder, .readingBack, .moving: return nil
         }
     }
@@ -267,9 +269,9 @@ extension FolderUpload {
             state = .choosingName(index, isStored: false)
             return pauses.retry(head, "The folder is gone from the server.")
         case 202, 207:
+            doubt.open()
             state = .lookingForTemporary(index, wasRefused: false)
             return pauses.retry(head)
-            doubt.open()
         default: return refused(head)
         }
     }

@@ -8,7 +8,8 @@ extension FolderUpload {
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
         let isMoved = plan.kind == .webdav && !wasRefused
-        switch existence(head) {
+        let answer = existence(head)
+        switch answer {
         case .there where isOfOther(index):
             return tryName(after: index, isStored: false)
         case .there(let length) where length == plan.byteCount || length == nil && !doubt.isPartial:
@@ -22,12 +23,14 @@ extension FolderUpload {
             }
             return tryName(after: index, isStored: plan.kind == .webdav)
         case .absent, .unknown:
+            // Another program than the server may have answered 405 or 501. Under a marked name the file replaces itself.
+            let isContradicted = answer.isUnknown && !cannotAsk && !isMarked
+            if wasRefused || isContradicted, doubt.looksAgain() { return pauses.retry(head, NameDoubt.notShown) }
             if wasRefused {
-                if doubt.looksAgain() { return pauses.retry(head, NameDoubt.notShown) }
                 return afterRefusedName(index, isStored: plan.kind == .webdav)
             }
             if isMoved { return lostAfterMove(head, index, pauses) }
-            if existence(head).isUnknown { (cannotAsk, mayBeThere) = (true, true) }
+            if answer.isUnknown { (cannotAsk, mayBeThere) = (true, true) } else { cannotAsk = search.distrustsHead }
             // The second PUT is refused with 412 if the first one is carried out late.
             state = .sendingBody(index, foldersMade: false)
             return .continue

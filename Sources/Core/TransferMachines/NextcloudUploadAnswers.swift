@@ -268,13 +268,13 @@ extension NextcloudUpload {
     ) -> UploadOutcome {
         switch head.status {
         case 200..<300 where !search.distrustsHead:
-            if head.contentLength == plan.byteCount { return doubt.wasDenied ? lookInside(head, index) : finish(index, .length) }
-            if let length = head.contentLength, doubt.looksAgain() {
-                return pauses.retry(head, NameDoubt.kept(length, of: plan))
-            }
-            return tryName(after: index)
-        case 200..<300, 404, 405, 409, 410:
-            if [404, 409, 410].contains(head.status), doubt.looksAgain() { return pauses.retry(head, NameDoubt.notShown) }
+            if head.isPage(inPlaceOf: plan) { return pauses.page(head) }
+            let length = head["Content-Encoding"] == nil ? head.contentLength : nil
+            guard let length, length != plan.byteCount else { return lookInside(head, index) }
+            return doubt.looksAgain() ? pauses.retry(head, NameDoubt.kept(length, of: plan)) : tryName(after: index)
+        case 200..<300, 404, 405, 409, 410, 501:
+            // 405 and 501 may come from another program than the server.
+            if head.status >= 400, doubt.looksAgain() { return pauses.retry(head, NameDoubt.notShown) }
             if wasRefused { return afterRefusedName(index) }
             state = .asking(index)
             return .continue
