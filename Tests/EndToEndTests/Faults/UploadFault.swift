@@ -131,6 +131,11 @@ struct UploadFault: Sendable {
         }
     }
 
+    /// The body of a refusal of Nextcloud.
+    private static func sabre(_ exception: String, _ message: String, _ more: String = "") -> String {
+        "<error><exception>Sabre\\DAV\\Exception\\\(exception)</exception><message>\(message)</message>\(more)</error>"
+    }
+
     private static let everyWay = UploadWay.allCases
     private static let pieces: [UploadWay] = [.s3Parts, .nextcloudChunks]
 
@@ -230,6 +235,26 @@ struct UploadFault: Sendable {
         },
         UploadFault("a server without MOVE", of: [.webdav], .failed(-1011)) { store, way in
             store.refuse(status: 405, method: way.lastMethod)
+        },
+        UploadFault(
+            "400 of a storage that failed, once", of: [.put, .webdav, .tus, .resumable, .nextcloud, .nextcloudChunks], .there
+        ) { store, way in
+            store.refuse(
+                status: 400, method: way.method,
+                body: UploadFault.sabre("BadRequest", "Expected filesize of 9 bytes but read 4 bytes."))
+        },
+        UploadFault("403 that may be tried again, once", of: [.put, .webdav, .nextcloud], .there) { store, way in
+            store.refuse(
+                status: 403, method: way.method,
+                body: UploadFault.sabre("Forbidden", "The storage is checked.", "<retry>true</retry>"))
+        },
+        UploadFault("400 RequestTimeout, once", of: [.s3, .s3Parts], .there) { store, way in
+            store.refuse(
+                status: 400, method: way.method,
+                body: "<Error><Code>RequestTimeout</Code><Message>The socket was not read from.</Message></Error>")
+        },
+        UploadFault("400 the quota of the user is used up", of: [.immich], .waiting(-1011)) { store, way in
+            store.refuse(status: 400, method: way.method, body: #"{"message":"Quota has been exceeded!"}"#)
         },
         UploadFault("412 the name is taken, once", of: [.put, .s3, .nextcloud], .there) { store, way in
             store.refuse(status: 412, method: way == .nextcloud ? way.lastMethod : way.method)

@@ -36,7 +36,7 @@ extension EndToEnd {
             var configuration = "[upload]\nkeep_location = true\n"
             for way in UploadWay.allCases {
                 for (number, fault) in UploadFault.all.enumerated() where fault.ways.contains(way) {
-                    let name = "\(way.kind)\(way.size)-\(number)"
+                    let name = "\(way.rawValue.filter { $0.isLetter || $0.isNumber })-\(number)"
                     let prefix = "/\(name)"
                     let store = try way.makeStore(prefix: prefix, in: folder)
                     server.mount(store)
