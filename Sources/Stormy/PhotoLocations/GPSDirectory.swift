@@ -37,21 +37,23 @@ struct GPSDirectory {
         // so numbers behind the directory that are written like coordinates are removed as well.
         let headers = view.search.headers.reversed().map { $0 - view.offset(0) }.filter { $0 < entry }.prefix(100)
         let behind = [plain.range.upperBound - lowest, plain.range.upperBound - 4 - lowest]
-        var isFound = false
+        var found: [GPSDirectory] = []
         for (index, shift) in (headers + behind).enumerated() {
             let isHeader = index < headers.count
-            guard !(isHeader && isFound), let directory = TIFFDirectory(view, at: start, little: little, shift: shift) else { continue }
+            guard !isHeader || found.isEmpty, let directory = TIFFDirectory(view, at: start, little: little, shift: shift) else {
+                continue
+            }
             let gps = GPSDirectory(directory, view, little: little)
             guard let latitude = gps.degrees(2, reference: 1), let longitude = gps.degrees(4, reference: 3),
-                abs(latitude) <= 90, abs(longitude) <= 180, !isFound || gps.hasDecimalFractions
+                abs(latitude) <= 90, abs(longitude) <= 180, found.isEmpty || gps.hasDecimalFractions
             else { continue }
-            isFound = true
-            gps.notePlaces()
-            for entry in directory.entries where !entry.isInline && entry.size < 1 << 16 {
-                view.fill(entry.value, entry.size, "GPS directory in \(block)")
-            }
+            found.append(gps)
         }
-        if isFound { view.fill(start, plain.range.count, "GPS directory in \(block)") }
+        for gps in found { gps.notePlaces() }
+        for entry in found.flatMap(\.directory.entries) where !entry.isInline && entry.size < 1 << 16 {
+            view.fill(entry.value, entry.size, "GPS directory in \(block)")
+        }
+        if !found.isEmpty { view.fill(start, plain.range.count, "GPS directory in \(block)") }
     }
 
     /// Whether degrees and minutes have the denominators that cameras write: 1, 10, 100 and so on.
