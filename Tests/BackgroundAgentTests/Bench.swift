@@ -146,29 +146,22 @@ final class Bench {
     @discardableResult
     func submit(
         _ identifier: String = "noon", after seconds: Double? = nil, daily: Bool = false, missed: MissedPolicy = .once,
-        served: Date? = nil, kind: LaunchKind = .appRefresh, network: Bool = false, power: Bool = false,
+        spread: Double = 0, in launch: Int64? = nil, kind: LaunchKind = .appRefresh, network: Bool = false, power: Bool = false,
         wakes: Bool = false
     ) throws -> RequestRecord {
-        var request = RequestRecord(
+        let request = RequestRecord(
             identifier: identifier, kind: kind, earliestBegin: seconds.map { now + $0 },
-            recurrence: daily ? .daily(.noon) : nil, missed: missed, requiresNetwork: network,
-            requiresExternalPower: power, submittedAt: now)
-        request.wakesSystem = wakes
-        try ledger.write { transaction in
-            try transaction.planNext(of: &request, served: served, now: now, in: zone)
-            try transaction.save(request)
-        }
-        return request
+            recurrence: daily ? .daily(.noon) : nil, spread: spread, missed: missed, requiresNetwork: network,
+            requiresExternalPower: power, wakesSystem: wakes, submittedAt: now)
+        return try ledger.write { try $0.submit(request, in: launch, now: now, zone: zone) }
     }
 
     /// A person began something in a process of their own.
     @discardableResult
     func begin(_ identifier: String, host: ProcessIdentity) throws -> RequestRecord {
-        var request = RequestRecord(identifier: identifier, kind: .continuedProcessing, earliestBegin: nil, submittedAt: now)
-        request.title = "Export"
-        request.subtitle = "12 photos"
-        request.hostPID = host.pid
-        request.hostStart = host.start
+        let request = RequestRecord(
+            identifier: identifier, kind: .continuedProcessing, title: "Export", subtitle: "12 photos", host: host,
+            submittedAt: now)
         try ledger.write { try $0.save(request) }
         try turn()
         return request
@@ -185,6 +178,11 @@ final class Bench {
         if let result { try ledger.write { try $0.setResult(result, detail: nil, ofLaunch: launch) } }
         launcher.living.remove(launch)
         try hear(.launchEnded(launch, end))
+    }
+
+    /// Changes a launch's row as no event does.
+    func alter(launch id: Int64, _ assignments: String) throws {
+        try ledger.write { try $0.database.run(sql: "UPDATE launch SET \(assignments) WHERE id = \(id)") }
     }
 
     // MARK: What can be seen

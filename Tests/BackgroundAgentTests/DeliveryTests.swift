@@ -97,10 +97,9 @@ import TransferMachines
         try bench.turn()
         try bench.answer(id)
         for generation in 1...3 {
-            var launch = try #require(try bench.live().first)
+            let launch = try #require(try bench.live().first)
             #expect(launch.generation == generation)
-            (launch.outcome, launch.endedAt) = (.neverBegan, bench.now)
-            try bench.ledger.write { [launch] in try $0.update(launch) }
+            try bench.alter(launch: launch.id!, "outcome = 'neverBegan', endedAt = \(bench.now.timeIntervalSince1970)")
             try bench.turn()
         }
         #expect(try bench.live().map(\.generation) == [4])

@@ -170,7 +170,7 @@ import Testing
         let noon = try bench.instant("2025-06-10T10:00:00Z")
         let first = try bench.onlyLive()
         #expect(try bench.launch(first).servedOccurrence == noon)
-        try bench.submit(daily: true, served: noon)
+        try bench.submit(daily: true, in: first)
         try bench.end(first, nil, .signalled(6))
         try bench.pass(5)
         let second = try bench.onlyLive()
@@ -312,9 +312,7 @@ import Testing
         try bench.submit("a")
         try bench.turn()
         let id = try bench.onlyLive()
-        var next = try bench.submit("next", after: 3_600)
-        next.submittedInLaunch = id
-        try bench.ledger.write { try $0.save(next) }
+        try bench.submit("next", after: 3_600, in: id)
         if isQuit {
             try bench.ledger.write { _ = try $0.ask(.quit, now: bench.now) }
             try bench.turn()

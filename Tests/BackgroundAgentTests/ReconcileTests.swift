@@ -87,11 +87,7 @@ import TransferMachines
         try bench.turn()
         for _ in 0..<40 {
             let id = try bench.onlyLive()
-            try bench.ledger.write { transaction in
-                var record = try #require(try transaction.launch(id))
-                record.pid = nil
-                try transaction.update(record)
-            }
+            try bench.alter(launch: id, "pid = NULL")
             bench.launcher.living.remove(id)
             try bench.startAgent()
         }
@@ -121,11 +117,7 @@ import TransferMachines
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
-        try bench.ledger.write { transaction in
-            var record = try #require(try transaction.launch(id))
-            record.pid = nil
-            try transaction.update(record)
-        }
+        try bench.alter(launch: id, "pid = NULL")
         try bench.startAgent()
         #expect(bench.launcher.adopted.isEmpty)
         #expect(try bench.onlyLive() == id)
@@ -138,11 +130,7 @@ import TransferMachines
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
-        try bench.ledger.write { transaction in
-            var record = try #require(try transaction.launch(id))
-            record.pid = nil
-            try transaction.update(record)
-        }
+        try bench.alter(launch: id, "pid = NULL")
         try bench.startAgent()
         bench.launcher.living = []
         try bench.pass(1)

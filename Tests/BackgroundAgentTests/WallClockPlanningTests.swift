@@ -145,12 +145,7 @@ import Testing
     }
 
     @Test func theSpreadGoesWithIt() throws {
-        var request = try bench.submit(daily: true)
-        request.spread = 90
-        try bench.ledger.write { transaction in
-            try transaction.planNext(of: &request, now: bench.now, in: bench.zone)
-            try transaction.save(request)
-        }
+        try bench.submit(daily: true, spread: 90)
         try bench.pass(2 * 3600 + 89)
         #expect(bench.launcher.started.isEmpty)
         try bench.pass(1)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BackgroundLedger
 
-/// The index chooses as the planner does.
+/// The index chooses the request whose verdicts are met.
 @Suite struct RequestChoiceTests {
     private let test: TestLedger
     private let ledger: Ledger
@@ -17,25 +17,30 @@ import Testing
     }
 
     @Test(arguments: 1...40)
-    func itIsThePlannersChoice(_ seed: UInt64) throws {
+    func `the first due request is the longest waiting one whose verdicts are met`(_ seed: UInt64) throws {
         var random = Seeded(state: seed)
         func chance() -> Bool { Bool.random(using: &random) }
         func moment() -> Date? { chance() ? now + Double(Int.random(in: -50...50, using: &random)) : nil }
         var requests: [RequestRecord] = []
+        var delays: [String: Date] = [:]
         var live: Set<String> = []
         for number in 0..<Int.random(in: 0...12, using: &random) {
             let kind: LaunchKind = chance() ? .appRefresh : .processing
-            var request = RequestRecord(
+            let request = RequestRecord(
                 identifier: "r\(number)", kind: kind, earliestBegin: moment(), requiresNetwork: kind == .processing && chance(),
-                requiresExternalPower: kind == .processing && chance(),
+                requiresExternalPower: kind == .processing && chance(), runsInLowPowerMode: chance(),
                 submittedAt: now - Double(Int.random(in: 0...500, using: &random)))
-            request.runsInLowPowerMode = chance()
-            request.backoffUntil = moment()
+            delays[request.identifier] = moment()
             requests.append(request)
             if Int.random(in: 0..<4, using: &random) == 0 { live.insert(request.identifier) }
         }
         try ledger.write { transaction in
             for request in requests { try transaction.save(request) }
+            for (identifier, delay) in delays {
+                try transaction.database.run(
+                    sql: "UPDATE request SET backoffUntil = ? WHERE identifier = ?",
+                    arguments: [delay.timeIntervalSince1970, identifier])
+            }
             for request in requests where live.contains(request.identifier) {
                 _ = try transaction.insert(
                     LaunchRecord(
@@ -47,31 +52,33 @@ import Testing
             conditions: DesktopConditions(
                 isNetworkAvailable: chance(), isNetworkMetered: false, isOnExternalPower: chance(), isLowPowerMode: chance()),
             resumedAt: chance() ? now - 10 : nil)
-        let plan = RequestPlanner.plan(
-            requests.map { $0.plannable(hasLiveLaunch: live.contains($0.identifier)) }, in: world, now: now)
         let open = world.openClasses(now: now)
-        let (first, next) = try ledger.read {
-            (try $0.firstDue(in: open, now: now), try $0.nextDueTime(in: open, after: now))
+        let (lives, first, next) = try ledger.read { transaction in
+            (
+                try transaction.requests().map { ($0.identifier, $0.life(try transaction.phase(of: $0))) },
+                try transaction.firstDue(in: open, now: now), try transaction.nextDueTime(in: open, after: now)
+            )
         }
-        #expect(first?.identifier == plan.due.first)
+        let due = lives.filter { $0.1.verdicts(in: world, now: now).allSatisfy(\.met) }
+            .sorted { ($0.1.dueAt, $0.1.submittedAt, $0.0) < ($1.1.dueAt, $1.1.submittedAt, $1.0) }
+        #expect(first?.identifier == due.first?.0)
         // The patience after a sleep is the agent's own wake, beside the index.
         let settling = NetworkSettling.until(resumedAt: world.resumedAt, conditions: world.conditions, now: now)
-        if settling == nil { #expect(next == plan.nextWake) }
+        if settling == nil { #expect(next == lives.compactMap { $0.1.nextAttempt(in: world, now: now) }.min()) }
     }
 
-    /// Bit for bit the set that the planner opens and shuts.
+    /// Bit for bit the set of the verdicts.
     @Test func theColumnIsTheSet() throws {
         for kind in [LaunchKind.appRefresh, .processing] {
             for bits in 0..<8 {
-                var request = RequestRecord(
-                    identifier: "a", kind: kind, earliestBegin: nil, requiresNetwork: bits & 1 != 0,
-                    requiresExternalPower: bits & 2 != 0, submittedAt: now)
-                request.runsInLowPowerMode = bits & 4 != 0
+                let request = RequestRecord(
+                    identifier: "a", kind: kind, requiresNetwork: bits & 1 != 0, requiresExternalPower: bits & 2 != 0,
+                    runsInLowPowerMode: bits & 4 != 0, submittedAt: now)
                 let needs = try ledger.write { transaction in
                     try transaction.save(request)
                     return try Int.fetchOne(transaction.database, sql: "SELECT needs FROM request")
                 }
-                #expect(needs == RequestNeeds(of: request.plannable(hasLiveLaunch: false)).rawValue)
+                #expect(needs == request.life(.pending).terms.needs.rawValue)
             }
         }
     }

@@ -18,13 +18,12 @@ import Testing
     }
 
     @Test func submittingAgainReplacesWithANewToken() throws {
-        var first = request("a")
-        first.failures = 3
-        first.backoffUntil = now + 60
+        let first = request("a")
         let second = request("a")
         #expect(first.token != second.token)
         try ledger.write {
             try $0.save(first)
+            try $0.fail("a", until: now + 60)
             try $0.save(second)
         }
         #expect(try ledger.read { try $0.requests() } == [second], "nothing of the replaced one is left")
@@ -52,19 +51,12 @@ import Testing
     }
 
     @Test func everythingSurvivesTheDisk() throws {
-        var full = request("StormyNoon")
-        full.recurrence = .daily(try #require(WallClockTime(hour: 12, minute: 0)))
-        full.spread = 17.25
-        full.missed = .skip
-        full.requiresNetwork = true
-        full.requiresExternalPower = true
-        full.wakesSystem = true
-        full.beginAfterRetry = now + 0.123_456
         let berlin = try #require(TimeZone(identifier: "Europe/Berlin"))
-        try ledger.write { transaction in
-            try transaction.planNext(of: &full, now: now, in: berlin)
-            try transaction.save(full)
-        }
+        let noon = RequestRecord(
+            identifier: "StormyNoon", kind: .appRefresh, recurrence: .daily(try #require(WallClockTime(hour: 12, minute: 0))),
+            spread: 17.25, missed: .skip, requiresNetwork: true, requiresExternalPower: true, wakesSystem: true,
+            submittedAt: now + 0.123_456)
+        let full = try ledger.write { try $0.submit(noon, now: now, zone: berlin) }
         #expect(full.earliestBegin == full.occurrence?.addingTimeInterval(17.25))
         #expect(try test.open().read { try $0.request("StormyNoon") } == full)
     }
@@ -73,18 +65,17 @@ import Testing
 
     @Test func whatIsMadeUpForWakesNobody() throws {
         try ledger.write { transaction in
-            var waking = request("waking")
-            (waking.wakesSystem, waking.earliestBegin) = (true, now + 100)
-            try transaction.save(waking)
-            var sleeping = request("sleeping")
-            sleeping.earliestBegin = now + 50
-            try transaction.save(sleeping)
+            for (identifier, wakes, seconds) in [("waking", true, 100.0), ("sleeping", false, 50)] {
+                try transaction.save(
+                    RequestRecord(
+                        identifier: identifier, kind: .appRefresh, earliestBegin: now + seconds, wakesSystem: wakes,
+                        submittedAt: now))
+            }
             #expect(try transaction.nextWake(after: now) == now + 100)
             #expect(try transaction.nextWake(after: now + 100) == nil)
             #expect(try !transaction.hasDueWake(now: now + 99))
             #expect(try transaction.hasDueWake(now: now + 100))
-            (waking.failures, waking.backoffUntil) = (1, now + 200)
-            try transaction.save(waking)
+            try transaction.fail("waking", until: now + 200)
             #expect(try transaction.nextWake(after: now + 100) == nil)
             #expect(try !transaction.hasDueWake(now: now + 150))
         }
@@ -117,10 +108,8 @@ import Testing
         _ = try launch("a", occurrence: now + 86_400)
         #expect(try ledger.read { try $0.lastServedOccurrence("a", now: now) } == nil, "nothing has ended")
         try ledger.write { transaction in
-            var record = try #require(try transaction.launch(first))
-            record.outcome = .completed
-            record.endedAt = now
-            try transaction.update(record)
+            try transaction.setResult(.completed, detail: nil, ofLaunch: first)
+            try transaction.end(first, now: now)
         }
         #expect(try ledger.read { try $0.lastServedOccurrence("a", now: now) } == now)
         #expect(try ledger.read { try $0.lastServedOccurrence("b", now: now) } == nil)
@@ -131,11 +120,7 @@ import Testing
         for number in 1...1_005 {
             let id = try launch("a\(number)")
             guard number != 2 else { continue }
-            try ledger.write { transaction in
-                var record = try #require(try transaction.launch(id))
-                record.endedAt = now
-                try transaction.update(record)
-            }
+            try ledger.write { try $0.end(id, now: now) }
         }
         let history = try ledger.read { try $0.history(limit: 5_000) }
         #expect(history.count == 1_001, "the last thousand, and one that still runs")
@@ -166,5 +151,18 @@ import Testing
         }
         #expect(try ledger.read { try $0.fact(.settings) } == settings)
         #expect(try ledger.read { try $0.fact(.presenterTrouble) } == nil)
+    }
+}
+
+extension LedgerTransaction {
+    /// A launch of the request failed, and the next one waits.
+    fileprivate func fail(_ identifier: String, until date: Date) throws {
+        try database.run(
+            sql: "UPDATE request SET failures = 1, backoffUntil = ? WHERE identifier = ?",
+            arguments: [date.timeIntervalSince1970, identifier])
+    }
+
+    fileprivate func end(_ id: Int64, now: Date) throws {
+        try handle(.processEnded(.exited(0), now: now), launch: id)
     }
 }

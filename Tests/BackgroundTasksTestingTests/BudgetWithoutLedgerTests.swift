@@ -45,11 +45,7 @@ import Testing
         #expect(machine.livingProcesses == [])
         machine.troubleLedger(nil)
         // It wrote its result as soon as it could, before the agent did.
-        try machine.ledger.write { transaction in
-            guard var launch = try transaction.launch(1) else { return }
-            launch.result = .expired
-            try transaction.update(launch)
-        }
+        try machine.ledger.write { try $0.setResult(.expired, detail: nil, ofLaunch: 1) }
         try machine.pass(60)
         #expect(try launch()?.outcome == .expired)
         #expect(try machine.ledger.read { try $0.request("once") } == nil)

@@ -196,12 +196,7 @@ extension EndToEnd {
 
         /// The machine was off: what was planned lies days back.
         static func missDays(_ days: Double, _ home: Home) throws {
-            try Ledger(home.directories).write { transaction in
-                guard var request = try transaction.request("StormyNoon") else { return }
-                request.occurrence?.addTimeInterval(-days * 86_400)
-                request.earliestBegin?.addTimeInterval(-days * 86_400)
-                try transaction.save(request)
-            }
+            try home.moveOccurrence(of: "StormyNoon", byDays: -days)
         }
 
         @Test func withoutAServerItWaitsAndIsShownLater() throws {

@@ -109,12 +109,7 @@ extension EndToEnd {
             let home = try Home(app: "tide-example")
             home.environment["TIDE_EXAMPLE_NO_AGENT"] = "1"
             #expect(try home.run("tide-example", []).status == 0)
-            try Ledger(home.directories).write { transaction in
-                var request = try #require(try transaction.request("TideMorning"))
-                request.occurrence?.addTimeInterval(-86_400)
-                request.earliestBegin?.addTimeInterval(-86_400)
-                try transaction.save(request)
-            }
+            try home.moveOccurrence(of: "TideMorning", byDays: -1)
             let due = try home.wait("it") { try $0.request("TideMorning")?.occurrence }
             #expect(try home.run("tide-example", []).status == 0)
             #expect(try home.wait("it") { try $0.request("TideMorning")?.occurrence } == due)

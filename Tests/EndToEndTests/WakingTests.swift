@@ -54,8 +54,9 @@ extension EndToEnd {
         private func wake(after seconds: Double = 2) throws {
             // From now on: how long the services took so far does not matter.
             try Ledger(app.home.directories).write { transaction in
-                var request = try #require(try transaction.request("refresh"))
-                request.earliestBegin = Date(timeIntervalSinceNow: seconds)
+                let begin = Date(timeIntervalSinceNow: seconds)
+                let request = RequestRecord(
+                    identifier: "refresh", kind: .appRefresh, earliestBegin: begin, wakesSystem: true, submittedAt: Date())
                 try transaction.save(request)
             }
             // The kernel is back before logind is.

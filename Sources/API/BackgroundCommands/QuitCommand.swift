@@ -61,7 +61,7 @@ public struct QuitCommand: BackgroundCommand {
     /// Its processes hear of it from the ledger, with an agent or without.
     private static func stopContinuedProcessing(_ transaction: LedgerTransaction) throws {
         for launch in try transaction.liveLaunches() where launch.kind == .continuedProcessing {
-            if let id = launch.id { try transaction.stopLaunch(id, .quit, detail: nil) }
+            if let id = launch.id { try transaction.handle(.stopRecorded(.quit), launch: id) }
         }
     }
 

@@ -291,7 +291,7 @@ package final class LaunchContext: Sendable {
         guard isFirst, !isDead else { return }
         AppRuntime.shared.report("launch \(id) is abandoned: \(reason)")
         do {
-            try AppRuntime.shared.ledger().write { try $0.setDetail(reason, ofLaunch: id) }
+            try AppRuntime.shared.ledger().write { try $0.handle(.abandoned(because: reason), launch: id) }
         } catch {
             // It is made up for all the same; the history then does not say why.
             AppRuntime.shared.report("\(error)")

@@ -58,15 +58,10 @@ open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable 
 
     override var kind: LaunchKind { .continuedProcessing }
 
-    override func record(now: Date) -> RequestRecord {
-        var record = RequestRecord(identifier: identifier, kind: kind, earliestBegin: nil, submittedAt: now)
-        record.title = title
-        record.subtitle = subtitle
-        record.strategy = strategy.rawValue
-        record.resources = requiredResources.rawValue
-        let host = AppRuntime.shared.identity
-        (record.hostPID, record.hostStart) = (host.pid, host.start)
-        return record
+    override func record(now: Date, _ ledgerDate: (Date) -> Date = { $0 }) -> RequestRecord {
+        RequestRecord(
+            identifier: identifier, kind: kind, title: title, subtitle: subtitle, host: AppRuntime.shared.identity,
+            strategy: strategy.rawValue, resources: requiredResources.rawValue, submittedAt: now)
     }
 }
 

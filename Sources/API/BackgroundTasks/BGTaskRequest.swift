@@ -58,14 +58,15 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
 
     var kind: LaunchKind { preconditionFailure("BGTaskRequest is abstract: submit one of its subclasses") }
 
-    func record(now: Date) -> RequestRecord {
-        var record = RequestRecord(
-            identifier: identifier, kind: kind, earliestBegin: earliestBeginDate.map(Self.withinCalendars),
-            recurrence: recurrence,
-            spread: recurrenceDelay, missed: missedOccurrences, submittedAt: now)
-        record.runsInLowPowerMode = runsInLowPowerMode
-        record.wakesSystem = wakesSystem
-        return record
+    /// - Parameter ledgerDate: turns a date of the app into a date of the ledger.
+    func record(now: Date, _ ledgerDate: (Date) -> Date = { $0 }) -> RequestRecord {
+        let processing = self as? BGProcessingTaskRequest
+        return RequestRecord(
+            identifier: identifier, kind: kind, earliestBegin: earliestBeginDate.map { ledgerDate(Self.withinCalendars($0)) },
+            recurrence: recurrence, spread: recurrenceDelay, missed: missedOccurrences,
+            requiresNetwork: processing?.requiresNetworkConnectivity ?? false,
+            requiresExternalPower: processing?.requiresExternalPower ?? false, runsInLowPowerMode: runsInLowPowerMode,
+            wakesSystem: wakesSystem, submittedAt: now)
     }
 
     /// Nobody's calendar goes further; what is no number stays so, and is refused when it is submitted.
@@ -119,13 +120,6 @@ open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // bec
     public override init(identifier: String) { super.init(identifier: identifier) }
 
     override var kind: LaunchKind { .processing }
-
-    override func record(now: Date) -> RequestRecord {
-        var record = super.record(now: now)
-        record.requiresNetwork = requiresNetworkConnectivity
-        record.requiresExternalPower = requiresExternalPower
-        return record
-    }
 }
 
 /// Differs from Apple: nobody can be entitled to health research here, so submitting one fails with

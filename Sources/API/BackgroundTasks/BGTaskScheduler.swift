@@ -86,10 +86,9 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         }
         if let missing = AppRuntime.shared.missingAgent { throw Error(.unavailable, "nobody would wake this app: \(missing)") }
         let now = AppRuntime.shared.now
-        var record = taskRequest.record(now: now)
-        record.earliestBegin = record.earliestBegin.map(AppRuntime.shared.date(fromApp:))
+        let record = taskRequest.record(now: now, AppRuntime.shared.date(fromApp:))
         try check(record)
-        record.submittedInLaunch = LaunchContext.current?.id
+        let launch = LaunchContext.current?.id
         let outcome = try storing(beforeStart: { if $0 == nil { AppRuntime.shared.comeBackAtLogin() } }) {
             transaction -> Error? in
             if let limit = PendingLimit.of(record.kind) {
@@ -99,21 +98,10 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
                         .tooManyPendingTaskRequests, "\(others) \(record.kind.rawValue) requests are pending, \(limit) may be")
                 }
             }
-            if record.recurrence != nil { try Self.plan(&record, now: now, transaction) }
-            if let launch = record.submittedInLaunch {
-                try transaction.applyDiscretion(to: &record, submittedIn: launch, now: now)
-            }
-            try transaction.save(record)
+            try transaction.submit(record, in: launch, now: now, zone: AppRuntime.shared.zone)
             return nil
         }
         if let outcome { throw outcome }
-    }
-
-    /// In a handler of the same request the occurrence it serves is behind us, whatever the clock says now.
-    private static func plan(_ record: inout RequestRecord, now: Date, _ transaction: LedgerTransaction) throws {
-        let own = try LaunchContext.current.flatMap { try transaction.launch($0.id) }
-        let served = own?.identifier == record.identifier ? own?.servedOccurrence : nil
-        try transaction.planSubmitted(&record, served: served, now: now, in: AppRuntime.shared.zone)
     }
 
     /// The form of SDK 27, on the caller's own thread or actor: it is durable when this returns.

@@ -126,7 +126,7 @@ struct AgentParts {
         case .launchEnded(let id, let end): launches.note(ended: id, end)
         case .processEnded(let process): neighbours.note(ended: process)
         case .appIsMissing(let missing): try pass.tell(AgentNotice(missing))
-        case .filesChanged: try pass.transaction.forgetBackoffs()
+        case .filesChanged: try pass.transaction.noteChangedApp(now: pass.now, in: pass.zone)
         case .stopRequested: try quit(forGood: false, &pass)
         }
     }

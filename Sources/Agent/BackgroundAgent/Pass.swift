@@ -74,11 +74,8 @@ struct Pass {
 }
 
 extension Pass {
-    /// Plans the next occurrence of a rule.
-    ///
-    /// - Parameter occurrence: served by a launch that ends in this very pass, or left out.
-    func planNext(of request: inout RequestRecord, served occurrence: Date? = nil) throws {
-        try transaction.planNext(of: &request, served: occurrence, now: now, in: zone)
+    func handle(_ event: RequestLife.Event, _ request: inout RequestRecord) throws -> [RequestLife.Command] {
+        try transaction.handle(event, &request, now: now, in: zone)
     }
 
     /// A launch begins: its row now, its process once the row is committed.

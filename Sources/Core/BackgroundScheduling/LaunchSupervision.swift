@@ -1,52 +1,6 @@
 import Foundation
 
-/// How a launch ended. The raw values are what `history` prints.
-public enum LaunchOutcome: String, Sendable, Codable {
-    /// The handler returned (or completed its task with success) in time.
-    case completed
-    /// The handler completed its task without success, or no handler was registered.
-    case failed
-    /// Its time ran out; it returned after the warning.
-    case expired
-    /// Its time ran out; it did not return within the grace time and was killed.
-    case killed
-    /// The process ended without a result.
-    case crashed
-    /// The agent ended before it had started the process: not the app's doing.
-    case neverBegan
-    /// An occurrence that passed while nobody could serve it, left out as `missed = "skip"` asks.
-    case skipped
-
-    /// The app had its say: the request is consumed.
-    public var isResult: Bool {
-        switch self {
-        case .completed, .failed, .expired: true
-        case .killed, .crashed, .neverBegan, .skipped: false
-        }
-    }
-
-    /// The app was launched and gave no result: reason to wait before the next launch.
-    public var isBlamedOnApp: Bool {
-        switch self {
-        case .killed, .crashed: true
-        case .completed, .failed, .expired, .neverBegan, .skipped: false
-        }
-    }
-}
-
-/// Why a running launch is asked to stop. Committed to the ledger before the signal is sent.
-public enum StopReason: String, Sendable, Codable {
-    case expired
-    case quit
-    case conditionLost
-    case simulated
-    /// A person pressed Cancel in the progress notification.
-    case cancelled
-    /// A continued-processing task made no progress for too long.
-    case noProgress
-}
-
-/// The life of one launch against its budget: a warning when the time is up, a kill when the grace time is too.
+/// The timer of a ``LaunchLife``: a warning when the budget is used up, a kill after the grace time.
 package struct LaunchSupervision: Sendable, Equatable {
     private enum State: Sendable, Equatable {
         case running

@@ -26,12 +26,12 @@ package struct RequestNeeds: OptionSet, Sendable, Hashable {
     }
 
     /// The needs of one request.
-    package init(of request: PlannableRequest) {
+    package init(of kind: LaunchKind, network: Bool, externalPower: Bool, runsInLowPowerMode: Bool) {
         self = []
-        if request.requiresNetwork { insert(.network) }
-        if request.requiresExternalPower { insert(.externalPower) }
-        if !request.runsInLowPowerMode { insert(.normalPower) }
-        if request.kind == .appRefresh { insert(.settledNetwork) }
+        if network { insert(.network) }
+        if externalPower { insert(.externalPower) }
+        if !runsInLowPowerMode { insert(.normalPower) }
+        if kind == .appRefresh { insert(.settledNetwork) }
     }
 
     /// Every class whose needs are among these.

@@ -28,22 +28,25 @@ package enum WakeCause: String, Sendable, Codable, CaseIterable {
     }
 
     /// A refresh waits for the network for a moment after a sleep.
-    private static func isAwaitedAfterSleep(_ request: PlannableRequest, _ moments: Moments) -> Bool {
-        guard request.kind == .appRefresh, let resumed = moments.resumed, let network = moments.network else { return false }
+    private static func isAwaitedAfterSleep(_ request: RequestLife, _ moments: Moments) -> Bool {
+        guard request.terms.needs.contains(.settledNetwork), let resumed = moments.resumed, let network = moments.network else {
+            return false
+        }
         return network > resumed && network <= resumed.addingTimeInterval(NetworkSettling.patience)
     }
 
     /// Pure. A submit after everything else was met counts as its time.
-    package static func of(_ request: PlannableRequest, _ moments: Moments, now: Date) -> WakeCause {
+    package static func of(_ request: RequestLife, _ moments: Moments, now: Date) -> WakeCause {
         let ready = max(request.dueAt, request.submittedAt)
         var candidates: [(Date?, WakeCause)] = [(moments.resumed, .resumed)]
         // One that is started by the submit itself held nobody back.
         if let started = moments.agentStarted, started > ready.addingTimeInterval(5) {
             candidates.insert((started, .agentStarted), at: 0)
         }
-        if request.requiresNetwork || isAwaitedAfterSleep(request, moments) { candidates.append((moments.network, .network)) }
-        if request.requiresExternalPower { candidates.append((moments.power, .power)) }
-        if !request.runsInLowPowerMode { candidates.append((moments.saving, .saving)) }
+        let needs = request.terms.needs
+        if needs.contains(.network) || isAwaitedAfterSleep(request, moments) { candidates.append((moments.network, .network)) }
+        if needs.contains(.externalPower) { candidates.append((moments.power, .power)) }
+        if needs.contains(.normalPower) { candidates.append((moments.saving, .saving)) }
         var latest = (ready, WakeCause.time)
         for case (let moment?, let cause) in candidates where moment > latest.0 && moment <= now { latest = (moment, cause) }
         return latest.1

@@ -27,7 +27,11 @@ package struct Explanation {
 
     /// Every condition of the request, met or not.
     package func verdicts(_ request: RequestRecord) -> [ConditionVerdict] {
-        RequestPlanner.verdicts(for: request.plannable(hasLiveLaunch: isLive(request.identifier)), in: world, now: now)
+        life(request).verdicts(in: world, now: now)
+    }
+
+    private func life(_ request: RequestRecord) -> RequestLife {
+        request.life(live[request.identifier].map { .serving(generation: $0.generation) } ?? .pending)
     }
 
     /// Whether the machine is woken for it; `nil`: it does not ask for that. It runs either way, late perhaps.
@@ -44,7 +48,7 @@ package struct Explanation {
 
     /// When time alone makes it due; `nil`: an event has to come first.
     package func nextAttempt(_ request: RequestRecord) -> Date? {
-        RequestPlanner.plan([request.plannable(hasLiveLaunch: isLive(request.identifier))], in: world, now: now).nextWake
+        life(request).nextAttempt(in: world, now: now)
     }
 
     /// Since when a condition has its value.

@@ -3,84 +3,6 @@ import BackgroundScheduling
 import Foundation
 import GRDB
 
-/// One launch of an app process, and after its end a line of the history.
-package struct LaunchRecord: Codable, Sendable, Equatable {
-    package var id: Int64?
-    package var kind: LaunchKind
-    /// Task identifier, session identifier, or notification identifier, by kind.
-    package var identifier: String
-    package var requestToken: String?
-    /// 1 for the first launch of a request; each relaunch counts on and says why in `reason`.
-    package var generation: Int
-    package var reason: String
-    package var simulated: Bool
-    package var servedOccurrence: Date?
-    package var pid: Int32?
-    package var startedAt: Date
-    /// Committed before the signal is sent.
-    package var stopReason: StopReason?
-    package var isPersonChoosing: Bool
-    /// What the app process says of its end, in the transaction before it exits.
-    package var result: LaunchOutcome?
-    package var endedAt: Date?
-    package var outcome: LaunchOutcome?
-    package var detail: String?
-    /// Conditions that must hold while it runs.
-    package var requiresNetwork = false
-    package var requiresExternalPower = false
-    /// What was asked: when it was submitted, and for when.
-    package var askedAt: Date?
-    package var askedBegin: Date?
-    /// What woke it: the last thing that had been missing.
-    package var woke: String?
-    /// The ``ProcessIdentity/start`` of the process with the number `pid`. `nil` if an earlier version recorded the number alone.
-    package var hostStart: Int64?
-    package var title: String?
-    package var subtitle: String?
-    package var progressDone: Int64?
-    package var progressTotal: Int64?
-    package var progressAt: Date?
-    /// The server's number of its progress notification.
-    package var noticeID: Int64?
-
-    /// The process that does the work.
-    package var process: ProcessIdentity? {
-        guard let pid, let hostStart else { return nil }
-        return ProcessIdentity(pid: pid, start: hostStart)
-    }
-
-    /// The process that asked for continued processing, and that does the work.
-    package var host: ProcessIdentity? { kind == .continuedProcessing ? process : nil }
-
-    package init(
-        kind: LaunchKind, identifier: String, requestToken: String?, generation: Int, reason: String, simulated: Bool,
-        servedOccurrence: Date?, startedAt: Date
-    ) {
-        id = nil
-        self.kind = kind
-        self.identifier = identifier
-        self.requestToken = requestToken
-        self.generation = generation
-        self.reason = reason
-        self.simulated = simulated
-        self.servedOccurrence = servedOccurrence
-        pid = nil
-        self.startedAt = startedAt
-        stopReason = nil
-        isPersonChoosing = false
-        result = nil
-        endedAt = nil
-        outcome = nil
-        detail = nil
-    }
-}
-
-extension LaunchRecord: LedgerRecord {
-    package static let databaseTableName = "launch"
-
-    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
-}
-
 extension LedgerTransaction {
     /// Rows kept after their end; older ones are dropped.
     static let historyLimit = 1_000
@@ -92,8 +14,6 @@ extension LedgerTransaction {
             sql: "DELETE FROM launch WHERE endedAt IS NOT NULL AND id <= ?", arguments: [launch.id! - Int64(Self.historyLimit)])
         return launch
     }
-
-    package func update(_ launch: LaunchRecord) throws { try launch.update(database) }
 
     package func launch(_ id: Int64) throws -> LaunchRecord? {
         try LaunchRecord.fetchRareOne(
@@ -190,23 +110,14 @@ extension LedgerTransaction {
             sql: "UPDATE launch SET pid = ?, hostStart = ? WHERE id = ?", arguments: [process.pid, process.start, id])
     }
 
-    /// Its end is wanted; the first reason counts, and what is known of it already.
-    package func stopLaunch(_ id: Int64, _ reason: StopReason, detail: String?) throws {
-        try database.run(
-            sql: "UPDATE launch SET stopReason = COALESCE(stopReason, ?), detail = COALESCE(detail, ?) WHERE id = ?",
-            arguments: [reason.rawValue, detail, id])
+    /// The number of the progress notification that the server shows; `nil` if it was closed.
+    package func setProgressNotice(_ number: Int64?, launch id: Int64) throws {
+        try database.run(sql: "UPDATE launch SET noticeID = ? WHERE id = ?", arguments: [number, id])
     }
 
-    /// The app's own word on how its launch ended; the first word counts.
+    /// The app's own result of its launch. The first result counts.
     package func setResult(_ result: LaunchOutcome, detail: String?, ofLaunch id: Int64) throws {
-        try database.run(
-            sql: "UPDATE launch SET result = ?, detail = COALESCE(?, detail) WHERE id = ? AND result IS NULL",
-            arguments: [result.rawValue, detail, id])
-    }
-
-    /// Why it will have no result.
-    package func setDetail(_ detail: String, ofLaunch id: Int64) throws {
-        try database.run(sql: "UPDATE launch SET detail = ? WHERE id = ?", arguments: [detail, id])
+        try handle(.resultRecorded(result, detail: detail), launch: id)
     }
 
     package func setPersonChoosing(_ isChoosing: Bool, launch id: Int64) throws {

@@ -1,98 +1,6 @@
-import ProcessSupport
 import BackgroundScheduling
 import Foundation
 import GRDB
-
-/// A pending request: something the app wants to be woken for.
-package struct RequestRecord: Codable, Sendable, Equatable {
-    package var identifier: String
-    /// New with every submit: tells a replaced request from the one a launch serves.
-    package var token: String
-    package var kind: LaunchKind
-    package var earliestBegin: Date?
-    package var recurrence: WallClockRule?
-    /// The wall-clock moment this request stands for; `earliestBegin` is this plus the spread.
-    package var occurrence: Date?
-    /// Seconds after the occurrence at which this installation wakes.
-    package var spread: Double
-    package var missed: MissedPolicy
-    package var requiresNetwork: Bool
-    package var requiresExternalPower: Bool
-    package var runsInLowPowerMode = false
-    /// The machine is woken for it, where that may be.
-    package var wakesSystem = false
-    package var submittedAt: Date
-    /// Launches in a row that ended without a result.
-    package var failures: Int
-    package var backoffUntil: Date?
-    /// When the last launch without a result ended.
-    package var lastFailureAt: Date?
-    /// The handler had submitted this request before its launch died: the launch is made up for first, and this
-    /// is when the request itself was to begin.
-    package var beginAfterRetry: Date?
-    /// Continued processing: what its progress notification says, and the process that asked and will do it.
-    package var title: String?
-    package var subtitle: String?
-    package var hostPID: Int32?
-    package var hostStart: Int64?
-    /// Apple's numbers of what to do without room, and of what it needs.
-    package var strategy: Int?
-    /// The launch whose handler asked for it; `nil`: a process that a person started.
-    package var submittedInLaunch: Int64?
-    package var resources: Int?
-
-    /// Of continued processing: the process that holds its handler.
-    package var host: ProcessIdentity? {
-        guard let hostPID, let hostStart else { return nil }
-        return ProcessIdentity(pid: hostPID, start: hostStart)
-    }
-
-    package init(
-        identifier: String, kind: LaunchKind, earliestBegin: Date?, recurrence: WallClockRule? = nil, spread: Double = 0,
-        missed: MissedPolicy = .once, requiresNetwork: Bool = false, requiresExternalPower: Bool = false, submittedAt: Date
-    ) {
-        self.identifier = identifier
-        token = UUID().uuidString
-        self.kind = kind
-        self.earliestBegin = earliestBegin
-        self.recurrence = recurrence
-        occurrence = nil
-        self.spread = spread
-        self.missed = missed
-        self.requiresNetwork = requiresNetwork
-        self.requiresExternalPower = requiresExternalPower
-        self.submittedAt = submittedAt
-        failures = 0
-        backoffUntil = nil
-        beginAfterRetry = nil
-    }
-
-    /// This occurrence of its rule is the one it stands for.
-    fileprivate mutating func stand(for next: Date) {
-        occurrence = next
-        earliestBegin = next.addingTimeInterval(spread)
-    }
-
-    /// The app had its say: what went before is forgiven.
-    package mutating func forgive() {
-        failures = 0
-        backoffUntil = nil
-    }
-
-    package func plannable(hasLiveLaunch: Bool) -> PlannableRequest {
-        PlannableRequest(
-            identifier: identifier, kind: kind, earliestBegin: earliestBegin, requiresNetwork: requiresNetwork,
-            requiresExternalPower: requiresExternalPower, runsInLowPowerMode: runsInLowPowerMode, backoffUntil: backoffUntil,
-            failures: failures, hasLiveLaunch: hasLiveLaunch,
-            submittedAt: submittedAt)
-    }
-}
-
-extension RequestRecord: LedgerRecord {
-    package static let databaseTableName = "request"
-
-    fileprivate var duePlace: (Date, Date, String) { (plannable(hasLiveLaunch: false).dueAt, submittedAt, identifier) }
-}
 
 extension LedgerTransaction {
     package func requests() throws -> [RequestRecord] {
@@ -134,14 +42,14 @@ extension LedgerTransaction {
         """
 
     /// The longest waiting request of the open classes. Cost: one look into an index per class, whatever the number of
-    /// requests; the same choice as `RequestPlanner`'s, which a test holds.
+    /// requests. A test compares the choice with ``RequestLife/verdicts(in:now:)``.
     package func firstDue(in classes: [RequestNeeds], now: Date) throws -> RequestRecord? {
         var best: RequestRecord?
         for needs in try inhabited(classes) {
             let first = try RequestRecord.fetchRareOne(
                 database.cachedStatement(sql: Self.firstDueQuery), arguments: [needs.rawValue, now.timeIntervalSince1970])
             guard let first else { continue }
-            if let known = best, known.duePlace <= first.duePlace { continue }
+            if let known = best, known.place <= first.place { continue }
             best = first
         }
         return best
@@ -206,55 +114,54 @@ extension LedgerTransaction {
         try Bool.fetchOne(database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM request)")) ?? false
     }
 
-    /// What failed without a result is due at once; how often it failed stays known.
-    package func forgetBackoffs() throws {
-        try database.run(sql: "UPDATE request SET backoffUntil = NULL WHERE failures > 0 AND backoffUntil IS NOT NULL")
-    }
-
-    /// Adds a request, replacing one of the same identifier.
+    /// Stores a request as it is. ``submit(_:in:now:zone:)`` plans its occurrence before.
     package func save(_ request: RequestRecord) throws {
         var request = request
         try request.save(database)
     }
 
-    // MARK: The next occurrence
+    // MARK: What happens
 
-    /// Plans the next occurrence of a request's rule: strictly after now, and after what was served. Nothing changes without a rule.
+    /// The clock or the time zone was set, or a new agent started.
     ///
-    /// Here and nowhere else: for what is submitted, served, left out, and planned anew by a clock that was set.
-    ///
-    /// - Parameter occurrence: what was served or left out just now; `nil`: what the history says was served last.
-    package func planNext(of request: inout RequestRecord, served occurrence: Date? = nil, now: Date, in zone: TimeZone) throws {
-        guard let rule = request.recurrence else { return }
-        let served = try occurrence ?? lastServedOccurrence(request.identifier, now: now)
-        request.stand(for: rule.next(after: now, served: served, in: zone))
-        try setFact(.zone(ofRequest: request.identifier), zone.identifier)
+    /// - Returns: identifiers of requests that are for another occurrence now.
+    package func planAgain(backoffBase: Double, now: Date, in zone: TimeZone) throws -> [String] {
+        let recurring = try recurringRequests()
+        let delayed = try requestsDelayed(beyond: now).filter { $0.recurrence == nil }
+        return try (delayed + recurring).filter { original in
+            var request = original
+            let isDelayed = request.backoffUntil ?? .distantPast > now
+            let history = RequestLife.History(
+                lastServed: request.recurrence == nil ? nil : try lastServedOccurrence(request.identifier, now: now),
+                failedInARow: isDelayed ? try failedInARow(request.kind, request.identifier) : 0, backoffBase: backoffBase)
+            try handle(.clockChanged(history), &request, now: now, in: zone)
+            return request.occurrence != original.occurrence
+        }.map(\.identifier)
     }
 
-    /// The same for a request that is submitted; but an occurrence of the same rule that is due and not served yet is not dropped.
-    ///
-    /// - Parameter occurrence: what the launch that submits it serves.
-    package func planSubmitted(_ request: inout RequestRecord, served occurrence: Date?, now: Date, in zone: TimeZone) throws {
-        let served = try [occurrence, lastServedOccurrence(request.identifier, now: now)]
-            .compactMap { $0 }.filter { WallClockRule.counts(served: $0, now: now) }.max()
-        if let earlier = try self.request(request.identifier), earlier.recurrence == request.recurrence,
-            let due = earlier.occurrence, due <= now, served ?? .distantPast < due,
-            try !liveLaunches().contains(where: { $0.identifier == request.identifier })
-        {
-            request.stand(for: due)
-            request.failures = earlier.failures
-            request.backoffUntil = earlier.backoffUntil
+    /// The app's files changed: a request whose launches failed is due at once. How often they failed stays known.
+    package func noteChangedApp(now: Date, in zone: TimeZone) throws {
+        for var request in try requestsDelayed(beyond: .distantPast) { try handle(.appChanged, &request, now: now, in: zone) }
+    }
+
+    /// The launch that served a request ended. Its row has the outcome.
+    package func settleRequest(of launch: LaunchRecord, backoffBase: Double, now: Date, in zone: TimeZone) throws {
+        guard let token = launch.requestToken, let outcome = launch.outcome, var request = try request(launch.identifier) else {
             return
         }
-        // A person who submits it anew after a clock was wrong is not bound by what that clock served.
-        try planNext(of: &request, served: occurrence ?? .distantPast, now: now, in: zone)
+        let isPlanned = outcome.isResult && request.recurrence != nil && launch.servedOccurrence == nil
+        let history = RequestLife.History(
+            lastServed: isPlanned ? try lastServedOccurrence(launch.identifier, now: now) : nil,
+            failedInARow: outcome.isResult ? 0 : try failedInARow(launch.kind, launch.identifier), backoffBase: backoffBase)
+        let ending = RequestLife.Ending(
+            token: token, outcome: outcome, stopReason: launch.stopReason, served: launch.servedOccurrence, history: history,
+            newToken: UUID().uuidString)
+        try handle(.ended(ending), &request, .serving(generation: launch.generation), now: now, in: zone)
     }
 
-    /// A request without a date that a launch submits begins at the system's discretion.
-    ///
-    /// - Parameter launch: whose handler submits it; one that was simulated waits for nothing.
-    package func applyDiscretion(to request: inout RequestRecord, submittedIn launch: Int64, now: Date) throws {
-        guard request.earliestBegin == nil, request.recurrence == nil, try self.launch(launch)?.simulated == false else { return }
+    /// Seconds that a request without a date waits that a launch submits: see ``SystemDiscretion``.
+    func pauseOfDiscretion(_ request: RequestRecord, now: Date) throws -> Double {
+        guard request.earliestBegin == nil, request.recurrence == nil else { return 0 }
         let count = try Int.fetchOne(
             database.cachedStatement(
                 sql: """
@@ -262,8 +169,7 @@ extension LedgerTransaction {
                     AND kind IN ('appRefresh', 'processing') AND simulated = 0 AND startedAt > ?
                     """), arguments: [request.identifier, now.timeIntervalSince1970 - SystemDiscretion.memory])
         let base = try (fact(.settings) ?? AgentSettings()).discretion
-        let pause = SystemDiscretion.pause(afterLaunches: count ?? 0, base: base)
-        if pause > 0 { request.backoffUntil = now.addingTimeInterval(pause) }
+        return SystemDiscretion.pause(afterLaunches: count ?? 0, base: base)
     }
 
     @discardableResult
@@ -279,4 +185,9 @@ extension LedgerTransaction {
 
     @discardableResult
     package func deleteAllRequests() throws -> Int { try RequestRecord.deleteAll(database) }
+}
+
+extension RequestRecord {
+    /// The order of requests that are due.
+    fileprivate var place: (Date, Date, String) { (life(.pending).dueAt, submittedAt, identifier) }
 }

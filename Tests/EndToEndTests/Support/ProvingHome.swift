@@ -1,4 +1,4 @@
-import BackgroundLedger
+@testable import BackgroundLedger
 import Foundation
 import Testing
 
@@ -83,5 +83,19 @@ final class StepPipe {
     func step(_ count: Int = 1) {
         let bytes = [UInt8](repeating: 10, count: count)
         write(descriptor, bytes, count)
+    }
+}
+
+extension Home {
+    /// Changes for which day a request is, as if the machine had been off or its clock wrong.
+    func moveOccurrence(of identifier: String, byDays days: Double) throws {
+        let seconds = days * 86_400
+        try Ledger(directories).write { transaction in
+            try transaction.database.run(
+                sql: """
+                    UPDATE request SET occurrence = occurrence + \(seconds), earliestBegin = earliestBegin + \(seconds)
+                    WHERE identifier = '\(identifier)'
+                    """)
+        }
     }
 }

@@ -74,11 +74,7 @@ package struct MatrixCell: Sendable {
                 let made = RequestRecord(
                     identifier: "noon", kind: .appRefresh, earliestBegin: nil, recurrence: .daily(.noon), submittedAt: now)
                 let (now, zone) = (now, machine.clock.timeZone)
-                app.write { transaction in
-                    var request = made
-                    try transaction.planNext(of: &request, now: now, in: zone)
-                    try transaction.save(request)
-                }
+                app.write { _ = try $0.submit(made, now: now, zone: zone) }
             case .checkIsAsking: try ask()
             case .checkHandedOver:
                 try ask()

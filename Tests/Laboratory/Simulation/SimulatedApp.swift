@@ -193,15 +193,11 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     }
 
     func submit(_ request: RequestRecord, _ launch: Int64? = nil) {
-        var request = request
-        request.submittedInLaunch = launch
-        let (made, now, zone) = (request, now, machine.clock.timeZone)
+        let (now, zone) = (now, machine.clock.timeZone)
         write { transaction in
             // Replaced: its promise goes over to the new one.
-            if let old = try transaction.request(made.identifier) { memory.accepted[old.token] = nil }
-            var request = made
-            try transaction.planNext(of: &request, served: .distantPast, now: now, in: zone)
-            try transaction.save(request)
+            if let old = try transaction.request(request.identifier) { memory.accepted[old.token] = nil }
+            try transaction.submit(request, in: launch, now: now, zone: zone)
         }
         memory.accepted[request.token] = request.identifier
     }

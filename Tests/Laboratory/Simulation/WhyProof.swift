@@ -222,11 +222,10 @@ extension Simulation {
     }
 
     private func fetch() -> RequestRecord {
-        var fetch = RequestRecord(
+        RequestRecord(
             identifier: "fetch", kind: .appRefresh, earliestBegin: machine.clock.date + dice.between(-60, 20_000),
-            requiresNetwork: dice.chance(0.5), requiresExternalPower: dice.chance(0.2), submittedAt: machine.clock.date)
-        fetch.runsInLowPowerMode = dice.chance(0.3)
-        return fetch
+            requiresNetwork: dice.chance(0.5), requiresExternalPower: dice.chance(0.2), runsInLowPowerMode: dice.chance(0.3),
+            submittedAt: machine.clock.date)
     }
 
     private func happenToRequests() throws {

@@ -13,11 +13,10 @@ enum Measurement {
         for start in stride(from: 0, to: count, by: 10_000) {
             try ledger.write { transaction in
                 for number in start..<min(start + 10_000, count) {
-                    var request = RequestRecord(
+                    let request = RequestRecord(
                         identifier: "work.\(number)", kind: number % 5 == 0 ? .appRefresh : .processing,
                         earliestBegin: now.addingTimeInterval(3_600 + Double(number)), requiresNetwork: number % 2 == 0,
-                        requiresExternalPower: number % 3 == 0, submittedAt: now)
-                    request.runsInLowPowerMode = number % 7 == 0
+                        requiresExternalPower: number % 3 == 0, runsInLowPowerMode: number % 7 == 0, submittedAt: now)
                     try transaction.save(request)
                 }
             }

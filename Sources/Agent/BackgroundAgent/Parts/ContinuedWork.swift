@@ -19,20 +19,12 @@ enum ContinuedWork {
         let running = try pass.transaction.liveLaunches().filter { $0.kind == .continuedProcessing }
         let chosen = ContinuedProcessing.startable(waiting.map(\.identifier), running: running.map(\.identifier))
         for request in waiting where chosen.contains(request.identifier) {
-            var launch = LaunchRecord(
-                kind: .continuedProcessing, identifier: request.identifier, requestToken: request.token, generation: 1,
-                reason: "a person began it", simulated: false, servedOccurrence: nil, startedAt: pass.now)
-            launch.pid = request.hostPID
-            launch.hostStart = request.hostStart
-            launch.title = request.title
-            launch.subtitle = request.subtitle
-            launch.askedAt = request.submittedAt
-            launch.woke = "there was room"
+            var request = request
+            let commands = try pass.handle(.launched(isSimulated: false), &request)
             // No process of ours is started for it.
-            _ = try pass.transaction.insert(launch)
-            // The queue is free for the next of that name; whatever becomes of the launch, it is not repeated.
-            try pass.transaction.deleteRequest(request.identifier)
-            pass.log(.workGoesOn, (.identifier, request.identifier), (.pid, request.hostPID ?? 0))
+            let launch = LaunchRecord(of: request, commands, woke: "there was room", startedAt: pass.now)
+            if let launch { _ = try pass.transaction.insert(launch) }
+            pass.log(.workGoesOn, (.identifier, request.identifier), (.pid, request.host?.pid ?? 0))
         }
     }
 }

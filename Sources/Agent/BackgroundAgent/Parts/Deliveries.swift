@@ -46,8 +46,7 @@ enum Deliveries {
         let count = history.failures.count
         try pass.begin(
             LaunchRecord(
-                kind: kind, identifier: identifier, requestToken: nil, generation: count + 1,
-                reason: count == 0 ? reason : "relaunch after \(count) without success",
-                simulated: false, servedOccurrence: nil, startedAt: pass.now))
+                kind: kind, identifier: identifier, generation: count + 1,
+                reason: count == 0 ? reason : "relaunch after \(count) without success", startedAt: pass.now))
     }
 }

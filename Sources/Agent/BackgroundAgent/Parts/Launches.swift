@@ -15,7 +15,7 @@ struct Launches {
 
     /// What is known of one launch that no row says.
     private struct Watch {
-        var supervision: LaunchSupervision?
+        var timer: LaunchSupervision?
         /// The latest progress of continued processing that was heard of.
         var seenProgress: Date?
         /// `nil` if the end of its process is reported.
@@ -58,16 +58,15 @@ struct Launches {
 
     /// Where it is known why there was no process, the history says it.
     mutating func note(failed id: Int64, _ reason: String, _ pass: inout Pass) throws {
-        guard var launch = try pass.transaction.launch(id), launch.endedAt == nil else { return }
+        guard let launch = try pass.transaction.launch(id), launch.endedAt == nil else { return }
         pass.log(.launchFailed, (.launch, id), (.identifier, launch.identifier), (.reason, reason))
-        launch.detail = reason
-        try pass.transaction.update(launch)
+        try pass.transaction.handle(.notStarted(because: reason), launch: id)
         note(ended: id, .unknown)
     }
 
     /// The wall clock moved against the time awake: what is left of every budget stays what it was.
     mutating func shift(by seconds: Double) {
-        for id in watches.keys { watches[id]?.supervision?.shift(by: seconds) }
+        for id in watches.keys { watches[id]?.timer?.shift(by: seconds) }
     }
 
     // MARK: Adopting
@@ -108,10 +107,9 @@ struct Launches {
         var settled: [LaunchRecord] = []
         for (id, end) in watches.compactMap({ id, watch in watch.end.map { (id, $0) } }).sorted(by: { $0.0 < $1.0 }) {
             let watch = watches.removeValue(forKey: id)
-            guard var launch = try pass.transaction.launch(id), launch.endedAt == nil else { continue }
-            Self.recordStop(by: watch?.supervision, &launch)
+            guard let launch = try pass.transaction.launch(id), launch.endedAt == nil else { continue }
             KillPoint.reach(.launchEnded)
-            settled.append(try LaunchSettlement.settle(launch, end, &pass))
+            settled.append(try LaunchSettlement.settle(launch, end, watch?.timer, &pass))
             pass.perform(.forgetLaunch(id))
         }
         return settled
@@ -119,38 +117,29 @@ struct Launches {
 
     // MARK: Supervising
 
-    /// Seconds that a launch may take; of continued processing, that it may be without progress.
-    private static func budget(for kind: LaunchKind, _ settings: AgentSettings) -> Double {
-        switch kind {
-        case .processing: settings.processingBudget
-        case .continuedProcessing: settings.progressPatience
-        case .appRefresh, .urlSession, .notificationResponse, .significantTimeChange: settings.refreshBudget
-        }
+    /// The budget of continued processing is the time without progress.
+    private static func limits(for kind: LaunchKind, _ settings: AgentSettings) -> LaunchLife.Limits {
+        let budget =
+            switch kind {
+            case .processing: settings.processingBudget
+            case .continuedProcessing: settings.progressPatience
+            case .appRefresh, .urlSession, .notificationResponse, .significantTimeChange: settings.refreshBudget
+            }
+        return LaunchLife.Limits(budget: budget, grace: settings.grace, continuation: settings.continuation)
     }
 
-    /// Budgets run from the launch's start, also over the death of an agent.
     mutating func supervise(_ pass: inout Pass, _ conditions: Conditions) throws {
-        for var launch in try pass.transaction.liveLaunches() {
+        for launch in try pass.transaction.liveLaunches() {
             guard let id = launch.id, !isOutOfReach(id) else { continue }
-            if Self.recordStop(by: watches[id]?.supervision, &launch) { try pass.transaction.update(launch) }
-            if let lost = conditions.lost(by: launch, pass) { try stop(launch, .conditionLost, because: lost, &pass) }
-            var watch = watches[id] ?? Watch()
-            var supervision = watch.supervision ?? takeUp(launch, &pass)
-            if let progressAt = launch.progressAt, progressAt != watch.seenProgress {
-                watch.seenProgress = progressAt
-                // When it was heard of: the moment in the row is by a clock that may have been set since.
-                supervision.moved(at: pass.now)
-            }
-            // The process itself ends the continuation. Because of the grace time the agent is not first.
-            if launch.result == .completed, launch.kind != .continuedProcessing, pass.settings.continuation > 0 {
-                supervision.continues(for: pass.settings.continuation + pass.settings.grace, from: pass.now)
-            }
-            let command = supervision.tick(now: pass.now, isPersonChoosing: launch.isPersonChoosing)
-            watch.supervision = supervision
-            (watch.isPersonChoosing, watch.isContinued) = (launch.isPersonChoosing, launch.kind == .continuedProcessing)
-            watches[id] = watch
-            if let command { try apply(command, to: launch, &pass) }
-            pass.wake(at: supervision.deadline)
+            let hasMoved = launch.progressAt != nil && launch.progressAt != watches[id]?.seenProgress
+            let look = LaunchLife.Event.supervised(
+                Self.limits(for: launch.kind, pass.settings), isPersonChoosing: launch.isPersonChoosing, hasMoved: hasMoved,
+                lostCondition: conditions.lost(by: launch, pass), now: pass.now)
+            if hasMoved { watches[id, default: Watch()].seenProgress = launch.progressAt }
+            try handle(look, launch, &pass)
+            watches[id]?.isPersonChoosing = launch.isPersonChoosing
+            watches[id]?.isContinued = launch.kind == .continuedProcessing
+            pass.wake(at: watches[id]?.timer?.deadline)
         }
     }
 
@@ -160,7 +149,7 @@ struct Launches {
     mutating func superviseUnrecorded(now: Date) -> [AgentEffect] {
         var effects: [AgentEffect] = []
         for (id, watch) in watches.sorted(by: { $0.key < $1.key }) where !watch.isContinued && !isOutOfReach(id) {
-            switch watches[id]?.supervision?.tick(now: now, isPersonChoosing: watch.isPersonChoosing) {
+            switch watches[id]?.timer?.tick(now: now, isPersonChoosing: watch.isPersonChoosing) {
             case .warn: effects.append(.warnLaunch(id))
             case .kill: effects.append(.killLaunch(id))
             case nil: break
@@ -169,60 +158,29 @@ struct Launches {
         return effects
     }
 
-    /// What ``superviseUnrecorded(now:)`` decided and no row says yet.
-    ///
-    /// - Returns: whether there was something to record.
-    @discardableResult
-    private static func recordStop(by supervision: LaunchSupervision?, _ launch: inout LaunchRecord) -> Bool {
-        guard let supervision, supervision.isStopping, launch.stopReason == nil, launch.kind != .continuedProcessing else {
-            return false
-        }
-        launch.stopReason = .expired
-        return true
-    }
-
-    /// A launch that this agent did not look at before.
-    private func takeUp(_ launch: LaunchRecord, _ pass: inout Pass) -> LaunchSupervision {
-        // From the future: the clock was set back under an earlier agent. Its time is at most a whole one from here.
-        var fresh = LaunchSupervision(
-            startedAt: min(launch.startedAt, pass.now), budget: Self.budget(for: launch.kind, pass.settings),
-            grace: pass.settings.grace)
-        guard launch.stopReason != nil, let id = launch.id else { return fresh }
-        // The agent that committed the reason may have died before it sent the signal; twice does no harm.
-        fresh.adoptWarned(now: pass.now)
-        if launch.kind != .continuedProcessing { pass.perform(.warnLaunch(id)) }
-        return fresh
-    }
-
-    /// - Parameter detail: what the history says of it, where the reason alone does not.
-    mutating func stop(_ launch: LaunchRecord, _ reason: StopReason, because detail: String? = nil, _ pass: inout Pass) throws {
+    mutating func stop(_ launch: LaunchRecord, _ reason: StopReason, _ pass: inout Pass) throws {
         guard let id = launch.id, !isOutOfReach(id) else { return }
-        var supervision = watches[id]?.supervision ?? takeUp(launch, &pass)
-        let command = supervision.stop(reason, now: pass.now)
-        watches[id, default: Watch()].supervision = supervision
-        if let command { try apply(command, to: launch, because: detail, &pass) }
+        let limits = Self.limits(for: launch.kind, pass.settings)
+        try handle(.stopWanted(reason, limits, now: pass.now), launch, &pass)
     }
 
     mutating func stopAll(_ reason: StopReason, _ pass: inout Pass) throws {
         for launch in try pass.transaction.liveLaunches() { try stop(launch, reason, &pass) }
     }
 
-    private mutating func apply(
-        _ command: LaunchSupervision.Command, to launch: LaunchRecord, because detail: String? = nil, _ pass: inout Pass
-    ) throws {
+    private mutating func handle(_ event: LaunchLife.Event, _ launch: LaunchRecord, _ pass: inout Pass) throws {
         guard let id = launch.id else { return }
-        switch command {
-        case .warn(let given):
-            let reason = launch.kind == .continuedProcessing && given == .expired ? .noProgress : given
-            try pass.transaction.stopLaunch(id, reason, detail: detail)
-            pass.log(.launchWarned, (.launch, id), (.identifier, launch.identifier), (.reason, reason.rawValue))
-            // A process that a person started hears of it through the ledger; it is neither signalled nor killed.
-            if launch.kind != .continuedProcessing { pass.perform(.warnLaunch(id)) }
-        case .kill where launch.kind == .continuedProcessing:
-            pass.perform(.endLaunch(id))
-        case .kill:
-            pass.log(.launchKilled, (.launch, id), (.identifier, launch.identifier))
-            pass.perform(.killLaunch(id))
+        var launch = launch
+        for command in try pass.transaction.handle(event, &launch, &watches[id, default: Watch()].timer) {
+            switch command {
+            case .logStop(let reason):
+                pass.log(.launchWarned, (.launch, id), (.identifier, launch.identifier), (.reason, reason.rawValue))
+            case .warn: pass.perform(.warnLaunch(id))
+            case .kill:
+                pass.log(.launchKilled, (.launch, id), (.identifier, launch.identifier))
+                pass.perform(.killLaunch(id))
+            case .end: pass.perform(.endLaunch(id))
+            }
         }
     }
 }

@@ -32,9 +32,8 @@ struct ProgressNotices {
         case .presented(let identifier, let serverID):
             guard let id = Self.launch(of: identifier) else { return false }
             shown[id]?.isLost = false
-            guard var launch = try pass.transaction.launch(id) else { return true }
-            launch.noticeID = Int64(serverID)
-            try pass.transaction.update(launch)
+            guard let launch = try pass.transaction.launch(id) else { return true }
+            try pass.transaction.setProgressNotice(Int64(serverID), launch: id)
             // It ended while the server was asked.
             if launch.endedAt != nil {
                 let server = try pass.transaction.fact(.notificationServer)
@@ -52,9 +51,8 @@ struct ProgressNotices {
         case .closed(let identifier, _, _):
             guard let id = Self.launch(of: identifier) else { return false }
             shown[id]?.isClosed = true
-            guard var launch = try pass.transaction.launch(id), launch.noticeID != nil else { return true }
-            launch.noticeID = nil
-            try pass.transaction.update(launch)
+            guard try pass.transaction.launch(id)?.noticeID != nil else { return true }
+            try pass.transaction.setProgressNotice(nil, launch: id)
         case .serverIs(let server):
             // Told before the answer of what it shows.
             if try pass.transaction.fact(.notificationServer) != server {

@@ -18,13 +18,12 @@ enum TimeChanges {
         let failures = try pass.transaction.endedLaunches(.significantTimeChange, identifier, limit: 20)
             .prefix { $0.outcome?.isResult == false && $0.endedAt ?? now <= now }
         guard let generation = pass.generation(after: failures) else { return }
-        var launch = LaunchRecord(
-            kind: .significantTimeChange, identifier: identifier, requestToken: nil, generation: generation,
-            reason: failures.isEmpty ? change : "relaunch after \(failures.count) without a result", simulated: false,
-            servedOccurrence: nil, startedAt: pass.now)
-        launch.woke = change
         try pass.transaction.setFact(.significantTimeBeingTold, current)
-        try pass.begin(launch)
+        try pass.begin(
+            LaunchRecord(
+                kind: .significantTimeChange, identifier: identifier, generation: generation,
+                reason: failures.isEmpty ? change : "relaunch after \(failures.count) without a result", startedAt: pass.now,
+                woke: change))
     }
 
     /// The app had its say: it knows the time as it was when its launch began. What changed meanwhile is reported next.

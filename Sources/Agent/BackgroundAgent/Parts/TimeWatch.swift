@@ -91,31 +91,9 @@ struct TimeWatch {
         let limit = wasAhead ? pass.now : pass.now.addingTimeInterval(WallClockRule.servedAhead)
         wasAhead = false
         try pass.transaction.mendMoments(beyond: limit, now: pass.now)
-        try shortenDelays(pass)
-        for var request in try pass.transaction.recurringRequests() {
-            guard let occurrence = request.occurrence, occurrence > pass.now else { continue }
-            try pass.planNext(of: &request)
-            if request.occurrence != occurrence {
-                pass.log(.requestReplanned, (.identifier, request.identifier))
-                try pass.transaction.save(request)
-            }
-        }
-    }
-
-    /// A delay is a span, too: written down as a moment, it must not grow by what the clock was set back.
-    private func shortenDelays(_ pass: Pass) throws {
-        for var request in try pass.transaction.requestsDelayed(beyond: pass.now) {
-            // Of a launch without a date the length is not known any more.
-            var longest = RelaunchBackoff.longest
-            if request.failures > 0 {
-                let failures = max(1, try pass.transaction.failedInARow(request.kind, request.identifier))
-                longest = RelaunchBackoff.delay(afterFailures: failures, base: pass.settings.backoffBase)
-            }
-            let latest = pass.now.addingTimeInterval(longest)
-            guard let until = request.backoffUntil, until > latest else { continue }
-            request.backoffUntil = latest
-            try pass.transaction.save(request)
-        }
+        let replanned = try pass.transaction.planAgain(
+            backoffBase: pass.settings.backoffBase, now: pass.now, in: pass.zone)
+        for identifier in replanned { pass.log(.requestReplanned, (.identifier, identifier)) }
         let latestAttempt = pass.now.addingTimeInterval(RetryPolicy.standard.maximumRetryAfter)
         try pass.transaction.shortenTransferDelays(to: latestAttempt)
     }

@@ -1,0 +1,171 @@
+import Foundation
+
+/// The life of one launch: its process, the reason and the time of its stop, and its outcome.
+///
+/// Every rule about these is here, and nowhere else. The type is pure: an event comes in, commands come out. The ledger keeps the life in
+/// the columns of a row; the agent keeps the timer in memory.
+package struct LaunchLife: Equatable, Sendable {
+    package let kind: LaunchKind
+    package let startedAt: Date
+    package private(set) var phase: Phase
+    /// The result that the app process recorded before it exited. The first result counts.
+    package private(set) var result: LaunchOutcome?
+    /// The text of the history about the end.
+    package private(set) var detail: String?
+    /// `nil` until this agent looks at the launch.
+    package private(set) var timer: LaunchSupervision?
+
+    /// A life as the ledger and the agent have it.
+    package init(
+        kind: LaunchKind, startedAt: Date, phase: Phase = .starting, result: LaunchOutcome? = nil, detail: String? = nil,
+        timer: LaunchSupervision? = nil
+    ) {
+        (self.kind, self.startedAt, self.phase) = (kind, startedAt, phase)
+        (self.result, self.detail, self.timer) = (result, detail, timer)
+    }
+
+    /// When a process that has to stop is killed; `nil` if it does not have to, or was killed.
+    package var killAt: Date? { stopReason == nil ? nil : timer?.deadline }
+
+    /// The user started the process. The agent neither signals nor kills it.
+    private var isContinued: Bool { kind == .continuedProcessing }
+
+    private var hasProcess: Bool {
+        switch phase {
+        case .starting: false
+        case .running, .ended: true
+        case .stopping(_, let hasProcess): hasProcess
+        }
+    }
+
+    private var stopReason: StopReason? {
+        switch phase {
+        case .starting, .running: nil
+        case .stopping(let reason, _): reason
+        case .ended(_, at: _, after: let reason): reason
+        }
+    }
+
+    /// Applies an event. An ended launch does not change any more.
+    ///
+    /// - Returns: what has to be done besides, in this order.
+    package mutating func handle(_ event: Event) -> [Command] {
+        if case .ended = phase { return [] }
+        // The timer warned while the ledger could not be written.
+        if let timer, timer.isStopping, !isContinued { setStop(.expired) }
+        switch event {
+        case .notStarted(let reason), .abandoned(let reason):
+            detail = reason
+            return []
+        case .resultRecorded(let outcome, let detail):
+            guard result == nil else { return [] }
+            result = outcome
+            self.detail = detail ?? self.detail
+            return []
+        case .supervised(let limits, let isPersonChoosing, let hasMoved, let lostCondition, let now):
+            var commands: [Command] = []
+            if let lostCondition { commands = stop(.conditionLost, lostCondition, limits, now) }
+            return commands + supervise(limits, isPersonChoosing, hasMoved, now)
+        case .stopWanted(let reason, let limits, let now): return stop(reason, nil, limits, now)
+        case .stopRecorded(let reason):
+            setStop(reason)
+            return []
+        case .processEnded(let end, let wasInterrupted, let note, let now):
+            // A result that was recorded while the delegate received an event does not count.
+            let outcome = wasInterrupted ? outcomeWithoutResult(end) : result ?? outcomeWithoutResult(end)
+            detail = detail ?? describe(outcome, end, note)
+            phase = .ended(outcome, at: now, after: stopReason)
+            return []
+        }
+    }
+
+    /// The first reason counts.
+    private mutating func setStop(_ reason: StopReason) {
+        if stopReason == nil { phase = .stopping(reason, hasProcess: hasProcess) }
+    }
+}
+
+// MARK: - Stopping
+
+extension LaunchLife {
+    private mutating func supervise(_ limits: Limits, _ isPersonChoosing: Bool, _ hasMoved: Bool, _ now: Date) -> [Command] {
+        let commands = startTimer(limits, now)
+        // The date in the row is by a clock that may have been set since.
+        if hasMoved { timer?.moved(at: now) }
+        // The process itself ends the continuation. Because of the grace time the agent is not first.
+        if result == .completed, !isContinued, limits.continuation > 0 {
+            timer?.continues(for: limits.continuation + limits.grace, from: now)
+        }
+        return commands + apply(timer?.tick(now: now, isPersonChoosing: isPersonChoosing), nil)
+    }
+
+    private mutating func stop(_ reason: StopReason, _ detail: String?, _ limits: Limits, _ now: Date) -> [Command] {
+        startTimer(limits, now) + apply(timer?.stop(reason, now: now), detail)
+    }
+
+    /// The first look of this agent. Budgets run from the launch's start, also over the death of an agent.
+    private mutating func startTimer(_ limits: Limits, _ now: Date) -> [Command] {
+        guard timer == nil else { return [] }
+        // A start in the future means that the clock was set back. The launch has at most its complete budget from now.
+        var fresh = LaunchSupervision(startedAt: min(startedAt, now), budget: limits.budget, grace: limits.grace)
+        defer { timer = fresh }
+        guard stopReason != nil else { return [] }
+        // The agent that committed the reason may have died before it sent the signal. A second signal does no harm.
+        fresh.adoptWarned(now: now)
+        return isContinued ? [] : [.warn]
+    }
+
+    private mutating func apply(_ command: LaunchSupervision.Command?, _ detail: String?) -> [Command] {
+        switch command {
+        case nil: return []
+        case .warn(let given):
+            let reason = isContinued && given == .expired ? .noProgress : given
+            setStop(reason)
+            self.detail = self.detail ?? detail
+            // The process of continued processing reads the reason in the ledger.
+            return [.logStop(reason)] + (isContinued ? [] : [.warn])
+        case .kill: return [isContinued ? .end : .kill]
+        }
+    }
+}
+
+// MARK: - Ending
+
+extension LaunchLife {
+    private func outcomeWithoutResult(_ end: ProcessEnd) -> LaunchOutcome {
+        // A known reason why no process was started is a fault of the app.
+        if !hasProcess, end == .unknown, detail == nil { return .neverBegan }
+        guard stopReason != nil else { return .crashed }
+        return isContinued ? .failed : .killed
+    }
+
+    private func describe(_ outcome: LaunchOutcome, _ end: ProcessEnd, _ note: String?) -> String? {
+        if result == nil {
+            switch outcome {
+            case .failed: return "did not stop; its process was left alone"
+            case .neverBegan: return "the agent ended before it had started the process"
+            case .completed, .expired, .killed, .crashed, .skipped: return Self.describe(end)
+            }
+        }
+        return outcome == .expired ? stopReason.map(Self.describe) : outcome == .completed ? note : nil
+    }
+
+    private static func describe(_ reason: StopReason) -> String {
+        switch reason {
+        case .expired: "its time ran out"
+        case .quit: "all background work was ended"
+        case .conditionLost: "a condition it needs was lost"
+        case .simulated: "expired by hand"
+        case .cancelled: "a person pressed Cancel"
+        case .noProgress: "it made no progress"
+        }
+    }
+
+    private static func describe(_ end: ProcessEnd) -> String {
+        switch end {
+        case .exited(let code): "exited with \(code) without a result"
+        case .signalled(let signal): "ended by signal \(signal)"
+        case .unknown: "gone without a result"
+        }
+    }
+}

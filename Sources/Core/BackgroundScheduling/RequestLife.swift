@@ -1,0 +1,182 @@
+import Foundation
+
+/// The life of one request: its date and its delay, the occurrence of its rule, and the effect of the end of each launch.
+///
+/// Every rule about these is here, and nowhere else. The type is pure: an event comes in, commands come out. The ledger keeps the life in
+/// the columns of a row, and the phase in the row of the launch that serves the request.
+package struct RequestLife: Equatable, Sendable {
+    package let terms: Terms
+    package let submittedAt: Date
+    package private(set) var phase: Phase
+    /// New with every submit. The token distinguishes a request that was replaced from the request that a launch serves.
+    package private(set) var token: String
+    /// The date that the app asked for, or the date of the occurrence; `nil` if the request may begin at once.
+    package private(set) var earliestBegin: Date?
+    /// The occurrence of its rule that the request is for.
+    package private(set) var occurrence: Date?
+    package private(set) var delay: Delay?
+    /// Launches in a row that ended without a result.
+    package private(set) var failures: Int
+    /// When the last launch without a result ended.
+    package private(set) var lastFailureAt: Date?
+    /// The date of this request, if its handler submitted it and then gave no result. The launch without a result is repeated first.
+    package private(set) var beginAfterRetry: Date?
+
+    /// A life as the ledger has it.
+    package init(
+        terms: Terms, submittedAt: Date, phase: Phase = .pending, token: String, earliestBegin: Date?, occurrence: Date? = nil,
+        delay: Delay? = nil, failures: Int = 0, lastFailureAt: Date? = nil, beginAfterRetry: Date? = nil
+    ) {
+        (self.terms, self.submittedAt, self.phase, self.token) = (terms, submittedAt, phase, token)
+        (self.earliestBegin, self.occurrence, self.delay) = (earliestBegin, occurrence, delay)
+        (self.failures, self.lastFailureAt, self.beginAfterRetry) = (failures, lastFailureAt, beginAfterRetry)
+    }
+
+    /// When time alone lets the request begin; long ago without a date.
+    package var dueAt: Date {
+        let never = Date(timeIntervalSince1970: 0)
+        return max(earliestBegin ?? never, delay?.until ?? never)
+    }
+
+    /// Seconds that an occurrence may be late before `missed = "skip"` leaves it out: a host that is busy or just woke did not miss it.
+    package static let lateness: Double = 600
+
+    /// Applies an event. An event that means nothing in this phase changes nothing and requires nothing.
+    ///
+    /// - Returns: what has to be done besides, in this order.
+    package mutating func handle(_ event: Event, now: Date, in zone: TimeZone) -> [Command] {
+        guard phase != .removed else { return [] }
+        switch event {
+        case .submitted(let replaced, let served, let lastServed, let pause):
+            guard terms.recurrence == nil else { return submit(replaced, served, lastServed, now, zone) }
+            if earliestBegin == nil, pause > 0 { delay = Delay(until: now.addingTimeInterval(pause), reason: .discretion) }
+            return []
+        case .launched(let isSimulated): return launch(isSimulated, now, zone)
+        case .ended(let ending): return end(ending, now, zone)
+        case .clockChanged(let history):
+            shortenDelay(history, now)
+            // An occurrence that has come stays, whatever the clock shows.
+            guard let occurrence, occurrence > now else { return [] }
+            return plan(after: history.lastServed, now, zone)
+        case .unwatched(let moment):
+            // A request that waits for its network is late, not missed.
+            guard terms.missed == .skip, phase == .pending, failures == 0, let occurrence,
+                dueAt < min(now, moment).addingTimeInterval(-Self.lateness)
+            else { return [] }
+            return [.skip(occurrence)] + plan(after: occurrence, now, zone)
+        case .appChanged:
+            if failures > 0 { delay = nil }
+            return []
+        }
+    }
+}
+
+// MARK: - The next occurrence
+
+extension RequestLife {
+    /// Plans the next occurrence: strictly after now, and after what was served. Without a rule nothing changes.
+    private mutating func plan(after served: Date?, _ now: Date, _ zone: TimeZone) -> [Command] {
+        guard let rule = terms.recurrence else { return [] }
+        wait(for: rule.next(after: now, served: served, in: zone))
+        return [.planned]
+    }
+
+    private mutating func wait(for next: Date) {
+        occurrence = next
+        earliestBegin = next.addingTimeInterval(terms.spread)
+    }
+
+    private mutating func submit(
+        _ replaced: RequestLife?, _ served: Date?, _ lastServed: Date?, _ now: Date, _ zone: TimeZone
+    ) -> [Command] {
+        let latest = [served, lastServed].compactMap { $0 }.filter { WallClockRule.counts(served: $0, now: now) }.max()
+        // An occurrence of the same rule that is due and unserved is not dropped.
+        if let replaced, replaced.terms.recurrence == terms.recurrence, let due = replaced.occurrence, due <= now,
+            latest ?? .distantPast < due, phase == .pending
+        {
+            wait(for: due)
+            (failures, delay) = (replaced.failures, replaced.delay)
+            return []
+        }
+        // A user who submits the request again after a clock was wrong is not bound by what that clock served.
+        return plan(after: served ?? .distantPast, now, zone)
+    }
+
+    /// The last occurrence that has come. One launch serves all occurrences up to it.
+    private func latestOccurrence(_ now: Date, _ zone: TimeZone) -> Date? {
+        guard var occurrence, let rule = terms.recurrence else { return occurrence }
+        // Bounded, because the clock may be wrong by any time.
+        for _ in 0..<10_000 {
+            let next = rule.next(after: occurrence, in: zone)
+            guard next <= now else { break }
+            occurrence = next
+        }
+        return occurrence
+    }
+
+    /// A delay is a span that is stored as a date. It must not grow if the clock is set back.
+    private mutating func shortenDelay(_ history: History, _ now: Date) {
+        guard let current = delay else { return }
+        let longest: Double
+        switch current.reason {
+        case .failures:
+            longest = RelaunchBackoff.delay(afterFailures: max(1, history.failedInARow), base: history.backoffBase)
+        // How long the pause was is not known any more.
+        case .discretion: longest = RelaunchBackoff.longest
+        }
+        let latest = now.addingTimeInterval(longest)
+        if current.until > latest { delay = Delay(until: latest, reason: current.reason) }
+    }
+}
+
+// MARK: - Launches
+
+extension RequestLife {
+    private mutating func launch(_ isSimulated: Bool, _ now: Date, _ zone: TimeZone) -> [Command] {
+        guard phase == .pending else { return [] }
+        guard terms.kind != .continuedProcessing else {
+            // The queue is free for the next request of that name, and the work is not repeated.
+            phase = .removed
+            return [.begin(generation: 1, reason: "a person began it", served: nil), .remove]
+        }
+        let generation = min(max(failures, 0), 1_000_000) + 1
+        phase = .serving(generation: generation)
+        let reason = isSimulated ? "simulated" : generation > 1 ? "relaunch after \(failures) without a result" : "due"
+        return [.begin(generation: generation, reason: reason, served: isSimulated ? nil : latestOccurrence(now, zone))]
+    }
+
+    private mutating func end(_ ending: Ending, _ now: Date, _ zone: TimeZone) -> [Command] {
+        guard case .serving(let generation) = phase else { return [] }
+        phase = .pending
+        guard ending.outcome.isResult else {
+            retry(ending, generation, now)
+            return []
+        }
+        // The handler submitted this request, which is for the next time.
+        guard token == ending.token else { return [] }
+        (failures, delay) = (0, nil)
+        if terms.recurrence != nil { return plan(after: ending.served ?? ending.history.lastServed, now, zone) }
+        // Stopped before it was done because a condition was lost: the request waits for the condition and runs again.
+        if ending.stopReason == .conditionLost, ending.outcome == .expired { return [] }
+        if let begin = beginAfterRetry {
+            // The launch without a result was repeated; from here on the request is for its own date.
+            (token, earliestBegin, beginAfterRetry) = (ending.newToken, begin, nil)
+            return []
+        }
+        phase = .removed
+        return [.remove]
+    }
+
+    /// A launch without a result is repeated, also if its handler had already submitted the next request.
+    private mutating func retry(_ ending: Ending, _ generation: Int, _ now: Date) {
+        (failures, lastFailureAt) = (generation, now)
+        // An agent that died before it started the process earns no delay, and does not prolong the delay of a later crash.
+        let count = ending.outcome == .neverBegan ? 0 : ending.history.failedInARow
+        let seconds = RelaunchBackoff.delay(afterFailures: count, base: ending.history.backoffBase)
+        delay = seconds > 0 ? Delay(until: now.addingTimeInterval(seconds), reason: .failures) : nil
+        guard token != ending.token else { return }
+        if terms.recurrence == nil { beginAfterRetry = earliestBegin ?? now }
+        occurrence = ending.served
+        earliestBegin = now
+    }
+}

@@ -1,0 +1,106 @@
+import Foundation
+
+/// One condition of a request, met or not. `name` is what `why` prints.
+package struct ConditionVerdict: Sendable, Equatable, Codable {
+    package enum Name: String, Sendable, Codable {
+        case earliestBeginDate
+        case networkConnectivity
+        case externalPower
+        case lowPowerMode
+        case networkAfterSleep
+        case backoff
+        case notRunning
+        case turn
+        case room
+        /// The machine is woken for the request. The condition does not hold the request back.
+        case systemWake
+    }
+
+    package var name: Name
+    package var met: Bool
+    package var detail: String
+    /// When time alone will meet it.
+    package var metAt: Date?
+
+    package init(name: Name, met: Bool, detail: String, metAt: Date?) {
+        (self.name, self.met, self.detail, self.metAt) = (name, met, detail, metAt)
+    }
+}
+
+/// The facts besides the request on which its verdicts depend.
+package struct PlanningWorld: Sendable, Equatable {
+    package var conditions: DesktopConditions
+    /// When the machine last woke from sleep.
+    package var resumedAt: Date?
+    /// When the last launch of a request began. Requests that are due begin one after the other.
+    package var lastStart: Date?
+    /// Seconds between two launches.
+    package var spacing: Double
+
+    package init(conditions: DesktopConditions, resumedAt: Date? = nil, lastStart: Date? = nil, spacing: Double = 0) {
+        (self.conditions, self.resumedAt) = (conditions, resumedAt)
+        (self.lastStart, self.spacing) = (lastStart, spacing)
+    }
+
+    /// The classes of requests that may be launched.
+    package func openClasses(now: Date) -> [RequestNeeds] {
+        let settling = NetworkSettling.until(resumedAt: resumedAt, conditions: conditions, now: now)
+        return RequestNeeds(metBy: conditions, isSettling: settling != nil).openClasses
+    }
+
+    package func nextStart(now: Date) -> Date { LaunchStagger.nextStart(lastStart: lastStart, spacing: spacing, now: now) }
+}
+
+extension RequestLife {
+    /// When time alone makes the request due; `nil` if an event has to come first.
+    package func nextAttempt(in world: PlanningWorld, now: Date) -> Date? {
+        let unmet = verdicts(in: world, now: now).filter { !$0.met }
+        // The latest of its dates: at an earlier one another is unmet.
+        return unmet.allSatisfy { $0.metAt != nil } ? unmet.compactMap(\.metAt).max() : nil
+    }
+
+    /// Every condition of the request, in the order in which a user would look for the cause.
+    ///
+    /// The agent finds the first request that is due by an index of the ledger. A test compares its choice with these verdicts.
+    package func verdicts(in world: PlanningWorld, now: Date) -> [ConditionVerdict] {
+        guard terms.kind != .continuedProcessing else {
+            let detail = "\(ContinuedProcessing.room) run already, or one of its name"
+            return [ConditionVerdict(name: .room, met: false, detail: detail, metAt: nil)]
+        }
+        let conditions = world.conditions
+        var verdicts: [ConditionVerdict] = []
+        func add(_ name: ConditionVerdict.Name, met: Bool = false, _ details: String..., metAt: Date? = nil) {
+            verdicts.append(ConditionVerdict(name: name, met: met, detail: details[met ? 1 : 0], metAt: met ? nil : metAt))
+        }
+        if let earliestBegin {
+            add(.earliestBeginDate, met: earliestBegin <= now, "not yet due", "the time has come", metAt: earliestBegin)
+        }
+        if terms.needs.contains(.network) {
+            add(.networkConnectivity, met: conditions.isNetworkAvailable, "no network is up", "a network is up")
+        }
+        if terms.needs.contains(.externalPower) {
+            add(.externalPower, met: conditions.isOnExternalPower, "running on battery", "on external power")
+        } else if terms.needs.contains(.normalPower) {
+            // On external power nothing is saved: a request that needs external power waits for that alone.
+            add(.lowPowerMode, met: !conditions.isSavingPower, "the power-saver profile is on", "not saving power")
+        }
+        // A request that needs a network waits for that alone.
+        if terms.needs.contains(.settledNetwork), !terms.needs.contains(.network),
+            let until = NetworkSettling.until(resumedAt: world.resumedAt, conditions: conditions, now: now)
+        {
+            add(.networkAfterSleep, "the machine woke and its network is not back yet", metAt: until)
+        }
+        if let delay {
+            let reason =
+                switch delay.reason {
+                case .failures: "delayed because the last launch did not finish"
+                case .discretion: "a launch asked for it without a date: the next one begins after a pause, which grows"
+                }
+            add(.backoff, met: delay.until <= now, reason, "the delay after the last attempt has passed", metAt: delay.until)
+        }
+        if case .serving = phase { add(.notRunning, "running now") }
+        let turn = world.nextStart(now: now)
+        if turn > now, verdicts.allSatisfy(\.met) { add(.turn, "another launch began a moment ago", metAt: turn) }
+        return verdicts
+    }
+}

@@ -1,0 +1,111 @@
+import BackgroundScheduling
+import Foundation
+import Testing
+
+/// Conditions that hold a request back, and the date at which time alone ends that.
+@Suite struct RequestVerdictsTests {
+    private let now = Date(timeIntervalSince1970: 1_750_000_000)
+    private let fine = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
+    private let nothing = DesktopConditions(isNetworkAvailable: false, isNetworkMetered: false, isOnExternalPower: false)
+
+    private func request(
+        begin: Double? = nil, network: Bool = false, power: Bool = false, backoff: Double? = nil, isLive: Bool = false
+    ) -> RequestLife {
+        RequestLife(
+            terms: RequestLife.Terms(
+                kind: .appRefresh,
+                needs: RequestNeeds(of: .appRefresh, network: network, externalPower: power, runsInLowPowerMode: true)),
+            submittedAt: now - 100, phase: isLive ? .serving(generation: 1) : .pending, token: "t",
+            earliestBegin: begin.map(now.addingTimeInterval),
+            delay: backoff.map { RequestLife.Delay(until: now + $0, reason: .failures) }, failures: 1)
+    }
+
+    private func isDue(_ request: RequestLife, _ conditions: DesktopConditions? = nil, at date: Date? = nil) -> Bool {
+        request.verdicts(in: PlanningWorld(conditions: conditions ?? fine), now: date ?? now).allSatisfy(\.met)
+    }
+
+    private func nextAttempt(_ request: RequestLife, _ conditions: DesktopConditions? = nil) -> Date? {
+        request.nextAttempt(in: PlanningWorld(conditions: conditions ?? fine), now: now)
+    }
+
+    @Test func nothingAskedIsDueAtOnce() { #expect(isDue(request())) }
+
+    @Test func theMomentItselfIsDue() {
+        #expect(isDue(request(begin: 0)))
+        #expect(!isDue(request(begin: 0.001)))
+        #expect(nextAttempt(request(begin: 0.001)) == now + 0.001)
+    }
+
+    @Test func theLatestOfOneRequestsTimesWakes() {
+        #expect(nextAttempt(request(begin: 60, backoff: 300)) == now + 300)
+        #expect(nextAttempt(request(begin: -60, backoff: 300)) == now + 300)
+        #expect(isDue(request(begin: -60, backoff: -1)))
+    }
+
+    @Test func conditionsAreNotATime() {
+        #expect(!isDue(request(network: true), nothing))
+        #expect(nextAttempt(request(begin: 60, network: true), nothing) == nil, "only an event can make it due")
+        #expect(nextAttempt(request(power: true), nothing) == nil)
+    }
+
+    /// Found by the proof of `why`: the network takes both away.
+    @Test func afterASleepWhoNeedsANetworkWaitsForThatAlone() {
+        let world = PlanningWorld(conditions: nothing, resumedAt: now)
+        func unmet(_ request: RequestLife) -> [ConditionVerdict.Name] {
+            request.verdicts(in: world, now: now).filter { !$0.met }.map(\.name)
+        }
+        #expect(unmet(request(network: true)) == [.networkConnectivity])
+        #expect(unmet(request()) == [.networkAfterSleep])
+    }
+
+    @Test func oneThatRunsIsNotLaunchedAgain() {
+        #expect(!isDue(request(isLive: true)))
+        #expect(nextAttempt(request(isLive: true)) == nil)
+    }
+
+    @Test func everyConditionHasAVerdict() {
+        let verdicts = request(begin: 60, network: true, power: true, backoff: -5, isLive: true)
+            .verdicts(in: PlanningWorld(conditions: nothing), now: now)
+        #expect(verdicts.map(\.name) == [.earliestBeginDate, .networkConnectivity, .externalPower, .backoff, .notRunning])
+        #expect(verdicts.map(\.met) == [false, false, false, true, false])
+        #expect(verdicts.map(\.metAt) == [now + 60, nil, nil, nil, nil])
+        #expect(request().verdicts(in: PlanningWorld(conditions: nothing), now: now).isEmpty)
+    }
+
+    /// For any conditions: a request is not due before its next attempt, and is due then.
+    @Test func `the next attempt is the first date at which a request is due`() {
+        var random = SeededGenerator(seed: 7)
+        for _ in 0..<10_000 {
+            let conditions = DesktopConditions(
+                isNetworkAvailable: .random(using: &random), isNetworkMetered: .random(using: &random),
+                isOnExternalPower: .random(using: &random))
+            let request = request(
+                begin: Bool.random(using: &random) ? .random(in: -100...100, using: &random) : nil,
+                network: .random(using: &random), power: .random(using: &random),
+                backoff: Bool.random(using: &random) ? .random(in: -100...100, using: &random) : nil,
+                isLive: .random(using: &random))
+            guard let next = nextAttempt(request, conditions) else {
+                #expect(isDue(request, conditions) || !isDue(request, conditions, at: .distantFuture))
+                continue
+            }
+            #expect(next > now)
+            #expect(!isDue(request, conditions))
+            #expect(!isDue(request, conditions, at: max(now, next - 0.000_01)))
+            #expect(isDue(request, conditions, at: next))
+        }
+    }
+}
+
+/// The same numbers every time: a failure can be looked at again.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 | 1 }
+
+    mutating func next() -> UInt64 {
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return state &* 0x2545_F491_4F6C_DD1D
+    }
+}
