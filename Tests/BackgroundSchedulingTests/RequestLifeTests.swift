@@ -163,6 +163,17 @@ import Testing
         #expect(life.earliestBegin == now + 60)
     }
 
+    @Test func `a clock that is set back during a launch does not repeat the occurrence that the handler submitted again`() {
+        var life = daily()
+        _ = life.handle(.launched(isSimulated: false), now: noon + 90, in: zone)
+        var next = RequestLife(terms: life.terms, submittedAt: noon + 91, phase: life.phase, token: "second", earliestBegin: nil)
+        _ = next.handle(.submitted(replacing: life, served: noon), now: noon + 91, in: zone)
+        #expect(next.occurrence == noon + 86_400)
+        _ = next.handle(.clockChanged(.init(lastServed: nil)), now: noon - 3_600, in: zone)
+        _ = next.handle(ending(.completed, served: noon), now: noon - 3_600, in: zone)
+        #expect(next.occurrence == noon + 86_400)
+    }
+
     @Test func `an end that comes twice changes nothing`() {
         var life = launched(request())
         _ = life.handle(ending(.crashed), now: now, in: zone)

@@ -152,8 +152,11 @@ extension RequestLife {
             retry(ending, generation, now)
             return []
         }
-        // The handler submitted this request, which is for the next time.
-        guard token == ending.token else { return [] }
+        // The handler submitted this request, which is for the next time. After that the clock may have been set back.
+        guard token == ending.token else {
+            guard let occurrence, let served = ending.served, occurrence <= served else { return [] }
+            return plan(after: served, now, zone)
+        }
         (failures, delay) = (0, nil)
         if terms.recurrence != nil { return plan(after: ending.served ?? ending.history.lastServed, now, zone) }
         // Stopped before it was done because a condition was lost: the request waits for the condition and runs again.
