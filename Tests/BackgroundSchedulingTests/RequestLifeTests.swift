@@ -174,6 +174,23 @@ import Testing
         #expect(next.occurrence == noon + 86_400)
     }
 
+    @Test func `a clock that is set back does not hold back a launch that is repeated`() {
+        // The handler submitted the next request, and the launch failed by a clock that was two days ahead.
+        let later = now + 2 * 86_400
+        var dated = resubmitted(launched(request()), begin: later + 86_400)
+        _ = dated.handle(ending(.crashed), now: later, in: zone)
+        _ = dated.handle(.clockChanged(.init(lastServed: nil, failedInARow: 1, backoffBase: 5)), now: now, in: zone)
+        #expect(dated.dueAt == now + 5)
+        var daily = daily()
+        _ = daily.handle(.launched(isSimulated: false), now: noon + 90, in: zone)
+        daily = RequestLife(
+            terms: daily.terms, submittedAt: noon, phase: daily.phase, token: "second", earliestBegin: noon + 86_400)
+        _ = daily.handle(ending(.crashed, served: noon), now: later, in: zone)
+        _ = daily.handle(.clockChanged(.init(lastServed: nil, failedInARow: 1, backoffBase: 5)), now: noon + 600, in: zone)
+        #expect(daily.occurrence == noon)
+        #expect(daily.dueAt == noon + 605)
+    }
+
     @Test func `an end that comes twice changes nothing`() {
         var life = launched(request())
         _ = life.handle(ending(.crashed), now: now, in: zone)

@@ -55,6 +55,7 @@ package struct RequestLife: Equatable, Sendable {
         case .ended(let ending): return end(ending, now, zone)
         case .clockChanged(let history):
             shortenDelay(history, now)
+            beginRetry(now)
             // An occurrence that has come stays, whatever the clock shows.
             guard let occurrence, occurrence > now else { return [] }
             return plan(after: history.lastServed, now, zone)
@@ -112,6 +113,12 @@ extension RequestLife {
             occurrence = next
         }
         return occurrence
+    }
+
+    /// A launch that is repeated begins at once. The date at which it ended must not hold it back if the clock is set back.
+    private mutating func beginRetry(_ now: Date) {
+        let isRetry = terms.recurrence == nil ? beginAfterRetry != nil : occurrence == nil
+        if isRetry, let begin = earliestBegin { earliestBegin = min(begin, now) }
     }
 
     /// A delay is a span that is stored as a date. It must not grow if the clock is set back.
@@ -178,8 +185,11 @@ extension RequestLife {
         let seconds = RelaunchBackoff.delay(afterFailures: count, base: ending.history.backoffBase)
         delay = seconds > 0 ? Delay(until: now.addingTimeInterval(seconds), reason: .failures) : nil
         guard token != ending.token else { return }
-        if terms.recurrence == nil { beginAfterRetry = earliestBegin ?? now }
-        occurrence = ending.served
-        earliestBegin = now
+        guard terms.recurrence != nil else {
+            (beginAfterRetry, earliestBegin) = (earliestBegin ?? now, now)
+            return
+        }
+        (occurrence, earliestBegin) = (nil, now)
+        if let served = ending.served { wait(for: served) }
     }
 }
