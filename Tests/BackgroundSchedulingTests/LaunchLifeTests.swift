@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// The effect of each event on a launch.
+/// The effect of each event on a launch, and generated sequences of events.
 @Suite struct LaunchLifeTests {
     private let start = Date(timeIntervalSince1970: 1_750_000_000)
     private let limits = LaunchLife.Limits(budget: 30, grace: 5, continuation: 10)
@@ -121,5 +121,154 @@ import Testing
         #expect(detail(.resultRecorded(.completed, detail: nil), delivery) == "resumed")
         let expired = LaunchLife.Event.resultRecorded(.expired, detail: nil)
         #expect(detail(.stopWanted(.quit, limits, now: start), expired, delivery) == "all background work was ended")
+    }
+
+    // MARK: Whatever happens
+
+    /// A hundred thousand sequences: clocks that are set, agents that die, ends at any time.
+    @Test(arguments: 0..<20) func `a launch ends once and runs no longer than it may`(_ part: UInt64) {
+        for seed in part * 5_000..<(part + 1) * 5_000 {
+            var world = LaunchWorld(seed: seed + 1)
+            world.run()
+            guard !world.broken.isEmpty else { continue }
+            world = LaunchWorld(seed: seed + 1, isTold: true)
+            world.run()
+            Issue.record("seed \(seed): \(world.broken.joined(separator: "; "))\n\(world.story.joined(separator: "\n"))")
+            return
+        }
+    }
+}
+
+/// A launch, a clock that is set at any time, and agents that die.
+private struct LaunchWorld {
+    private static let limits = LaunchLife.Limits(budget: 30, grace: 5, continuation: 10)
+
+    private var dice: SeededGenerator
+    private(set) var broken: [String] = []
+    /// The events, if the run reports them.
+    private(set) var story: [String] = []
+    private let isTold: Bool
+    private var life: LaunchLife
+    private var now = Date(timeIntervalSince1970: 1_750_000_000)
+    /// Seconds that passed, whatever the clock shows.
+    private var passed = 0.0
+    /// When this agent looked first, was asked to stop the launch, warned and killed, in seconds that passed.
+    private var firstLook: Double?
+    private var warnedAt: Double?
+    private var killedAt: Double?
+    /// Seconds beyond the budget that a choice, progress or the continuation may take.
+    private var allowance = 0.0
+    private var firstReason: StopReason?
+    private var firstResult: LaunchOutcome?
+
+    init(seed: UInt64, isTold: Bool = false) {
+        self.isTold = isTold
+        dice = SeededGenerator(seed: seed)
+        let kinds: [LaunchKind] = [.appRefresh, .processing, .urlSession, .continuedProcessing]
+        life = LaunchLife(kind: kinds.randomElement(using: &dice)!, startedAt: now, phase: .running)
+    }
+
+    private mutating func found(_ what: String) { broken.append(what) }
+
+    mutating func run() {
+        for _ in 0..<30 { step() }
+    }
+
+    private mutating func step() {
+        let seconds = Double.random(in: 0..<4, using: &dice)
+        now += seconds
+        passed += seconds
+        switch Int.random(in: 0..<60, using: &dice) {
+        case 0: setClock()
+        case 1: send(.stopWanted([.quit, .simulated, .cancelled].randomElement(using: &dice)!, Self.limits, now: now))
+        case 2: send(.stopRecorded(.quit))
+        case 3: send(.resultRecorded([.completed, .failed, .expired].randomElement(using: &dice)!, detail: nil))
+        case 4: send(.abandoned(because: "no disk"))
+        case 5:
+            let ends: [ProcessEnd] = [.exited(0), .exited(1), .signalled(9), .unknown]
+            let isInterrupted = Int.random(in: 0..<4, using: &dice) == 0
+            send(.processEnded(ends.randomElement(using: &dice)!, wasInterrupted: isInterrupted, now: now))
+        case 6:
+            // The agent died with its memory.
+            life = LaunchLife(
+                kind: life.kind, startedAt: life.startedAt, phase: life.phase, result: life.result, detail: life.detail)
+            (firstLook, warnedAt, killedAt) = (nil, nil, nil)
+        case 7:
+            allowance = LaunchSupervision.choosingCeiling + 30
+            look(isPersonChoosing: true)
+        case 8: look(hasMoved: true)
+        default: look()
+        }
+    }
+
+    private mutating func setClock() {
+        let shift = Double.random(in: -40_000_000...40_000_000, using: &dice)
+        now += shift
+        // The agent shifts the timer that it keeps. Here the life is made again from what is stored.
+        guard var timer = life.timer else { return }
+        timer.shift(by: shift)
+        life = LaunchLife(
+            kind: life.kind, startedAt: life.startedAt, phase: life.phase, result: life.result, detail: life.detail, timer: timer)
+    }
+
+    private mutating func look(isPersonChoosing: Bool = false, hasMoved: Bool = false) {
+        if firstLook == nil { firstLook = passed }
+        if hasMoved { allowance = max(allowance, 60) + 30 }
+        if life.result == .completed { allowance = max(allowance, 15) + 15 }
+        send(.supervised(Self.limits, isPersonChoosing: isPersonChoosing, hasMoved: hasMoved, now: now))
+        guard !hasEnded, let firstLook else { return }
+        let limit = Self.limits.budget + allowance + 5
+        if warnedAt == nil, passed - firstLook > limit { found("it runs for more than \(limit) s without a warning") }
+        if let warnedAt, killedAt == nil, passed - warnedAt > Self.limits.grace {
+            found("it was not killed after the grace time")
+        }
+    }
+
+    private var hasEnded: Bool {
+        if case .ended = life.phase { true } else { false }
+    }
+
+    private mutating func send(_ event: LaunchLife.Event) {
+        let before = life
+        let commands = life.handle(event)
+        if isTold { story.append("\(passed): \(event) → \(commands), \(life.phase)") }
+        if case .ended = before.phase, life != before || !commands.isEmpty { found("an ended launch changed") }
+        for command in commands { note(command) }
+        if case .stopping(let reason, _) = life.phase {
+            if let firstReason, reason != firstReason { found("another reason to stop") }
+            firstReason = firstReason ?? reason
+            if life.timer?.isStopping == true, warnedAt == nil { warnedAt = passed }
+        }
+        if let result = life.result {
+            if let firstResult, result != firstResult { found("another result") }
+            firstResult = firstResult ?? result
+        }
+        guard case .ended(let outcome, at: _, after: let reason) = life.phase, !before.hasEnded else { return }
+        if case .processEnded = event {} else { found("it ended without its process") }
+        if outcome.isResult, life.result == nil, life.kind != .continuedProcessing { found("a result that nobody recorded") }
+        if outcome == .killed, reason == nil { found("killed without a reason") }
+        if outcome == .crashed, reason != nil { found("an ended launch was stopped, and counts as a crash") }
+    }
+
+    private mutating func note(_ command: LaunchLife.Command) {
+        switch command {
+        case .logStop: if warnedAt != nil { found("stopped twice by one agent") }
+        case .warn:
+            if life.kind == .continuedProcessing { found("a process of the user was signalled") }
+            if warnedAt != nil { found("warned twice by one agent") }
+        case .kill, .end:
+            if (command == .end) != (life.kind == .continuedProcessing) { found("\(command) of \(life.kind)") }
+            if killedAt != nil { found("killed twice") }
+            if let warnedAt, passed - warnedAt < Self.limits.grace - 0.001 { found("killed before the grace time was over") }
+            if warnedAt == nil { found("killed without a warning") }
+            killedAt = passed
+        }
+        if case .warn = command { warnedAt = warnedAt ?? passed }
+    }
+}
+
+extension LaunchLife {
+    fileprivate var hasEnded: Bool {
+        if case .ended = phase { true } else { false }
     }
 }
