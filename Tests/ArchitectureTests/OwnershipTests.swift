@@ -28,15 +28,23 @@ import Testing
     }
 
     /// What is true of many lives at once is written by a statement: moments that come, a clock that was wrong. It stands in these files.
-    @Test func twoFilesWriteManyLivesAtOnce() throws {
-        let statement = try Regex(
-            "UPDATE transfer SET[^\"]*\\b(state|isAdopted|adoptableUntil|nextAttemptAt|finishedAt|isSuspended|keptUntil)\\b")
+    @Test(
+        arguments: [
+            (
+                "transfer", "state|isAdopted|adoptableUntil|nextAttemptAt|finishedAt|isSuspended|keptUntil",
+                ["TransferQueue.swift", "ClockMistakes.swift"]
+            ),
+            ("request", "\\w+", ["ClockMistakes.swift"]),
+            ("launch", "startedAt|stopReason|result|outcome|detail", ["ClockMistakes.swift"]),
+        ] as [(String, String, Set<String>)])
+    func `few files write many lives at once`(_ table: String, _ columns: String, _ files: Set<String>) throws {
+        let statement = try Regex("UPDATE \(table) SET[^\"]*\\b(\(columns))\\b")
         let store = Self.root.appendingPathComponent("Sources/Store/BackgroundLedger").path
         var found: Set<String> = []
         for path in try FileManager.default.subpathsOfDirectory(atPath: store) where path.hasSuffix(".swift") {
             if try text("Sources/Store/BackgroundLedger/" + path).firstMatch(of: statement) != nil { found.insert(path) }
         }
-        #expect(found == ["TransferQueue.swift", "ClockMistakes.swift"])
+        #expect(found == files)
     }
 
     /// What the agent found out is the agent's to write; an app and its commands have verbs of their own.
