@@ -120,6 +120,18 @@ import Testing
         #expect(bench.launcher.started == [id])
     }
 
+    @Test(arguments: [ProcessEnd.exited(0), .signalled(11)])
+    func `a launch that began transfers and exits with 0 is not repeated`(_ end: ProcessEnd) throws {
+        try bench.submit()
+        try bench.turn()
+        let id = try bench.onlyLive()
+        try bench.ledger.write { try $0.noteTransfer(inLaunch: id) }
+        try bench.end(id, nil, end)
+        #expect(try bench.launch(id).outcome == .crashed)
+        #expect(try (bench.request() == nil) == (end == .exited(0)))
+        #expect(try bench.ledger.read { try $0.fact(.launchesWithTransfers) } == nil)
+    }
+
     // MARK: Handlers that submit
 
     @Test func cancellingDoesNotStopWhatRuns() throws {

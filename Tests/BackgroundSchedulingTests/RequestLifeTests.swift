@@ -128,6 +128,27 @@ import Testing
         #expect(launched(life).phase == .serving(generation: 3))
     }
 
+    @Test(
+        arguments: [
+            (LaunchOutcome.crashed, nil, ProcessEnd.exited(0), true), (.killed, .expired, .signalled(9), true),
+            (.crashed, nil, .exited(1), false), (.crashed, nil, .signalled(11), false), (.killed, .quit, .signalled(9), false),
+        ] as [(LaunchOutcome, StopReason?, ProcessEnd, Bool)])
+    func `a launch that began transfers is repeated only after a crash`(
+        _ outcome: LaunchOutcome, _ stopReason: StopReason?, _ end: ProcessEnd, _ isConsumed: Bool
+    ) {
+        for hasTransfers in [true, false] {
+            let ending = RequestLife.Ending(
+                token: "first", outcome: outcome, stopReason: stopReason, end: end, hasTransfers: hasTransfers, served: nil,
+                history: RequestLife.History(lastServed: nil, failedInARow: 1, backoffBase: 5), newToken: "new")
+            var life = launched(request())
+            _ = life.handle(.ended(ending), now: now, in: zone)
+            #expect((life.phase == .removed) == (isConsumed && hasTransfers))
+            var daily = launched(daily())
+            _ = daily.handle(.ended(ending), now: now, in: zone)
+            #expect(daily.failures == 1, "a daily request is repeated")
+        }
+    }
+
     @Test func `a launch that never began earns no delay`() {
         var life = launched(request())
         _ = life.handle(ending(.neverBegan, failedInARow: 3), now: now, in: zone)

@@ -51,6 +51,27 @@ import Testing
         try #require(launch.endedAt).timeIntervalSince(launch.startedAt)
     }
 
+    /// As on iOS. Repeated, it would begin its transfers again.
+    @Test(arguments: [true, false])
+    func `a launch that began transfers and used up its time is not repeated`(_ begins: Bool) async throws {
+        try await TestDriver.run(permitting: ["refresh"]) { driver in
+            await driver.setPatience(.milliseconds(50))
+            driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(100)))
+            let first = try Self.url("/1")
+            let calls = Mutex(0)
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "refresh", using: nil) { task in
+                calls.withLock { $0 += 1 }
+                if begins { URLSession(configuration: Self.configuration(true)).downloadTask(with: first).resume() }
+                // It never completes its task.
+                task.expirationHandler = {}
+            }
+            try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "refresh"))
+            #expect(try await driver.finish(driver.advanceToNextLaunch()).outcome == .killed)
+            try await driver.advance(by: .seconds(60))
+            #expect(calls.withLock { $0 > 1 } == !begins)
+        }
+    }
+
     @Test(arguments: [true, false])
     func `a launch continues until what it began has ended`(_ isBackground: Bool) async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in

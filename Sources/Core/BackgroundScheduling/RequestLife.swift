@@ -155,7 +155,7 @@ extension RequestLife {
     private mutating func end(_ ending: Ending, _ now: Date, _ zone: TimeZone) -> [Command] {
         guard case .serving(let generation) = phase else { return [] }
         phase = .pending
-        guard ending.outcome.isResult else {
+        guard ending.outcome.isResult || consumes(ending) else {
             retry(ending, generation, now)
             return []
         }
@@ -175,6 +175,15 @@ extension RequestLife {
         }
         phase = .removed
         return [.remove]
+    }
+
+    /// A launch that began transfers consumes its request, as on iOS, if it then exited with 0 or used up its time. The app would begin the
+    /// same transfers again. The end of a transfer launches the app.
+    private func consumes(_ ending: Ending) -> Bool {
+        // A request with a rule stays until the occurrence was served.
+        guard ending.hasTransfers, terms.recurrence == nil else { return false }
+        return ending.outcome == .crashed && ending.end == .exited(0)
+            || ending.outcome == .killed && ending.stopReason == .expired
     }
 
     /// A launch without a result is repeated, also if its handler had already submitted the next request.

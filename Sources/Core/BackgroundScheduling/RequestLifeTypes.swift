@@ -81,6 +81,9 @@ extension RequestLife {
         package let token: String
         package let outcome: LaunchOutcome
         package let stopReason: StopReason?
+        package let end: ProcessEnd
+        /// The app began background transfers in the launch.
+        package let hasTransfers: Bool
         /// The occurrence that the launch served.
         package let served: Date?
         package let history: History
@@ -88,9 +91,11 @@ extension RequestLife {
         package let newToken: String
 
         package init(
-            token: String, outcome: LaunchOutcome, stopReason: StopReason?, served: Date?, history: History, newToken: String
+            token: String, outcome: LaunchOutcome, stopReason: StopReason?, end: ProcessEnd = .unknown,
+            hasTransfers: Bool = false, served: Date?, history: History, newToken: String
         ) {
             (self.token, self.outcome, self.stopReason) = (token, outcome, stopReason)
+            (self.end, self.hasTransfers) = (end, hasTransfers)
             (self.served, self.history, self.newToken) = (served, history, newToken)
         }
     }

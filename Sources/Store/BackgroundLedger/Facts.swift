@@ -211,6 +211,10 @@ extension FactName where Value == Date {
     /// About when an agent last looked at this ledger.
     package static var lookedAt: Self { Self("lookedAt") }
 }
+extension FactName where Value == [Int64] {
+    /// Launches that run and whose apps began background transfers.
+    package static var launchesWithTransfers: Self { Self("launchesWithTransfers") }
+}
 extension FactName where Value == Bool {
     /// The notification server advertises buttons, and is not one of ``serversWithoutButtons``; absent: it was not asked, or is gone.
     package static var serverHasButtons: Self { Self("serverHasButtons") }

@@ -120,6 +120,12 @@ extension LedgerTransaction {
         try handle(.resultRecorded(result, detail: detail), launch: id)
     }
 
+    /// The app of a launch began a background transfer.
+    package func noteTransfer(inLaunch id: Int64) throws {
+        let known = try fact(.launchesWithTransfers) ?? []
+        if !known.contains(id) { try setFact(.launchesWithTransfers, known + [id]) }
+    }
+
     package func setPersonChoosing(_ isChoosing: Bool, launch id: Int64) throws {
         try database.run(sql: "UPDATE launch SET isPersonChoosing = ? WHERE id = ?", arguments: [isChoosing, id])
     }

@@ -145,7 +145,12 @@ extension LedgerTransaction {
     }
 
     /// The launch that served a request ended. Its row has the outcome.
-    package func settleRequest(of launch: LaunchRecord, backoffBase: Double, now: Date, in zone: TimeZone) throws {
+    package func settleRequest(
+        of launch: LaunchRecord, _ end: ProcessEnd, backoffBase: Double, now: Date, in zone: TimeZone
+    ) throws {
+        let beginners = try fact(.launchesWithTransfers) ?? []
+        let hasTransfers = beginners.contains { $0 == launch.id }
+        if hasTransfers { try setFact(.launchesWithTransfers, beginners.count > 1 ? beginners.filter { $0 != launch.id } : nil) }
         guard let token = launch.requestToken, let outcome = launch.outcome, var request = try request(launch.identifier) else {
             return
         }
@@ -154,7 +159,8 @@ extension LedgerTransaction {
             lastServed: isPlanned ? try lastServedOccurrence(launch.identifier, now: now) : nil,
             failedInARow: outcome.isResult ? 0 : try failedInARow(launch.kind, launch.identifier), backoffBase: backoffBase)
         let ending = RequestLife.Ending(
-            token: token, outcome: outcome, stopReason: launch.stopReason, served: launch.servedOccurrence, history: history,
+            token: token, outcome: outcome, stopReason: launch.stopReason, end: end, hasTransfers: hasTransfers,
+            served: launch.servedOccurrence, history: history,
             newToken: UUID().uuidString)
         try handle(.ended(ending), &request, .serving(generation: launch.generation), now: now, in: zone)
     }

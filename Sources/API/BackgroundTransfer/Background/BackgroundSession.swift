@@ -193,6 +193,7 @@ final class BackgroundSession: SessionEngine {
             try AppRuntime.shared.commit(usesReserve: false) { records in
                 for ((task, order), record) in zip(submissions, records) { began(task, order, record) }
             } _: { transaction -> [TransferRecord] in
+                if let launch { try transaction.noteTransfer(inLaunch: launch.id) }
                 do { return try submissions.map { try submit($0.task, $0.order, transaction) } } catch let error as URLError {
                     refusal = error
                     throw error

@@ -16,7 +16,7 @@ enum LaunchSettlement {
         try pass.transaction.handle(event, &launch, &timer)
         guard let outcome = launch.outcome else { return launch }
         if outcome == .completed { try settleDeliveries(of: launch, pass) }
-        try pass.transaction.settleRequest(of: launch, backoffBase: pass.settings.backoffBase, now: pass.now, in: pass.zone)
+        try pass.transaction.settleRequest(of: launch, end, backoffBase: pass.settings.backoffBase, now: pass.now, in: pass.zone)
         if launch.kind == .significantTimeChange, outcome.isResult { try TimeChanges.settle(pass) }
         pass.log(
             .launchEnded, (.launch, launch.id ?? 0), (.kind, launch.kind.rawValue), (.identifier, launch.identifier),
