@@ -109,35 +109,5 @@ extension EndToEnd {
                 ])
             #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
         }
-
-        /// Inside a Flatpak sandbox, which hides the notification server, the storm is told through the portal, and its button works.
-        @Test(.enabled(if: Namespaces.areAllowed)) func aSandboxIsToldThroughIt() throws {
-            let info = home.folder.appendingPathComponent("flatpak-info")
-            try Data("[Application]\nname=org.example.Stormy\nruntime=runtime/a/b/c\n[Instance]\ninstance-id=7\n".utf8).write(
-                to: info)
-            let tool = Home.product("stormy")
-            // The portal knows who calls by this file.
-            let sandbox = Namespaces.inSandbox(with: ["/.flatpak-info": info.path])
-            func inside(_ arguments: [String]) throws -> Child.Result {
-                try Child.run("bwrap", sandbox + [tool] + arguments, environment: environment)
-            }
-            #expect(try inside(["place", "add", "Here", "1,1", "--no-sync"]).status == 0)
-            #expect(try inside(["schedule"]).status == 0)
-            #expect(try inside(["simulate", "launch", "StormyNoon", "--wait"]).output.contains("completed"))
-            try home.waitForNoticesRemembered()
-            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
-            #expect(try inside(["doctor"]).output.contains("xdg-desktop-portal"))
-            // The portal tells a button to who showed it last. An agent that was killed is followed by one that shows it again,
-            // removed first.
-            let first = try #require(home.agentPID)
-            kill(first, SIGKILL)
-            #expect(try inside(["status"]).output.contains("Here"))
-            #expect(desktop.listen(for: 2) == ["Storm expected in Here", "Storm expected in Here"])
-            try home.waitForNoticesRemembered()
-            #expect(try desktop.dunstctl("count", "displayed") == "1")
-            try desktop.press("Details")
-            try home.waitForEnded("notificationResponse")
-            #expect(try inside(["quit"]).status == 0)
-        }
     }
 }

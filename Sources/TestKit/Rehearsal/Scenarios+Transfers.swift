@@ -124,7 +124,7 @@ extension Scenario {
         Scenario(
             .upload, "the last answer is lost", promise: "The server is asked what it did; the photo is there once.",
             expects: "completed; storm.bmp whole; sent once; part sent, part looked at, part named without an answer, "
-                + "part looked at, photo looked at",
+                + "part looked at, photo looked at, GET of the photo",
             begin: {
                 $0.photos.loseAnswers(to: "MOVE")
                 try $0.beginUpload(stalls: false)

@@ -16,14 +16,4 @@ enum Namespaces {
 
     /// Arguments of `unshare` for a shell script with limits of its own.
     static func asOwnUser(_ script: String) -> [String] { ["-Ur", "sh", "-c", script] }
-
-    /// Arguments of `bwrap` for a program with another root folder: everything of this one, and files of the test's.
-    static func inSandbox(with files: [String: String]) -> [String] {
-        let folders = ((try? FileManager.default.contentsOfDirectory(atPath: "/")) ?? []).map { "/" + $0 }
-        let own: Set = ["/proc", "/dev", "/sys"]
-        return folders.filter { !own.contains($0) }.sorted().flatMap { folder in
-            (try? FileManager.default.destinationOfSymbolicLink(atPath: folder)).map { ["--symlink", $0, folder] }
-                ?? ["--bind", folder, folder]
-        } + ["--proc", "/proc", "--dev-bind", "/dev", "/dev"] + files.flatMap { ["--ro-bind", $1, $0] }
-    }
 }
