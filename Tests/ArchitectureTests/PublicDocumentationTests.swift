@@ -17,7 +17,7 @@ import Testing
         "var body:", "static func ==", "func hash(into", "var description", "let rawValue", "init(rawValue:", "func encode(to",
         "init(from decoder", "static var errorDomain", "var errorCode", "var errorUserInfo", "var errorDescription",
         "static let configuration", "func perform()", "func run()", "init() {}", "func urlSession",
-        "func userNotificationCenter(",
+        "func userNotificationCenter(", "var effect: CommandEffect {",
     ]
 
     @Test(arguments: modules) func everyPublicSymbolIsDocumented(_ module: String) throws {

@@ -42,21 +42,23 @@ public struct BackgroundCommands: AsyncParsableCommand {
 }
 
 /// A verb of the group. An app with settings of its own reads them before it runs one.
-public protocol BackgroundCommand: AsyncParsableCommand {
+public protocol BackgroundCommand: AsyncParsableCommand, CommandWithEffect {
     /// What the verb does; its errors are explained to the person by `run()`.
     func perform() async throws
 }
 
 extension BackgroundCommand {
+    /// It changes something, unless the command says otherwise.
+    public var effect: CommandEffect { .changes }
+
     public func run() async throws {
         do {
-            if self.looksOnly {
+            if effect == .looks {
                 AppRuntime.shared.makeNoLedger()
                 AppRuntime.shared.copyUnwritableLedger()
             }
             try await perform()
-            // Asking is a reason to look after it; not for who ends it, and who only looks.
-            if !(self is QuitCommand || self is DoctorCommand) { AppRuntime.shared.startAgentIfWorkIsLeft() }
+            if effect.startsAgent { AppRuntime.shared.startAgentIfWorkIsLeft() }
         } catch let error as ExitCode {
             throw error
         } catch {
@@ -64,11 +66,6 @@ extension BackgroundCommand {
             Output.note("\(BackgroundCommands.program): \(failure.message)")
             throw ExitCode(failure.status.rawValue)
         }
-    }
-
-    private var looksOnly: Bool {
-        if let transfers = self as? TransfersCommand { return transfers.action == nil }
-        return self is StatusCommand || self is WhyCommand || self is HistoryCommand
     }
 
     /// With an example, which every verb's help has.

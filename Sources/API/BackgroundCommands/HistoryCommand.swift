@@ -13,6 +13,8 @@ public struct HistoryCommand: BackgroundCommand {
 
     public init() {}
 
+    public var effect: CommandEffect { .looks }
+
     /// What was asked, apart from what woke.
     private struct Asked: Encodable {
         let submittedAt: OrNull<Date>

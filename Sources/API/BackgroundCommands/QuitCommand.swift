@@ -10,6 +10,8 @@ public struct QuitCommand: BackgroundCommand {
 
     public init() {}
 
+    public var effect: CommandEffect { .ends }
+
     public func perform() async throws {
         try await Self.endAll { requests, transfers in
             if requests > 0 { Output.line("Removed \(requests) request\(requests == 1 ? "" : "s"): nothing wakes this app.") }

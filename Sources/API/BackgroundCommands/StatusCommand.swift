@@ -14,6 +14,8 @@ public struct StatusCommand: BackgroundCommand {
 
     public init() {}
 
+    public var effect: CommandEffect { .looks }
+
     private struct Report: Encodable {
         let agent: AgentReport
         let pending: [PendingReport]

@@ -15,6 +15,8 @@ public struct TransfersCommand: BackgroundCommand {
 
     public init() {}
 
+    public var effect: CommandEffect { action == nil ? .looks : .changes }
+
     /// - Throws: what is wrong with the words.
     public func validate() throws {
         if action != nil, ids.isEmpty { throw ValidationError("say which: ids, or \"all\"") }

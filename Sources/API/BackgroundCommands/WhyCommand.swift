@@ -17,6 +17,8 @@ public struct WhyCommand: BackgroundCommand {
 
     public init() {}
 
+    public var effect: CommandEffect { .looks }
+
     private struct Condition: Encodable {
         let name: ConditionVerdict.Name
         let met: Bool

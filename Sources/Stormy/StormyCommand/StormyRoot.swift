@@ -52,11 +52,8 @@ package struct StormyRoot: AsyncParsableCommand {
         await CommandRunner.run(
             StormyRoot.self, arguments,
             before: { command in
-                // Who only looks finds mistakes by itself, and changes nothing; what is installed depends on no setting.
-                if command is DoctorCommand || command is ConfigVerb || command is InstallCommand || command is UninstallCommand {
-                    return
-                }
-                guard command is any BackgroundCommand else { return }
+                // Commands of Stormy's own read the settings themselves.
+                guard let command = command as? any BackgroundCommand, command.effect.needsSettings else { return }
                 try StormyTool.configure()
                 AgentVerb.restoreLostCheck()
             },

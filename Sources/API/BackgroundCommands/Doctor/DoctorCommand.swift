@@ -22,6 +22,8 @@ public struct DoctorCommand: BackgroundCommand {
 
     public init() {}
 
+    public var effect: CommandEffect { .examines }
+
     /// What an app's own examination may want to know.
     public struct Context: Sendable {
         /// What a person types before a verb of this app.

@@ -15,6 +15,8 @@ public struct InstallCommand: BackgroundCommand {
 
     public init() {}
 
+    public var effect: CommandEffect { .installs }
+
     public func perform() async throws {
         let installation = try Self.installation(into)
         var files = Self.files(program ?? AppManifest.executableURL.path).all
@@ -117,6 +119,8 @@ public struct UninstallCommand: BackgroundCommand {
     @Flag(help: "Say what would be done, and do nothing.") var dryRun = false
 
     public init() {}
+
+    public var effect: CommandEffect { .installs }
 
     public func perform() async throws {
         let installation = try InstallCommand.installation(nil)

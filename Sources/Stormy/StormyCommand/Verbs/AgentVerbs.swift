@@ -6,7 +6,9 @@ import Foundation
 import ProcessSupport
 import Stormy
 
-struct AgentVerb: AsyncParsableCommand {
+struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
+    var effect: CommandEffect { .ends }
+
     static let configuration = CommandConfiguration(
         commandName: "agent", abstract: "Runs the agent in the foreground.", discussion: "Example:\n  stormy agent")
 
@@ -33,10 +35,9 @@ struct AgentVerb: AsyncParsableCommand {
         }
     }
 
-    /// Every verb starts an agent that is missing while work is left, but those that are about the agent itself.
+    /// Starts an agent that is missing while work is left, unless the command forbids it.
     static func startIfWorkIsLeft(after command: any ParsableCommand) {
-        if command is AgentVerb || command is QuitVerb || command is DemoVerb || command is RehearseVerb { return }
-        if command is DoctorCommand { return }
+        if let command = command as? any CommandWithEffect, !command.effect.startsAgent { return }
         restoreLostCheck()
         startIfWorkIsLeft()
     }
@@ -62,7 +63,9 @@ struct AgentVerb: AsyncParsableCommand {
     }
 }
 
-struct QuitVerb: AsyncParsableCommand {
+struct QuitVerb: AsyncParsableCommand, CommandWithEffect {
+    var effect: CommandEffect { .ends }
+
     static let configuration = CommandConfiguration(
         commandName: "quit", abstract: "Ends all background work; nothing queued is lost.", discussion: "Example:\n  stormy quit")
 

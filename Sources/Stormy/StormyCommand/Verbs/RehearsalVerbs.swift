@@ -5,11 +5,13 @@ import Foundation
 
 /// `demo` and `rehearse` are a program of their own, `stormy-rehearse`: they bring an HTTP server that nobody needs who only wants to
 /// know about storms.
-private protocol RehearsalVerb: AsyncParsableCommand {
+private protocol RehearsalVerb: AsyncParsableCommand, CommandWithEffect {
     var arguments: [String] { get }
 }
 
 extension RehearsalVerb {
+    var effect: CommandEffect { .ends }
+
     func run() async throws {
         if arguments == ["--version"] { return Output.line(StormyTool.version) }
         try Self.runElsewhere(arguments)
