@@ -73,10 +73,14 @@ public final class UploadFaults: Sendable {
 }
 
 extension UploadStore {
-    /// Refuses the next requests with a status (507, 423, 403, 500). With `Expect: 100-continue` the answer comes
-    /// before the body, else after it. `method` `nil`: any.
+    /// Refuses the next requests. With `Expect: 100-continue` the response comes before the body, else after it.
     ///
-    /// - Parameter body: The body of the response, for example the reason in XML.
+    /// - Parameters:
+    ///   - status: The status, for example 507, 423, 403 or 500.
+    ///   - method: The method of the requests; `nil` means each method.
+    ///   - count: The number of requests.
+    ///   - headers: The headers of the response.
+    ///   - body: The body of the response, for example the reason in XML.
     public func refuse(
         status: Int, method: String? = nil, next count: Int = 1, headers: HeaderList = [:], body: String = ""
     ) {
