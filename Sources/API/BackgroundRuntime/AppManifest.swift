@@ -129,7 +129,7 @@ package struct AppManifest: Sendable, Equatable {
             do {
                 return try AppManifest(propertyList: data, place: url.path, executableName: name)
             } catch {
-                try? FileHandle.standardError.write(contentsOf: Data("\(name): \(error); nothing is permitted\n".utf8))
+                StandardError.write("\(name): \(error); nothing is permitted\n")
             }
         }
         return AppManifest(

@@ -111,7 +111,7 @@ package final class AppRuntime: Sendable {
 
     /// For whoever reads standard error. The process of a test that is over, or was killed in it, has nothing to say.
     package func report(_ line: String) {
-        if testHost == nil { try? FileHandle.standardError.write(contentsOf: Data((line + "\n").utf8)) }
+        if testHost == nil { StandardError.write(line + "\n") }
     }
 
     /// Gives up what is reserved on the disk for ending things. `true`: there is more room now.
@@ -276,8 +276,7 @@ package final class AppRuntime: Sendable {
         do {
             _ = try entry.install(agent: agent, displayName: manifest.displayName)
         } catch {
-            try? FileHandle.standardError.write(
-                contentsOf: Data("the agent will not come back at the next login: \(error)\n".utf8))
+            StandardError.write("the agent will not come back at the next login: \(error)\n")
         }
     }
 

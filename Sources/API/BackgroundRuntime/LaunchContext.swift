@@ -274,8 +274,7 @@ package final class LaunchContext: Sendable {
                 try transaction.setResult(result, detail: detail, ofLaunch: id)
             }
         } catch {
-            try? FileHandle.standardError.write(
-                contentsOf: Data("the result of launch \(id) could not be recorded: \(error)\n".utf8))
+            StandardError.write("the result of launch \(id) could not be recorded: \(error)\n")
             return leave(74)
         }
         KillPoint.reach(.afterResult)

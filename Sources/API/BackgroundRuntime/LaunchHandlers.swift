@@ -1,6 +1,7 @@
 import BackgroundLedger
 import BackgroundScheduling
 import Foundation
+import ProcessSupport
 import Synchronization
 
 /// Who in this process handles which kind of launch. The API modules enter themselves here; none knows the other.
@@ -26,7 +27,7 @@ package final class LaunchHandlers: Sendable {
         do {
             record = try context.begin()
         } catch {
-            try? FileHandle.standardError.write(contentsOf: Data("launch \(context.id) cannot begin: \(error)\n".utf8))
+            StandardError.write("launch \(context.id) cannot begin: \(error)\n")
             context.leave(74)
             return nil
         }

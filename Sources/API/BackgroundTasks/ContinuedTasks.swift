@@ -190,7 +190,7 @@ final class ContinuedTasks: Sendable {
         }
         // Said first: once nothing waits, this process may end at any moment.
         for identifier in waiting ?? [] {
-            try? FileHandle.standardError.write(contentsOf: Data("\(identifier) cannot begin: no agent stays\n".utf8))
+            StandardError.write("\(identifier) cannot begin: no agent stays\n")
         }
         DurableWrites.shared.commit("the end of what waited for room", startsAgent: false) { transaction in
             for identifier in waiting ?? [] { try transaction.deleteRequest(identifier) }

@@ -37,28 +37,29 @@ package enum BackgroundAgentTool {
         case let arguments where arguments.count == 2 && arguments[0] == "--app":
             return run(appIdentifier: arguments[1])
         default:
-            logError(usage)
+            StandardError.write(usage)
             return 64
         }
     }
 
     private static func run(appIdentifier: String) -> Int32 {
         guard AppDirectories.isUsable(appIdentifier) else {
-            logError("background-agent: \"\(appIdentifier)\" is not an app id\n")
+            StandardError.write("background-agent: \"\(appIdentifier)\" is not an app id\n")
             return 64
         }
         do throws(StoreError) {
             guard let process = try AgentProcess(appIdentifier: appIdentifier) else {
-                logError("background-agent: an agent of \(appIdentifier) runs already\n")
+                StandardError.write("background-agent: an agent of \(appIdentifier) runs already\n")
                 return 0
             }
             let desk: RehearsalDesk?
             do { desk = try RehearsalDesk.join() } catch {
-                logError("background-agent: \(error)\n")
+                StandardError.write("background-agent: \(error)\n")
                 return 69
             }
             if desk == nil, getenv(RehearsalHome.variable) != nil {
-                logError("background-agent: \(RehearsalHome.variable) counts for nothing: this home is no rehearsal's\n")
+                StandardError.write(
+                    "background-agent: \(RehearsalHome.variable) counts for nothing: this home is no rehearsal's\n")
             }
             let code = try run(process, appIdentifier: appIdentifier, on: desk)
             if code == AgentProcess.tryAgain { FreshStart.begin(after: 5) }
@@ -66,7 +67,7 @@ package enum BackgroundAgentTool {
             if code == AgentProcess.superseded { FreshStart.begin(after: 0) }
             return code
         } catch {
-            logError("background-agent: \(error)\n")
+            StandardError.write("background-agent: \(error)\n")
             return LastWords.exitCode(for: error, of: appIdentifier)
         }
     }
@@ -77,7 +78,7 @@ package enum BackgroundAgentTool {
             handler: { inbox(.transport($0)) }, userAgent: "\(appIdentifier) background-agent/\(version)")
         defer { transport.stop() }
         if let desk {
-            logError("background-agent: a rehearsal: clock, network, power and notification server are its own\n")
+            StandardError.write("background-agent: a rehearsal: clock, network, power and notification server are its own\n")
             let ports = AgentPorts(transport: transport, presenter: desk, conditions: desk, sessionChanged: { _ in })
             desk.begin(inbox)
             return try process.run(version: version, ports: ports, host: desk.hostEnvironment)
@@ -109,6 +110,4 @@ package enum BackgroundAgentTool {
         loop.stop()
         return code
     }
-
-    private static func logError(_ text: String) { try? FileHandle.standardError.write(contentsOf: Data(text.utf8)) }
 }

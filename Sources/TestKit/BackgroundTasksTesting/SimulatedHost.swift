@@ -74,7 +74,7 @@ package final class SimulatedHost {
         // Enough for any one failure; a year of noons must not fill the memory.
         if transcript.count >= 20_000 { transcript.removeFirst(10_000) }
         let line = clock.date.formatted(.iso8601) + " " + text
-        if isLoud { try? FileHandle.standardError.write(contentsOf: Data((line + "\n").utf8)) }
+        if isLoud { StandardError.write(line + "\n") }
         transcript.append(line)
     }
 

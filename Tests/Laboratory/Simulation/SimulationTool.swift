@@ -1,4 +1,5 @@
 import Foundation
+import ProcessSupport
 import Synchronization
 
 /// `simulate`: many seeds, a summary, exit 1 if one broke an invariant.
@@ -58,7 +59,7 @@ package enum SimulationTool {
     }
 
     private static func refuse() -> Int32 {
-        try? FileHandle.standardError.write(contentsOf: Data(usage.utf8))
+        StandardError.write(usage)
         return 64
     }
 

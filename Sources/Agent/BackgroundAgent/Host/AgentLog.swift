@@ -24,7 +24,7 @@ struct AgentLog {
         if let journal = Journal.ofThisProcess, journal.send(entry, app: app) { return }
         rotate()
         let line = Date().formatted(.iso8601) + " " + entry.line + "\n"
-        try? FileHandle.standardError.write(contentsOf: Data(line.utf8))
+        StandardError.write(line)
     }
 
     /// A long-lived agent's log grows with nobody to rotate it.
