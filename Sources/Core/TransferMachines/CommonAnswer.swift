@@ -155,7 +155,7 @@ extension ResponseHead {
 
     /// Over http it leads anywhere at all.
     var mayLeadToALogIn: Bool {
-        (300..<400).contains(status) && status != 304 && URL(string: url)?.scheme?.lowercased() == "http"
+        (300..<400).contains(status) && status != 304 && isUnencrypted
     }
 
     /// To the same host with encryption, as servers do with everybody.
@@ -163,6 +163,9 @@ extension ResponseHead {
         guard let (base, target) = redirection else { return false }
         return target.scheme?.lowercased() == "https" && target.host?.lowercased() == base.host?.lowercased()
     }
+
+    /// It came over http, so that another program than the server may have answered.
+    var isUnencrypted: Bool { URL(string: url)?.scheme?.lowercased() == "http" }
 
     /// It is a web page.
     var isPage: Bool {
@@ -172,7 +175,7 @@ extension ResponseHead {
 
     /// A page, or the way to one at another host, of which nobody can say whose it is.
     var mayBeOfAPortal: Bool {
-        mayLeadToAPortal || isPage && (200..<300).contains(status) && URL(string: url)?.scheme?.lowercased() == "http"
+        mayLeadToAPortal || isPage && (200..<300).contains(status) && isUnencrypted
     }
 
     /// A web page, though a file of another kind was asked about. Networks with a log-in page say yes to every name; a thousand

@@ -106,23 +106,14 @@ package struct UploadMachine: Sendable {
         let pauses = Pauses(policy: policy, now: now, attempts: attemptsWithoutProgress, jitter: jitter, opener: opener)
         var outcome: UploadOutcome
         // A head is an answer, also if the connection broke after it: servers refuse large bodies that way.
-        if wire.failure != .cancelled, let head = wire.head, let refusal {
-            outcome = answered(refusal, head, pauses)
-        } else if wire.failure != .cancelled, let head = wire.head {
-            if isEarly(head, wire) {
+        if wire.failure != .cancelled, let head = wire.head {
+            if let refusal {
+                outcome = answered(refusal, head, pauses)
+            } else if isEarly(head, wire) {
                 rules.noteEarlyAnswer()
                 outcome = pauses.retry(head, Self.answeredEarly)
             } else {
-                let reason = head.status >= 400 ? ServerReason(wire.body) : nil
-                let before = rules
-                outcome = rules.answered(head, wire, pauses)
-                if case .fail = outcome, mayPass(head, wire, reason, before) {
-                    // The server may have acted, as after a lost response.
-                    rules = before
-                    rules.noteUncertainty()
-                    outcome = pauses.retry(head)
-                }
-                outcome = suspecting(outcome.explained(by: reason), head, pauses)
+                outcome = answered(head, wire, pauses)
             }
         } else {
             let failure = wire.failure ?? .badAnswer("no headers")
@@ -154,6 +145,19 @@ package struct UploadMachine: Sendable {
         }
     }
 
+    private mutating func answered(_ head: ResponseHead, _ wire: WireEnd, _ pauses: Pauses) -> UploadOutcome {
+        let reason = head.status >= 400 ? ServerReason(wire.body) : nil
+        let before = rules
+        var outcome = rules.answered(head, wire, pauses)
+        if case .fail = outcome, mayPass(head, wire, reason, before) {
+            // The server may have acted, as after a lost response.
+            rules = before
+            rules.noteUncertainty()
+            outcome = pauses.retry(head)
+        }
+        return suspecting(outcome.explained(by: reason), head, pauses)
+    }
+
     /// Returns whether a refusal may be about one attempt. The number of such refusals has a limit.
     ///
     /// - Parameter refused: the rules that sent the request.
@@ -174,8 +178,7 @@ package struct UploadMachine: Sendable {
             return pauses.suspicion(head, "\(CommonAnswer.page) (\(trouble.message))")
         }
         // A proxy that limits bodies says 413 of a large photo, in front of servers that have a page for each name.
-        guard head.status >= 400, ![401, 407, 413].contains(head.status), URL(string: head.url)?.scheme?.lowercased() == "http"
-        else { return outcome }
+        guard head.status >= 400, ![401, 407, 413].contains(head.status), head.isUnencrypted else { return outcome }
         refusal = .asking(trouble)
         return .continue
     }
