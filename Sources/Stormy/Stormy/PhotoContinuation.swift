@@ -89,11 +89,13 @@ extension StormyStore {
     func renameDestination(to destination: PhotoDestination) throws {
         let names = Set(StormySettings.current.destinations.map(\.name)).union([destination.name])
         let identity = destination.identity
-        let isMeant = { (earlier: String) in earlier != identity && destination.isMeant(by: earlier, among: names) }
-        let known = "SELECT DISTINCT destination FROM photo WHERE destination IS NOT NULL"
-        guard try queue.read({ try String.fetchAll($0, sql: known) }).contains(where: isMeant) else { return }
+        let known = try queue.read { database in
+            try String.fetchAll(database, sql: "SELECT DISTINCT destination FROM photo WHERE destination IS NOT NULL")
+        }
+        let earlier = known.filter { $0 != identity && destination.isMeant(by: $0, among: names) }
+        guard !earlier.isEmpty else { return }
         try queue.write { database in
-            for earlier in try String.fetchAll(database, sql: known).filter(isMeant) {
+            for earlier in earlier {
                 try database.execute(
                     sql: "UPDATE photo SET destination = ? WHERE destination = ?", arguments: [identity, earlier])
             }
