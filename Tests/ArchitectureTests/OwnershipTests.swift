@@ -116,4 +116,30 @@ import Testing
             #expect(count == 1, "\(mutation.name): its text stands \(count) times in \(mutation.file)")
         }
     }
+
+    /// A type that is spread over many files is read in none of them. The exempt types are split by table or by step.
+    @Test func `a type is in at most three files`() throws {
+        let exempt: Set<String> = ["LedgerTransaction", "StormyStore", "OrdinaryRun", "BackgroundSession"]
+        let words = "(?:(?:@\\w+(?:\\([^)]*\\))?|public|package|private|fileprivate|final|indirect|open|nonisolated) )*"
+        let declaration = try Regex("^\(words)(struct|class|enum|actor|protocol) (\\w+)")
+        let addition = try Regex("^\(words)extension (\\w+)[ :]")
+        var (declared, files): ([String: Int], [String: Set<String>]) = ([:], [:])
+        for folder in ["Sources", "Tests/Laboratory"] {
+            let place = Self.root.appendingPathComponent(folder).path
+            for path in try FileManager.default.subpathsOfDirectory(atPath: place) where path.hasSuffix(".swift") {
+                for line in try text(folder + "/" + path).split(separator: "\n") where line.first != " " {
+                    if let name = line.firstMatch(of: declaration)?.output[2].substring {
+                        declared[String(name), default: 0] += 1
+                        files[String(name), default: []].insert(folder + "/" + path)
+                    } else if let name = line.firstMatch(of: addition)?.output[1].substring {
+                        files[String(name), default: []].insert(folder + "/" + path)
+                    }
+                }
+            }
+        }
+        #expect(declared["TransferRecord"] == 1)
+        for (name, files) in files where declared[name] == 1 && !exempt.contains(name) {
+            #expect(files.count <= 3, "\(name): \(files.sorted())")
+        }
+    }
 }

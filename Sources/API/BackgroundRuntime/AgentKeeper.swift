@@ -47,33 +47,3 @@ package struct NoAgent: Error, CustomStringConvertible, Sendable {
         "no agent stays: it was started \(AgentKeeper.patience) times and left at once; see \(log)"
     }
 }
-
-extension AppRuntime {
-    /// Like ``waitForAgent(until:)``; where no agent may be started, it is waited for without end.
-    package func waitWithAgent<Value: Sendable>(
-        until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
-    ) async throws -> Value {
-        if isHosted || AgentStarter(directories: directories).isForbidden { return try await wait(until: condition) }
-        return try await waitForAgent(until: condition)
-    }
-
-    /// Like ``wait(until:)``, for what only an agent brings about: one that dies meanwhile is replaced.
-    ///
-    /// - Throws: also ``NoAgent``.
-    package func waitForAgent<Value: Sendable>(
-        looked: @escaping @Sendable () -> Void = {}, until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
-    ) async throws -> Value {
-        if isHosted { return try await wait(looked: looked, until: condition) }
-        return try await withThrowingTaskGroup(of: Value.self) { group in
-            group.addTask { try await self.wait(looked: looked, until: condition) }
-            group.addTask {
-                var keeper = AgentKeeper()
-                while keeper.tick() { try await Task.sleep(for: .seconds(1)) }
-                throw NoAgent(log: AgentStarter(directories: self.directories).logPlace)
-            }
-            defer { group.cancelAll() }
-            guard let value = try await group.next() else { throw CancellationError() }
-            return value
-        }
-    }
-}

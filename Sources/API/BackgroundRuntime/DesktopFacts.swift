@@ -139,15 +139,3 @@ package struct DesktopFacts: Sendable, Equatable {
         waking: .notAllowed,
         knowledge: DesktopConditions.Knowledge(network: true, metered: true, power: true), buttons: .shown)
 }
-
-extension AppRuntime {
-    /// Of this machine, and of what this app's agent has written down. Cost: a dozen looks at files, and one read of the ledger, where there is one.
-    package var desktopFacts: DesktopFacts {
-        if isHosted { return .onTestHost }
-        // Nothing is made to look.
-        let isThere = access(directories.ledger.path, F_OK) == 0
-        let recorded = isThere ? read("what the agent knows of this desktop") { try DesktopFacts.Recorded($0) } : nil
-        return DesktopFacts(
-            directories, environment: ThisProcess.environment, recorded: recorded ?? DesktopFacts.Recorded())
-    }
-}

@@ -40,56 +40,9 @@ package struct TestHost: Sendable {
     }
 }
 
-extension AppRuntime {
-    /// The name of the command that a user types.
-    package static var programName: String {
-        // Asked before the manifest of a process is set.
-        (isTestHosted ? shared.testHost?.manifest.appIdentifier : nil) ?? AppManifest.executableURL.lastPathComponent
-    }
-
-    /// Runs the tasks of the app, on a test host that has to know when they wait. `nil` if the process is not hosted.
-    package var executor: (any TaskExecutor)? { testHost?.executor }
-
-    /// Returns the moment on the clock of this process for a date that the app computed. They differ only on a test host.
-    package func date(fromApp date: Date) -> Date {
-        guard let testHost, let appNow = testHost.appNow else { return date }
-        return date.moved(from: appNow(), to: testHost.now())
-    }
-
-    /// Returns the date that the app would have computed for a moment on the clock of this process.
-    package func date(forApp date: Date) -> Date {
-        guard let testHost, let appNow = testHost.appNow else { return date }
-        return date.moved(from: testHost.now(), to: appNow())
-    }
-
-    /// Calls an action once, after so many seconds of the app's time. On a test host these are virtual.
-    ///
-    /// - Returns: A closure that cancels the alarm.
-    package func alarm(after seconds: Double, _ action: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
-        if let testHost { return testHost.alarm(seconds, action) }
-        let sleeper = Task {
-            try await Task.sleep(for: .seconds(seconds))
-            action()
-        }
-        return { sleeper.cancel() }
-    }
-
-    /// Returns after so many seconds of the app's time, or when the task is cancelled.
-    package func pause(for seconds: Double) async {
-        let (end, alarm) = AsyncStream.makeStream(of: Void.self)
-        let cancelAlarm = self.alarm(after: seconds) { alarm.finish() }
-        for await _ in end {}
-        cancelAlarm()
-    }
-
-    /// The time that has passed since an arbitrary moment, on the clock of ``alarm(after:_:)``.
-    package var elapsed: Duration { testHost.map { .seconds($0.elapsed()) } ?? Self.start.duration(to: .now) }
-    private static let start = ContinuousClock.now
-}
-
 extension Date {
     /// Returns the date that lies as far from one moment as this date lies from another. Dates that stand for "never" stay.
-    fileprivate func moved(from one: Date, to other: Date) -> Date {
+    func moved(from one: Date, to other: Date) -> Date {
         guard self > .distantPast, self < .distantFuture else { return self }
         return other + timeIntervalSince(one)
     }

@@ -24,7 +24,7 @@ struct Inheritance {
             for var transfer in try transaction.transfersOfADeadAgent() {
                 let before = transfer
                 let commands = try transaction.handle(.agentDied(now: now), &transfer, now: now)
-                left.effects += before.removals(commands, in: directories.spool)
+                left.effects += AgentEffect.removals(commands, of: before, in: directories.spool)
             }
             // An agent that died behind a commit may have left a part beside a person's file; those in the spool are found as orphans.
             for place in try transaction.partsBesideDestinations() {

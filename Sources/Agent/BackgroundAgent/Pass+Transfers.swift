@@ -67,7 +67,7 @@ extension Pass {
     ///
     /// - Parameter before: as it was, with the names of its files.
     mutating func remove(_ commands: [TransferLife.Command], of before: TransferRecord) {
-        for effect in before.removals(commands, in: spool) { perform(effect) }
+        for effect in AgentEffect.removals(commands, of: before, in: spool) { perform(effect) }
     }
 }
 
@@ -77,26 +77,16 @@ extension TransferTrouble {
     }
 }
 
-extension TransferRecord {
-    /// The files that an event of its life leaves to remove, of a row as it was before.
-    func removals(_ commands: [TransferLife.Command], in spool: URL) -> [AgentEffect] {
+extension AgentEffect {
+    /// The removals of the files that an event in the life of a transfer leaves over.
+    ///
+    /// - Parameter transfer: the row before the event, with the names of the files.
+    static func removals(_ commands: [TransferLife.Command], of transfer: TransferRecord, in spool: URL) -> [AgentEffect] {
         var files: [URL] = []
-        if commands.contains(.removeFiles) { files += remains(in: spool) }
-        if commands.contains(.removeBody), let body = bodyFile {
+        if commands.contains(.removeFiles) { files += transfer.remains(in: spool) }
+        if commands.contains(.removeBody), let body = transfer.bodyFile {
             files.append(spool.appendingPathComponent(body, isDirectory: false))
         }
         return files.map(AgentEffect.removeFile)
-    }
-
-    /// Somebody else was faster: its file gets another name than the one that it was to have.
-    mutating func takeName(_ free: URL) {
-        let taken = destination.map { URL(fileURLWithPath: $0, isDirectory: false).lastPathComponent } ?? ""
-        destination = free.path
-        // A name that it may have got the same way.
-        if let note, let earlier = note.range(of: "saved as \(taken), as ", options: .backwards) {
-            self.note = note.replacingCharacters(in: earlier, with: "saved as \(free.lastPathComponent), as ")
-        } else {
-            note = "\(note.map { $0 + "; " } ?? "")saved as \(free.lastPathComponent), as \(taken) was there"
-        }
     }
 }

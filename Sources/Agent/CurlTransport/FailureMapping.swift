@@ -82,11 +82,3 @@ extension WireFailure {
         }
     }
 }
-
-extension ResponseHead {
-    /// The end of the connection is the end of such a body, in HTTP/1.
-    var hasNoLength: Bool {
-        guard status != 204, status != 304 else { return false }
-        return transferCoding.map { $0 != "chunked" } ?? (self["Content-Length"] == nil)
-    }
-}

@@ -73,9 +73,9 @@ struct CommonAnswer {
         429: "The server receives too many requests (429).",
     ]
 
-    /// Where a redirect leads, for people.
+    /// The address that a redirect leads to, without its query, fragment and parameters.
     static func place(_ head: ResponseHead) -> String {
-        head["Location"].map { ServerText.line(String($0.prefix(while: { $0 != "?" }))) } ?? "another address"
+        head["Location"].map { ServerText.line(String($0.prefix(while: { !"?#;".contains($0) }))) } ?? "another address"
     }
 
     /// Of a form, whose server has no question to ask.
@@ -123,65 +123,5 @@ struct CommonAnswer {
         default:
             return nil
         }
-    }
-}
-
-extension ResponseHead {
-    /// Where it was asked, and where it leads.
-    private var redirection: (from: URL, to: URL)? {
-        guard let place = self["Location"], let base = URL(string: url), let target = URL(string: place, relativeTo: base) else {
-            return nil
-        }
-        return (base, target)
-    }
-
-    /// It says to go on at a host that is not the one which was asked, and anybody on the way could have said so: only https proves who
-    /// answers.
-    var mayLeadToAPortal: Bool {
-        guard let (base, target) = redirection, base.scheme?.lowercased() == "http", let host = target.host else { return false }
-        if host.lowercased() != base.host?.lowercased() { return true }
-        // To the same one with encryption is what servers do.
-        return target.scheme?.lowercased() == "http" && (target.port ?? 80) != (base.port ?? 80)
-    }
-
-    /// Over http to another name than was asked for, at the same host: a page to log in, which answers in the host's name. What has moved leads to
-    /// its own name elsewhere.
-    var leadsToAnotherName: Bool {
-        guard let (base, target) = redirection, base.scheme?.lowercased() == "http",
-            target.host?.lowercased() == base.host?.lowercased()
-        else { return false }
-        return target.scheme?.lowercased() == "http" && target.lastPathComponent != base.lastPathComponent
-    }
-
-    /// Over http it leads anywhere at all.
-    var mayLeadToALogIn: Bool {
-        (300..<400).contains(status) && status != 304 && isUnencrypted
-    }
-
-    /// To the same host with encryption, as servers do with everybody.
-    var leadsToEncryption: Bool {
-        guard let (base, target) = redirection else { return false }
-        return target.scheme?.lowercased() == "https" && target.host?.lowercased() == base.host?.lowercased()
-    }
-
-    /// It came over http, so that another program than the server may have answered.
-    var isUnencrypted: Bool { URL(string: url)?.scheme?.lowercased() == "http" }
-
-    /// It is a web page.
-    var isPage: Bool {
-        let type = self["Content-Type"]?.lowercased() ?? ""
-        return type.hasPrefix("text/html") || type.hasPrefix("application/xhtml")
-    }
-
-    /// A page, or the way to one at another host, of which nobody can say whose it is.
-    var mayBeOfAPortal: Bool {
-        mayLeadToAPortal || isPage && (200..<300).contains(status) && isUnencrypted
-    }
-
-    /// A web page, though a file of another kind was asked about. Networks with a log-in page say yes to every name; a thousand
-    /// would be tried.
-    func isPage(inPlaceOf plan: UploadPlan) -> Bool {
-        let name = plan.fileName.lowercased()
-        return isPage && !name.hasSuffix(".html") && !name.hasSuffix(".htm")
     }
 }

@@ -29,36 +29,3 @@ enum ContentRange: Equatable {
         return Int64(text)
     }
 }
-
-extension ResponseHead {
-    /// `Content-Length`, if it is one number (doubled equal values are legal, RFC 9110 §8.6).
-    var contentLength: Int64? {
-        let values = Set(
-            headers.filter { $0.name.lowercased() == "content-length" }.map {
-                $0.value.filter { $0 != " " && $0 != "\t" }
-            })
-        guard values.count == 1, let text = values.first, text.utf8.allSatisfy({ (48...57).contains($0) }) else {
-            return nil
-        }
-        return Int64(text)
-    }
-
-    /// The length of the body to come; `nil`: the server does not say (chunked, or until the connection ends).
-    var announcedLength: Int64? {
-        transferCoding == nil ? contentLength : nil
-    }
-
-    /// How the message itself is coded, in lower case: the last coding says where the body ends. `nil`: not at all, and that is what
-    /// "identity" says, which RFC 7230 took away and old servers still send.
-    package var transferCoding: String? {
-        let last = headers.last { $0.name.lowercased() == "transfer-encoding" }?.value.split(separator: ",").last
-        let coding = last.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } } ?? ""
-        return coding.isEmpty || coding == "identity" ? nil : coding
-    }
-
-    /// It says a length that is none: two different ones, more digits than a length can have, or no number. Where the body ends
-    /// nobody can tell then (RFC 9112 §6.3: unrecoverable).
-    var hasBrokenLength: Bool {
-        transferCoding == nil && self["Content-Length"] != nil && contentLength == nil
-    }
-}

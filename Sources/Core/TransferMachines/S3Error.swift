@@ -38,20 +38,3 @@ struct S3Error {
         return isFull ? pauses.full(head, "The server has no space left for this user (\(code)).") : nil
     }
 }
-
-extension ResponseHead {
-    /// The response headers of the complete object, if this is a response to a GET for a part of the object.
-    var ofCompleteObject: ResponseHead {
-        let total: Int64?
-        switch self["Content-Range"].flatMap({ ContentRange($0) }) {
-        case .part(_, _, let size)? where status == 206: total = size
-        case .unsatisfied(let size)? where status == 416: total = size
-        case .part, .unsatisfied, nil: return self
-        }
-        var head = self
-        head.status = 200
-        head.headers.removeAll { $0.name.lowercased() == "content-length" }
-        if let total { head.headers.append(HeaderField("Content-Length", "\(total)")) }
-        return head
-    }
-}

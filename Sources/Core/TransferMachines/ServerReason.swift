@@ -89,21 +89,3 @@ struct ServerReason: Equatable {
         }
     }
 }
-
-extension UploadOutcome {
-    /// Adds the server's reason to the message of a failure or a wait, unless the message has it.
-    func explained(by reason: ServerReason?) -> UploadOutcome {
-        guard let reason else { return self }
-        func explain(_ trouble: TransferTrouble) -> TransferTrouble {
-            guard !trouble.message.contains(reason.text) else { return trouble }
-            var trouble = trouble
-            trouble.message += " The server's reason: \"\(reason.text)\"."
-            return trouble
-        }
-        switch self {
-        case .continue, .finished: return self
-        case .retry(let after, let trouble): return .retry(after: after, explain(trouble))
-        case .fail(let trouble): return .fail(explain(trouble))
-        }
-    }
-}

@@ -97,35 +97,6 @@ package struct WireRequest: Sendable, Equatable {
     }
 }
 
-/// The final answer's status line and headers (of interim 1xx answers only 104 is reported, as an event).
-package struct ResponseHead: Sendable, Equatable, Codable {
-    package var status: Int
-    package var headers: [HeaderField]
-    /// The URL that answered, after redirects.
-    package var url: String
-
-    package init(status: Int, headers: [HeaderField], url: String) {
-        self.status = status
-        self.headers = headers
-        self.url = url
-    }
-
-    /// The first value of a header, names compared without case; surrounding blanks removed.
-    package subscript(name: String) -> String? {
-        let wanted = name.lowercased()
-        guard let field = headers.first(where: { $0.name.lowercased() == wanted }) else { return nil }
-        return String(field.value.drop(while: { $0 == " " || $0 == "\t" }))
-    }
-}
-
-extension ResponseHead {
-    /// What the body is coded with, in lower case; `nil`: nothing.
-    package var contentCoding: String? {
-        guard let coding = self["Content-Encoding"]?.lowercased(), !coding.isEmpty, coding != "identity" else { return nil }
-        return coding
-    }
-}
-
 /// The codings of a body (RFC 9110, 8.4.1).
 package enum ContentCoding {
     /// The codings that a transport decodes.

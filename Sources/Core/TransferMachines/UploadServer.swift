@@ -155,4 +155,24 @@ extension UploadOutcome {
         case .fail(let trouble): .fail(advice.named(trouble, isTriedAgain: false))
         }
     }
+
+    /// The outcome with another trouble.
+    func changing(_ change: (TransferTrouble) -> TransferTrouble) -> UploadOutcome {
+        switch self {
+        case .continue, .finished: self
+        case .retry(let after, let trouble): .retry(after: after, change(trouble))
+        case .fail(let trouble): .fail(change(trouble))
+        }
+    }
+
+    /// Adds the server's reason to the message of a failure or a wait, unless the message has it.
+    func explained(by reason: ServerReason?) -> UploadOutcome {
+        guard let reason else { return self }
+        return changing { trouble in
+            guard !trouble.message.contains(reason.text) else { return trouble }
+            var trouble = trouble
+            trouble.message += " The server's reason: \"\(reason.text)\"."
+            return trouble
+        }
+    }
 }

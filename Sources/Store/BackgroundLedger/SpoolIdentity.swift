@@ -38,19 +38,6 @@ extension LedgerTransaction {
     }
 }
 
-extension TransferRecord {
-    /// Returns whether the transfer is unfinished and its queued copy is not in the spool.
-    package func lacksCopy(in spool: URL) -> Bool {
-        !state.isTerminal && bodyFile.map { Self.isMissing($0, in: spool) } ?? false
-    }
-
-    fileprivate static func isMissing(_ name: String, in spool: URL) -> Bool {
-        var information = stat()
-        return lstat(spool.appendingPathComponent(name, isDirectory: false).path, &information) != 0
-            && FileFault(errno).isAbsence
-    }
-}
-
 extension Ledger {
     /// Records a spool folder that the ledger does not know. A failure is harmless: copies that are missing in an unknown folder wait.
     func recordSpool() {

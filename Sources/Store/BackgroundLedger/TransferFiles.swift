@@ -114,7 +114,7 @@ package struct PartPlace: Sendable, Equatable {
     /// The folder that is meant; `nil`: any folder of this path.
     package let seenFolder: SeenFolder?
 
-    fileprivate init(name: String, spool: URL, destination: String?, seenFolder: SeenFolder? = nil) {
+    init(name: String, spool: URL, destination: String?, seenFolder: SeenFolder? = nil) {
         (self.name, self.seenFolder) = (name, seenFolder)
         // Said, or Foundation looks whether a folder stands there.
         self.destination = destination.map { URL(fileURLWithPath: $0, isDirectory: false) }
@@ -141,68 +141,4 @@ package struct PartPlace: Sendable, Equatable {
 
     /// The longest name whose other one is a name, too.
     static let longestName = 255 - mark.utf8.count
-}
-
-extension TransferRecord {
-    /// Where its bytes collect. `nil` before its first attempt.
-    package func partPlace(in spool: URL) -> PartPlace? {
-        guard let file, Self.isPlainName(file) else { return nil }
-        return PartPlace(name: file, spool: spool, destination: destination, seenFolder: seenFolder)
-    }
-
-    private var seenFolder: SeenFolder? { destinationFolder.flatMap(SeenFolder.init(text:)) }
-
-    /// The file gets this path, in the folder that this process sees.
-    package mutating func setDestination(_ path: String) {
-        destination = path
-        destinationFolder = SeenFolder(URL(fileURLWithPath: path, isDirectory: false).deletingLastPathComponent().path)?.text
-    }
-
-    package mutating func takeDestination(of other: TransferRecord) {
-        (destination, destinationFolder) = (other.destination, other.destinationFolder)
-        (mayReplace, replacedFile) = (other.mayReplace, other.replacedFile)
-    }
-
-    /// Returns whether both files have the same path in the same folder.
-    package func hasDestination(of other: TransferRecord) -> Bool {
-        guard destination.map(PathName.init) == other.destination.map(PathName.init) else { return false }
-        guard let seenFolder, let folder = other.seenFolder else { return true }
-        return seenFolder.isSame(as: folder)
-    }
-
-    /// The file of its part. `nil` before its first attempt.
-    package func partFile(in spool: URL) -> URL? { partPlace(in: spool)?.url }
-
-    /// Where the whole file stands in the end.
-    package func wholeFile(in spool: URL) -> URL? {
-        if let destination { return URL(fileURLWithPath: destination, isDirectory: false) }
-        return partPlace(in: spool)?.whole
-    }
-
-    /// What is to be removed when nothing of it is wanted: beside a destination the part alone, as what stands there is the person's.
-    package func remains(in spool: URL) -> [URL] {
-        guard let place = partPlace(in: spool) else { return [] }
-        return [place.url, place.other.url] + (destination == nil ? [place.whole] : [])
-    }
-
-    /// Names are our own; a damaged row must not reach outside its folder.
-    package static func isPlainName(_ name: String) -> Bool {
-        !name.isEmpty && !name.utf8.contains(UInt8(ascii: "/")) && name != "." && name != ".."
-    }
-
-    /// A name for the part, once: beside a destination a hidden one that says what it belongs to.
-    package mutating func nameFile() {
-        guard file == nil, let id else { return }
-        guard let destination else {
-            // Named again, it is another file: the one before may be another transfer's part by now.
-            file = attemptNumber > 1 ? "transfer-\(id)-\(attemptNumber)" : "transfer-\(id)"
-            return
-        }
-        // Random: a name of another store's transfer, or of somebody else, is not taken.
-        let mark = String(UInt32.random(in: .min ... .max), radix: 36)
-        // Said, or Foundation looks whether a folder stands there.
-        let name = URL(fileURLWithPath: destination, isDirectory: false).lastPathComponent
-        let full = ".\(name).\(mark)\(PartPlace.suffix)"
-        file = full.utf8.count <= PartPlace.longestName ? full : ".download.\(mark)\(PartPlace.suffix)"
-    }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import ProcessSupport
 import TransferMachines
 
 // How a transfer's life stands in the columns of its row. Nothing else writes these, but for the moments that come: what waits is queued
@@ -181,5 +182,105 @@ extension LedgerTransaction {
         guard var transfer = try transfer(id), transfer.isChanged(by: event) else { return false }
         try handle(event, &transfer, now: now)
         return true
+    }
+}
+
+// The files of a transfer: the part, the complete file and the queued copy.
+extension TransferRecord {
+    /// The place of the part. `nil` before the first attempt.
+    package func partPlace(in spool: URL) -> PartPlace? {
+        guard let file, Self.isPlainName(file) else { return nil }
+        return PartPlace(name: file, spool: spool, destination: destination, seenFolder: seenFolder)
+    }
+
+    private var seenFolder: SeenFolder? { destinationFolder.flatMap(SeenFolder.init(text:)) }
+
+    /// The file gets this path, in the folder that this process sees.
+    package mutating func setDestination(_ path: String) {
+        destination = path
+        destinationFolder = SeenFolder(URL(fileURLWithPath: path, isDirectory: false).deletingLastPathComponent().path)?.text
+    }
+
+    package mutating func takeDestination(of other: TransferRecord) {
+        (destination, destinationFolder) = (other.destination, other.destinationFolder)
+        (mayReplace, replacedFile) = (other.mayReplace, other.replacedFile)
+    }
+
+    /// Returns whether both files have the same path in the same folder.
+    package func hasDestination(of other: TransferRecord) -> Bool {
+        guard destination.map(PathName.init) == other.destination.map(PathName.init) else { return false }
+        guard let seenFolder, let folder = other.seenFolder else { return true }
+        return seenFolder.isSame(as: folder)
+    }
+
+    /// The file of its part. `nil` before its first attempt.
+    package func partFile(in spool: URL) -> URL? { partPlace(in: spool)?.url }
+
+    /// The place of the complete file.
+    package func wholeFile(in spool: URL) -> URL? {
+        if let destination { return URL(fileURLWithPath: destination, isDirectory: false) }
+        return partPlace(in: spool)?.whole
+    }
+
+    /// The files to remove when the transfer is not needed any more. A file at the destination belongs to the user and is not removed.
+    package func remains(in spool: URL) -> [URL] {
+        guard let place = partPlace(in: spool) else { return [] }
+        return [place.url, place.other.url] + (destination == nil ? [place.whole] : [])
+    }
+
+    /// Names are our own; a damaged row must not reach outside its folder.
+    package static func isPlainName(_ name: String) -> Bool {
+        !name.isEmpty && !name.utf8.contains(UInt8(ascii: "/")) && name != "." && name != ".."
+    }
+
+    /// Chooses the name of the part, once. Beside a destination the name is hidden and contains the name of the destination.
+    package mutating func nameFile() {
+        guard file == nil, let id else { return }
+        guard let destination else {
+            // Named again, it is another file: the one before may be another transfer's part by now.
+            file = attemptNumber > 1 ? "transfer-\(id)-\(attemptNumber)" : "transfer-\(id)"
+            return
+        }
+        // Random, because another program or another ledger may use a name that can be guessed.
+        let mark = String(UInt32.random(in: .min ... .max), radix: 36)
+        // Without the argument Foundation looks whether the path is a folder.
+        let name = URL(fileURLWithPath: destination, isDirectory: false).lastPathComponent
+        let full = ".\(name).\(mark)\(PartPlace.suffix)"
+        file = full.utf8.count <= PartPlace.longestName ? full : ".download.\(mark)\(PartPlace.suffix)"
+    }
+
+    /// Gives the file another name, because another file has the wanted one.
+    package mutating func takeName(_ free: URL) {
+        let taken = destination.map { URL(fileURLWithPath: $0, isDirectory: false).lastPathComponent } ?? ""
+        destination = free.path
+        // The file may have been renamed before.
+        if let note, let earlier = note.range(of: "saved as \(taken), as ", options: .backwards) {
+            self.note = note.replacingCharacters(in: earlier, with: "saved as \(free.lastPathComponent), as ")
+        } else {
+            note = "\(note.map { $0 + "; " } ?? "")saved as \(free.lastPathComponent), as \(taken) was there"
+        }
+    }
+
+    /// Records the greatest length of the part so far.
+    ///
+    /// Bytes that are fetched again are not progress. Otherwise a transfer from a server that cuts every response would never be given up.
+    ///
+    /// - Returns: whether the part is longer than before.
+    package mutating func noteFurthest(_ partial: PartialFile?) -> Bool {
+        let kept = partial?.validator == nil ? 0 : partial?.durableBytes ?? 0
+        guard kept > furthest else { return false }
+        furthest = kept
+        return true
+    }
+
+    /// Returns whether the transfer is unfinished and its queued copy is not in the spool.
+    package func lacksCopy(in spool: URL) -> Bool {
+        !state.isTerminal && bodyFile.map { Self.isMissing($0, in: spool) } ?? false
+    }
+
+    static func isMissing(_ name: String, in spool: URL) -> Bool {
+        var information = stat()
+        return lstat(spool.appendingPathComponent(name, isDirectory: false).path, &information) != 0
+            && FileFault(errno).isAbsence
     }
 }

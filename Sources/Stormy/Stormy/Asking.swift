@@ -22,17 +22,19 @@ func within<Value: Sendable>(
     }
 }
 
-extension URLSession {
-    /// Awaits an answer. Cancelled, the await ends, and the download that is promoted here goes on in the agent, on the same connection,
-    /// until its result launches the app.
-    func data(for request: URLRequest, promotedAs label: String) async throws -> (Data, URLResponse) {
-        try await withTaskCancellationHandler {
-            try await data(for: request)
-        } onCancel: {
-            let task = downloadTask(with: request)
-            task.taskDescription = label
-            task.resume()
-        }
+/// Awaits a response. If the awaiting task is cancelled, the await ends. The download continues in the agent, on the same connection, until
+/// the result launches the app.
+///
+/// - Parameter label: the description of the download that continues.
+func dataOrPromotion(
+    of request: URLRequest, in session: URLSession, label: String
+) async throws -> (Data, URLResponse) {
+    try await withTaskCancellationHandler {
+        try await session.data(for: request)
+    } onCancel: {
+        let task = session.downloadTask(with: request)
+        task.taskDescription = label
+        task.resume()
     }
 }
 

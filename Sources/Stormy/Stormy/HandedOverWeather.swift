@@ -83,7 +83,9 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
 
     private func warningSources(of task: URLSessionTask) throws -> [WarningSource] {
         guard let url = task.originalRequest?.url else { return [] }
-        return try question.store.places().flatMap { question.settings.warningSources(for: $0) }.filter { $0.isAsked(by: url) }
+        return try question.store.places().flatMap { WarningSource.all(for: $0, question.settings) }.filter {
+            $0.isAsked(by: url)
+        }
     }
 
     private func take(_ data: Data, from source: WeatherSource, of task: URLSessionTask, _ session: URLSession) throws {

@@ -67,18 +67,18 @@ struct WarningSource: Sendable {
     }
 }
 
-extension StormySettings {
+extension WarningSource {
     /// Who warns of storms at a place, and can be asked.
     ///
     /// - Parameter askedAt: when each answered last: none is asked more often than it wants.
-    func warningSources(for place: Place, askedAt: [String: Date] = [:]) -> [WarningSource] {
+    static func all(for place: Place, _ settings: StormySettings, askedAt: [String: Date] = [:]) -> [WarningSource] {
         let now = BGTaskScheduler.now
-        return (warningCoverage(of: place)?.sources ?? []).compactMap { source in
+        return (settings.warningCoverage(of: place)?.sources ?? []).compactMap { source in
             // MeteoAlarm's feeds are read for all places at once.
             guard source.refusal == nil, let service = source.service, service != .meteoAlarm else { return nil }
             let isTooSoon =
                 askedAt[service.rawValue].map { (0..<service.leastInterval).contains(now.timeIntervalSince($0)) } ?? false
-            return isTooSoon ? nil : WarningSource(service, place, self)
+            return isTooSoon ? nil : WarningSource(service, place, settings)
         }
     }
 }

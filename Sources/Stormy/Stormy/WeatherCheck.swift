@@ -48,7 +48,7 @@ package struct WeatherCheck: Sendable {
     ///
     /// - Throws: the store's errors.
     func lookAtWarnings(at place: Place) async throws {
-        for source in try settings.warningSources(for: place, askedAt: store.warningsAskedAt(at: place)) {
+        for source in try WarningSource.all(for: place, settings, askedAt: store.warningsAskedAt(at: place)) {
             let reason: String
             do {
                 let session = Self.session

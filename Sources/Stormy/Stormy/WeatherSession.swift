@@ -56,7 +56,7 @@ package struct StormQuestion {
     /// is waited for in the background after a while.
     private func lookAtWarnings(at place: Place, _ asked: @Sendable () -> Void) async throws {
         defer { asked() }
-        let sources = try settings.warningSources(for: place, askedAt: store.warningsAskedAt(at: place))
+        let sources = try WarningSource.all(for: place, settings, askedAt: store.warningsAskedAt(at: place))
         await withTaskGroup(of: Void.self) { group in
             for source in sources {
                 group.addTask { await logged("the warnings of \(place.name)") { try await ask(source) } }
@@ -69,7 +69,7 @@ package struct StormQuestion {
         let session = URLSession(configuration: WeatherSession.configuration())
         do {
             let (data, response) = try await within(Self.patience) {
-                try await session.data(for: request, promotedAs: source.label)
+                try await dataOrPromotion(of: request, in: session, label: source.label)
             }
             let now = BGTaskScheduler.now
             // Not handed over: this answer is useless without the other one.
@@ -131,7 +131,7 @@ package struct StormQuestion {
                 try await within(isLast ? nil : Self.patience) {
                     try await source.fetch(stored: stored, now: began) { request in
                         do {
-                            return try await session.data(for: request, promotedAs: source.label)
+                            return try await dataOrPromotion(of: request, in: session, label: source.label)
                         } catch let error as URLError where error.code == .cancelled && Task.isCancelled {
                             throw HandedOver(request: request, began: began)
                         }

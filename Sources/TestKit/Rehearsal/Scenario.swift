@@ -113,3 +113,147 @@ struct Scenario: Sendable {
         }
     }
 }
+
+extension Scenario {
+    private static let once = "1 request; 1 storm told"
+    /// Seconds of grace where the check is to end by itself: also a busy machine has time for that.
+    private static let patience = 10
+    private static let twice = "2 requests; 1 storm told"
+
+    static let checks: [Scenario] = [
+        Scenario(
+            .check, "nothing happens", promise: "The check takes its answer and tells of the storm.",
+            expects: "check completed; \(once)"
+        ) { $0.go() },
+        Scenario(
+            .check, "time runs out", promise: "It ends in time; its download goes on on its first connection and is delivered.",
+            expects: "check expired, delivery completed; \(once)", budget: 2, grace: patience
+        ) {
+            try $0.waitForExpiry()
+            $0.go()
+        },
+        Scenario(
+            .check, "ended by hand", promise: "As when its time runs out.",
+            expects: "check expired, delivery completed; \(once)", grace: patience
+        ) {
+            try $0.verb("simulate", "expire", "StormyNoon")
+            try $0.waitForExpiry()
+            $0.go()
+        },
+        Scenario(
+            .check, "SIGTERM of the app", promise: "As when its time runs out: whoever sent it, the handler is told.",
+            expects: "check expired, delivery completed; \(once)", grace: patience
+        ) {
+            try $0.send(SIGTERM, to: .app)
+            try $0.waitForExpiry()
+            $0.go()
+        },
+        Scenario(
+            .check, "kill -9 of the app", promise: "The check is made up for, and asks again.",
+            expects: "check crashed, check completed; \(twice)"
+        ) {
+            try $0.send(SIGKILL, to: .app)
+            _ = try $0.wait("the next one") { try $0.history(limit: 10).first { $0.generation == 2 } }
+            $0.go()
+        },
+        Scenario(
+            .check, "kill -9 of the agent",
+            promise: "The next agent takes over the living check and asks for the forecast again.",
+            expects: "check completed; \(twice)"
+        ) {
+            try $0.replaceAgent(by: SIGKILL)
+        },
+        Scenario(
+            .check, "kill -9 of both", promise: "The next agent makes up for the check, which asks again.",
+            expects: "check crashed, check completed; \(twice)",
+            "check crashed, check completed; 3 requests; 1 storm told"
+        ) {
+            try $0.send(SIGKILL, to: .agent)
+            try $0.send(SIGKILL, to: .app)
+            $0.go()
+            try $0.logIn()
+        },
+        Scenario(
+            .check, "logout",
+            promise: "The check is told to stop; after the next login its forecast is asked for again, and delivered.",
+            expects: "check expired, delivery completed; \(twice)"
+        ) {
+            try $0.replaceAgent(by: SIGTERM)
+        },
+        Scenario(
+            .check, "network cut", promise: "The download is tried again; the check waits for it.",
+            expects: "check completed; \(twice)"
+        ) {
+            $0.serveWholeForecast(on: $0.server)
+            $0.dropConnections()
+        },
+        Scenario(
+            .check, "server gone", promise: "It is waited for; the check takes the answer when the server is back.",
+            expects: "check completed; 1 request; 1 storm told"
+        ) {
+            try $0.replaceServer($0.serveWholeForecast)
+        },
+        Scenario(
+            .check, "a page of a log-in portal",
+            promise: "No forecast is no calm: the check is made up for, and tells of the storm once there is an answer.",
+            // As often as it is tried meanwhile.
+            expects: "check crashed, check completed; \(twice)",
+            "check crashed, check crashed, check completed; 3 requests; 1 storm told",
+            begin: {
+                $0.serveForecast(.status(200, headers: ["Content-Type": "text/html"], body: "<html>Pay here</html>"))
+                try $0.launchCheck()
+            }
+        ) {
+            try $0.waitForCheck(.crashed)
+            $0.serveWholeForecast(on: $0.server)
+            try $0.waitForCheck()
+        },
+        Scenario(
+            .check, "all work is ended", promise: "The check is told to stop, and nothing runs or is asked for any more.",
+            expects: "check expired; 1 request; 0 storms told"
+        ) {
+            try $0.verb("quit")
+            try $0.look()
+        },
+        Scenario(
+            .handedOver, "nothing happens", promise: "The answer launches the app, which tells of the storm.",
+            expects: "check expired, delivery completed; \(once)", grace: patience
+        ) { $0.go() },
+        Scenario(
+            .handedOver, "kill -9 of the agent",
+            promise: "The next agent asks again, as half an answer without validator is of no use.",
+            expects: "check expired, delivery completed; \(twice)"
+        ) {
+            try $0.replaceAgent(by: SIGKILL)
+        },
+        Scenario(
+            .handedOver, "logout", promise: "After the next login it is asked for again, and delivered.",
+            expects: "check expired, delivery completed; \(twice)"
+        ) {
+            try $0.replaceAgent(by: SIGTERM)
+        },
+        Scenario(
+            .handedOver, "network cut", promise: "It is asked for again, and delivered.",
+            expects: "check expired, delivery completed; \(twice)"
+        ) {
+            $0.serveWholeForecast(on: $0.server)
+            $0.dropConnections()
+        },
+        Scenario(
+            .handedOver, "another check",
+            promise: "The next check joins the download that is under way, which is delivered as well; the storm is told once.",
+            expects: "check expired, check completed, delivery completed; \(once)"
+        ) {
+            try $0.verb("simulate", "launch", "StormyNoon")
+            _ = try $0.wait("its waiter") { try $0.waiters().first }
+            $0.go()
+        },
+        Scenario(
+            .handedOver, "the place is removed", promise: "Its answer is delivered and tells nothing.",
+            expects: "check expired, delivery completed; 1 request; 0 storms told"
+        ) {
+            try $0.verb("place", "remove", "Storm Bay")
+            $0.go()
+        },
+    ]
+}

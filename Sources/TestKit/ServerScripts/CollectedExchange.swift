@@ -30,8 +30,3 @@ final class CollectedExchange: Exchange {
 
     func abandon() {}
 }
-
-extension ResponseScript {
-    /// The answer to HEAD: what the body would be like.
-    static func head(_ headers: HeaderList) -> ResponseScript { ResponseScript([.status(200), .headers(headers)]) }
-}

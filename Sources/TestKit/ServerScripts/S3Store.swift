@@ -184,10 +184,3 @@ public final class S3Store: MountedStore {
         .xml("<Error><Code>\(code)</Code><Message>\(message)</Message></Error>", status: status)
     }
 }
-
-extension ResponseScript {
-    static func xml(_ text: String, status: Int = 200) -> ResponseScript {
-        let declared = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\(text)"
-        return .status(status, headers: ["Content-Type": "application/xml"], body: .text(declared))
-    }
-}

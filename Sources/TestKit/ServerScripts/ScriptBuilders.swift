@@ -75,3 +75,13 @@ extension ResponseScript {
         return .status(200, headers: HeaderList(lines))
     }
 }
+
+extension ResponseScript {
+    /// The answer to HEAD: what the body would be like.
+    static func head(_ headers: HeaderList) -> ResponseScript { ResponseScript([.status(200), .headers(headers)]) }
+
+    static func xml(_ text: String, status: Int = 200) -> ResponseScript {
+        let declared = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\(text)"
+        return .status(status, headers: ["Content-Type": "application/xml"], body: .text(declared))
+    }
+}

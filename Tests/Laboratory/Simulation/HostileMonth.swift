@@ -190,3 +190,54 @@ extension Simulation {
         return broken
     }
 }
+
+// The days before a question why a request does not run.
+extension Simulation {
+    /// A day or two of what keeps requests from running.
+    ///
+    /// - Returns: days.
+    func liveToAQuestion() throws -> Double {
+        let began = machine.clock.awake + machine.clock.slept
+        var elapsed: Double { machine.clock.awake + machine.clock.slept - began }
+        app.submit(noon())
+        app.submit(fetch())
+        app.submit(processing())
+        let end = dice.between(43_200, 130_000)
+        while elapsed < end {
+            try happenToRequests()
+            try machine.run()
+            let pause = dice.chance(0.5) ? dice.between(0.1, 60) : dice.between(60, 12_000)
+            try machine.pass(min(pause, max(0.1, end - elapsed)))
+        }
+        // Whatever is under way at this moment.
+        if dice.chance(0.5) {
+            try happenToRequests()
+            try machine.run()
+            try machine.pass(dice.between(0, 40))
+        }
+        return elapsed / 86_400
+    }
+
+    private func fetch() -> RequestRecord {
+        RequestRecord(
+            identifier: "fetch", kind: .appRefresh, earliestBegin: machine.clock.date + dice.between(-60, 20_000),
+            requiresNetwork: dice.chance(0.5), requiresExternalPower: dice.chance(0.2), runsInLowPowerMode: dice.chance(0.3),
+            submittedAt: machine.clock.date)
+    }
+
+    private func happenToRequests() throws {
+        switch dice.number(0..<14) {
+        case 0, 1: app.submitOnce(after: dice.between(-60, 30_000))
+        case 2: app.submit(processing())
+        case 3: app.submit(fetch())
+        case 4: machine.killAgent()
+        case 5: machine.killAProcess(by: .signalled(9))
+        case 6: machine.refuseLaunches(dice.chance(0.5))
+        case 7: try machine.suspend(dice.between(5, 20_000))
+        case 8: try machine.stepClock(dice.chance(0.5) ? dice.between(-20_000, 20_000) : dice.between(-30, 30))
+        case 9: try travel()
+        case 10...12: try changeConditions()
+        default: try machine.stopAgent()
+        }
+    }
+}

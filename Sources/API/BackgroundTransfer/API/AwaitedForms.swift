@@ -39,3 +39,54 @@ extension URLSession {
         try await upload(for: request, from: bodyData, delegate: nil)
     }
 }
+
+// Tasks of other kinds than data, download and upload.
+extension URLSession {
+    /// A task that ends in `URLError.unsupportedURL`: stream tasks are left out.
+    public func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
+        let task = URLSessionStreamTask(session: self, request: nil)
+        task.facts.withLock { $0.error = URLError(.unsupportedURL, userInfo: URLSessionStreamTask.leftOut) }
+        engine.add(task)
+        return task
+    }
+
+    /// Makes a task for a web socket. The address has the scheme `ws` or `wss`.
+    public func webSocketTask(with url: URL) -> URLSessionWebSocketTask { webSocketTask(with: URLRequest(url: url)) }
+
+    /// Makes a task for a web socket with one of several subprotocols.
+    ///
+    /// - Parameters:
+    ///   - url: an address of `ws` or `wss`.
+    ///   - protocols: the preferred one first.
+    public func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
+        var request = URLRequest(url: url)
+        if !protocols.isEmpty {
+            request.setValue(protocols.joined(separator: ", "), forHTTPHeaderField: "Sec-WebSocket-Protocol")
+        }
+        return webSocketTask(with: request)
+    }
+
+    /// Makes a task for a web socket. The handshake has the headers of the request, for example `Sec-WebSocket-Protocol`.
+    public func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
+        let task = URLSessionWebSocketTask(session: self, request: request)
+        if !(engine is OrdinarySession) {
+            let why =
+                "A background session has no web sockets: the agent that makes its transfers cannot be talked with. Use an ordinary session."
+            let error = URLError(.unsupportedURL, userInfo: [NSLocalizedDescriptionKey: why]).concerning(request.url)
+            task.facts.withLock { $0.error = error }
+            task.exchange.end(error, keeping: false)
+        }
+        engine.add(task)
+        return task
+    }
+}
+
+extension URLSession {
+    /// The session's delegate, where `asked` is the task's own and leaves a method out.
+    func delegate(
+        of task: URLSessionTask, after asked: any URLSessionTaskDelegate
+    ) -> (any URLSessionTaskDelegate)? {
+        guard let own = task.delegate, own === asked, let next = delegate, next !== own else { return nil }
+        return next as? any URLSessionTaskDelegate
+    }
+}

@@ -14,16 +14,6 @@ struct HeldDelegate: @unchecked Sendable {  // because it is called on the deleg
     }
 }
 
-extension URLSession {
-    /// The session's delegate, where `asked` is the task's own and leaves a method out.
-    func delegate(
-        of task: URLSessionTask, after asked: any URLSessionTaskDelegate
-    ) -> (any URLSessionTaskDelegate)? {
-        guard let own = task.delegate, own === asked, let next = delegate, next !== own else { return nil }
-        return next as? any URLSessionTaskDelegate
-    }
-}
-
 extension URLSessionTask {
     /// Somebody in this process waits for its end, whether the session has a delegate or not.
     var isAwaitedHere: Bool { facts.withLock { $0.completion != nil || $0.delegate != nil } }

@@ -37,13 +37,3 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {  // becau
     /// Nothing is ever sent.
     open func startSecureConnection() {}
 }
-
-extension URLSession {
-    /// A task that ends in `URLError.unsupportedURL`: stream tasks are left out.
-    public func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
-        let task = URLSessionStreamTask(session: self, request: nil)
-        task.facts.withLock { $0.error = URLError(.unsupportedURL, userInfo: URLSessionStreamTask.leftOut) }
-        engine.add(task)
-        return task
-    }
-}

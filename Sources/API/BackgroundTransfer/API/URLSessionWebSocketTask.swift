@@ -190,35 +190,3 @@ extension URLSessionWebSocketTask.Message {
         }
     }
 }
-
-extension URLSession {
-    /// A web socket: an address of `ws` or `wss`.
-    public func webSocketTask(with url: URL) -> URLSessionWebSocketTask { webSocketTask(with: URLRequest(url: url)) }
-
-    /// The same, in one of several protocols that both sides know.
-    ///
-    /// - Parameters:
-    ///   - url: an address of `ws` or `wss`.
-    ///   - protocols: the preferred one first.
-    public func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
-        var request = URLRequest(url: url)
-        if !protocols.isEmpty {
-            request.setValue(protocols.joined(separator: ", "), forHTTPHeaderField: "Sec-WebSocket-Protocol")
-        }
-        return webSocketTask(with: request)
-    }
-
-    /// The same, with the request's headers in the handshake. `Sec-WebSocket-Protocol` may be one of them.
-    public func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
-        let task = URLSessionWebSocketTask(session: self, request: request)
-        if !(engine is OrdinarySession) {
-            let why =
-                "A background session has no web sockets: the agent that makes its transfers cannot be talked with. Use an ordinary session."
-            let error = URLError(.unsupportedURL, userInfo: [NSLocalizedDescriptionKey: why]).concerning(request.url)
-            task.facts.withLock { $0.error = error }
-            task.exchange.end(error, keeping: false)
-        }
-        engine.add(task)
-        return task
-    }
-}

@@ -1,9 +1,9 @@
-import Spool
 import BackgroundLedger
 import BackgroundRuntime
 import BackgroundScheduling
 import Foundation
 import FoundationNetworking
+import Spool
 import TransferMachines
 
 /// A request as it goes to the wire: what the key of a transfer is made of.
@@ -19,7 +19,7 @@ struct WireOrder: Sendable {
 
     /// - Parameter streams: a stream may be the body; it is whoever calls this that sends it.
     /// - Throws: `URLError`: `.unsupportedURL` for anything but http and https, and for a stream as a body in the background; `.badURL` for a port that
-    ///   is none; `.dataLengthExceedsMaximum` for a GET with a body, as since iOS 13.
+    ///   is none, and for a header that cannot be sent; `.dataLengthExceedsMaximum` for a GET with a body, as since iOS 13.
     init(
         _ request: URLRequest, _ configuration: URLSessionConfiguration, defaultMethod: String = "GET", streams: Bool = false
     ) throws {
@@ -46,8 +46,16 @@ struct WireOrder: Sendable {
         let ours = [RequestProperties.header, URLRequest.marksHeader].map { $0.lowercased() }
         fields = fields.filter { !ours.contains($0.key.lowercased()) }
         headers = fields.map { HeaderField($0.key, $0.value) }.sorted { $0.name < $1.name }
-        let asked = request.httpMethod ?? "GET"
-        method = asked == "GET" ? defaultMethod : asked
+        // A transfer with such a header would be tried for a week.
+        if let field = headers.first(where: { !$0.canBeSent }) {
+            throw URLError(
+                .badURL,
+                userInfo: [
+                    NSLocalizedDescriptionKey: "The header \"\(field.name)\" cannot be sent: it is not a name and one line."
+                ])
+        }
+        let asked = request.httpMethod ?? ""
+        method = ["", "GET"].contains(asked) ? defaultMethod : asked
         self.url = url.absoluteString
         body = request.httpBody
         guard method != "GET" || body?.isEmpty != false && request.httpBodyStream == nil else {
@@ -129,6 +137,17 @@ struct WireOrder: Sendable {
     }
 }
 
+extension HeaderField {
+    /// The name is a token, and the value is one line (RFC 9110 §5).
+    fileprivate var canBeSent: Bool {
+        !name.isEmpty && name.utf8.allSatisfy { Self.tokenBytes.contains($0) }
+            && !value.utf8.contains { [0, 10, 13].contains($0) }
+    }
+
+    private static let tokenBytes = Set(
+        "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
+}
+
 extension URLRequest {
     /// `nil`: not an address.
     init?(method: String, url: String, headers: [HeaderField]) {
@@ -179,6 +198,19 @@ extension TransferRecord {
         if keptUntil != nil, let resume = ResumeData(self) { info[NSURLSessionDownloadTaskResumeData] = resume.data }
         let code = errorCode.flatMap(URLError.Code.init(rawValue:)) ?? (state == .cancelled ? .cancelled : .unknown)
         return URLError(code, userInfo: info).concerning(URL(string: url))
+    }
+
+    /// How it went, as far as the ledger knows it.
+    var metrics: URLSessionTaskMetrics {
+        let end = max(finishedAt ?? AppRuntime.shared.now, createdAt)
+        let transaction = request.map { request in
+            URLSessionTaskTransactionMetrics(
+                request: request, response: response, fetchStartDate: createdAt, responseEndDate: end,
+                received: kind == .download ? bytesOnWire : 0, sent: kind == .upload ? bytesOnWire : 0)
+        }
+        return URLSessionTaskMetrics(
+            taskInterval: DateInterval(start: createdAt, end: end), attemptCount: attempts,
+            transactions: transaction.map { [$0] } ?? [])
     }
 
     /// An answer arrived, whatever its status: for a delegate that is no error.

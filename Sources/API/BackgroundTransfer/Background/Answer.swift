@@ -46,18 +46,3 @@ struct Answer {
         return URLError(.fileDoesNotExist, userInfo: info)
     }
 }
-
-extension TransferRecord {
-    /// How it went, as far as the ledger knows it.
-    var metrics: URLSessionTaskMetrics {
-        let end = max(finishedAt ?? AppRuntime.shared.now, createdAt)
-        let transaction = request.map { request in
-            URLSessionTaskTransactionMetrics(
-                request: request, response: response, fetchStartDate: createdAt, responseEndDate: end,
-                received: kind == .download ? bytesOnWire : 0, sent: kind == .upload ? bytesOnWire : 0)
-        }
-        return URLSessionTaskMetrics(
-            taskInterval: DateInterval(start: createdAt, end: end), attemptCount: attempts,
-            transactions: transaction.map { [$0] } ?? [])
-    }
-}

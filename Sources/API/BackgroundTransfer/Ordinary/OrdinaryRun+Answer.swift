@@ -93,7 +93,7 @@ extension OrdinaryRun: BodySink {
             let response = head.response(asked: order.url)
             state.status.response = response
             guard state.machine != nil else {
-                state.status.bytesExpectedToReceive = head.announced
+                state.status.bytesExpectedToReceive = head.contentLength ?? -1
                 if usesCache, isStreaming, CacheRule.mayKeep(head, request: state.sentHeaders) {
                     (state.copy, state.copyLimit) = (Data(), SessionCache(configuration, request).limit)
                 }
@@ -334,8 +334,4 @@ extension OrdinaryRun: BodySink {
             finish(trouble.urlError)
         }
     }
-}
-
-extension ResponseHead {
-    var announced: Int64 { self["Content-Length"].flatMap { Int64($0) } ?? -1 }
 }

@@ -35,7 +35,7 @@ struct AttemptEnding {
         let outcome = file.outcome(
             of: end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: pass.jitter())
         let partial = outcome.progress.partial
-        transfer.take(outcome.progress, &pass)
+        outcome.progress.recordPart(in: &transfer, &pass)
         if outcome.progress.hasAnswer, transfer.kind == .download { transfer.resumedAt = outcome.progress.resumedAt }
         transfer.bytesDone = partial?.durableBytes ?? outcome.progress.written
         record(progress: transfer.noteFurthest(partial), &transfer, &entry, pass)

@@ -170,7 +170,7 @@ struct Attempts {
         guard var transfer = try pass.transaction.transfer(id) else { return }
         if let file, transfer.partial != nil || transfer.keptUntil != nil || !transfer.state.isTerminal {
             let progress = file.progress
-            transfer.take(progress, &pass)
+            progress.recordPart(in: &transfer, &pass)
             transfer.bytesDone = progress.partial?.durableBytes ?? transfer.bytesDone
         }
         try pass.transaction.handle(.stopped, &transfer, now: pass.now)

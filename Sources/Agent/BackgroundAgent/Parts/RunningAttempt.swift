@@ -199,7 +199,7 @@ struct RunningAttempt {
         transfer.bytesOnWire = wireBase + sent + received
         switch work {
         case .download(let file, body: _):
-            transfer.note(file.progress, &pass)
+            file.progress.record(in: &transfer, &pass)
             if transfer.kind == .upload { transfer.bytesDone = sent }
         case .upload(_, let source, _):
             if let source { transfer.bytesDone = source.place(sent: sent) }
@@ -211,7 +211,7 @@ struct RunningAttempt {
     func noteProgress(_ pass: inout Pass) throws {
         guard case .download(let file, body: _) = work, var transfer = try pass.transaction.transfer(id.transfer) else { return }
         let before = transfer
-        transfer.note(file.progress, &pass)
+        file.progress.record(in: &transfer, &pass)
         if transfer != before { try pass.transaction.record(transfer) }
     }
 
@@ -228,32 +228,23 @@ struct RunningAttempt {
     }
 }
 
-extension TransferRecord {
-    /// What is on disk of it, and where.
-    mutating func take(_ progress: DownloadFile.Progress, _ pass: inout Pass) {
-        partial = progress.partial
-        guard let known = partPlace(in: pass.spool), known.name != progress.place.name else { return }
-        // A new version began under the other name; from this commit on nobody speaks of the old one.
-        file = progress.place.name
+extension DownloadFile.Progress {
+    /// Writes into a row how much of the download is on the disk, and in which file.
+    func recordPart(in transfer: inout TransferRecord, _ pass: inout Pass) {
+        transfer.partial = partial
+        guard let known = transfer.partPlace(in: pass.spool), known.name != place.name else { return }
+        // A new version began under the other name. The ledger refers to that name from this commit on.
+        transfer.file = place.name
         pass.perform(.removeFile(known.url))
     }
 
-    /// How far an attempt that goes on is.
-    mutating func note(_ progress: DownloadFile.Progress, _ pass: inout Pass) {
-        if noteFurthest(progress.partial) { _ = handle(.progressed(now: pass.now)) }
-        take(progress, &pass)
-        guard kind == .download else { return }
-        if progress.hasAnswer { resumedAt = progress.resumedAt }
-        bytesTotal = progress.partial?.totalBytes
-        bytesDone = progress.written
-    }
-
-    /// More than was ever here. Bytes that were thrown away and fetched again are no progress, however often, nor are those that the
-    /// next attempt has to fetch again: a server that cuts every answer would otherwise be asked without pause and never be given up.
-    mutating func noteFurthest(_ partial: PartialFile?) -> Bool {
-        let kept = partial?.validator == nil ? 0 : partial?.durableBytes ?? 0
-        guard kept > furthest else { return false }
-        furthest = kept
-        return true
+    /// Writes into a row how far a running attempt is.
+    func record(in transfer: inout TransferRecord, _ pass: inout Pass) {
+        if transfer.noteFurthest(partial) { _ = transfer.handle(.progressed(now: pass.now)) }
+        recordPart(in: &transfer, &pass)
+        guard transfer.kind == .download else { return }
+        if hasAnswer { transfer.resumedAt = resumedAt }
+        transfer.bytesTotal = partial?.totalBytes
+        transfer.bytesDone = written
     }
 }

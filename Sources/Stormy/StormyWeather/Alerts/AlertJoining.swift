@@ -109,12 +109,3 @@ extension AlertEvent {
         return info.contains(place) == nil ? [.asked] : marks
     }
 }
-
-extension AlertInfo {
-    /// `true` if the hazard and the severity are the same, and the times overlap or touch. An all-clear is not the warning that it is about.
-    fileprivate func isSameHazard(as other: AlertInfo) -> Bool {
-        hazard == other.hazard && severity == other.severity && noDanger == other.noDanger
-            && from.timeIntervalSince(other.until) <= AlertEvent.touching
-            && other.from.timeIntervalSince(until) <= AlertEvent.touching
-    }
-}

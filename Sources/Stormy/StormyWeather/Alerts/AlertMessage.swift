@@ -118,3 +118,109 @@ extension CAPSeverity {
     /// 1...4, and more than any for `off`.
     package var rank: Int { (CAPSeverity.allCases.firstIndex(of: self) ?? 0) + 1 }
 }
+
+// Warnings whose areas cannot be compared with a place.
+
+extension AlertMessage {
+    /// The areas of a warning that cannot be placed.
+    package enum Unplaced: Sendable, Equatable { case all, some }
+
+    /// Returns which areas of a warning that counts cannot be placed. `nil` if none, and if the other areas contain the place: the warning
+    /// is then shown there.
+    ///
+    /// Unreadable shapes and too many corners are not included. They have their own sentences.
+    ///
+    /// - Parameters:
+    ///   - place: the place that may be in these areas.
+    ///   - least: the least severity that counts.
+    package func unplaced(at place: Coordinates?, least: CAPSeverity, now: Date) -> Unplaced? {
+        if kind == .cancel || hasTooManyCorners == true || hasUnreadableShapes { return nil }
+        let counting = infos.filter { info in
+            (info.severity?.rank ?? 0) >= least.rank && (info.until > now || info.hasOpenEnd == true)
+        }
+        if let place, counting.contains(where: { $0.contains(place) == true }) { return nil }
+        guard counting.contains(where: { $0.areas.isEmpty || $0.areas.contains(where: \.isIncomplete) }) else { return nil }
+        return counting.contains { $0.areas.contains(where: \.isPlaceable) } ? .some : .all
+    }
+
+    /// `true` if none of its areas is drawn, and the region table has none of its codes.
+    package var isCodedOnly: Bool { !infos.isEmpty && infos.allSatisfy { !$0.areas.contains(where: \.isPlaceable) } }
+
+    /// `true` if a polygon or a circle of an area could not be read, or an area has nothing but shapes without an area.
+    package var hasUnreadableShapes: Bool { infos.contains { $0.areas.contains(where: \.hasUnreadableShape) } }
+
+    /// Codes that the region table lacks, of areas that are not drawn. Each once, in their order.
+    package var unknownCodes: [RegionCode] {
+        var found: Set<RegionCode> = []
+        return infos.flatMap { $0.areas.flatMap(\.unknownCodes) }.filter { found.insert($0).inserted }
+    }
+}
+
+extension AlertMessage {
+    /// Returns whether this content of a document is an older version of an earlier content, for example from a cache.
+    ///
+    /// A message with another identifier is a later content, unless the other message refers to it. A message from the future had a wrong
+    /// clock, and is not compared.
+    package func isOlderVersion(of known: AlertMessage, now: Date) -> Bool {
+        // Services round their times.
+        let isOlder = sent + 1 < known.sent && known.sent <= now
+        return isOlder && (identifier == known.identifier || known.references.contains(identifier))
+    }
+
+    /// Returns whether the message applies to a place. A message without a drawn area does, because the service was asked for that place.
+    func isMeant(at place: Coordinates?) -> Bool {
+        guard let place else { return true }
+        let answers = infos.map { $0.contains(place) }
+        return answers.allSatisfy { $0 == nil } || answers.contains(true)
+    }
+
+    /// The values that are equal in translations of one info.
+    private struct Moment: Hashable {
+        let severity: CAPSeverity?
+        let from, until: Date
+        let noDanger: NoDanger?
+        var hazard: AlertHazard?
+
+        init(_ info: AlertInfo, hazard: AlertHazard? = nil) {
+            (severity, from, until, noDanger) = (info.severity, info.from, info.until, info.noDanger)
+            self.hazard = hazard
+        }
+    }
+
+    /// The infos of a place, each hazard of one severity and time in one language.
+    func infos(at place: Coordinates?, language: String?) -> [AlertInfo] {
+        let meant = Self.classified(infos.filter { info in place.map { info.contains($0) ?? true } ?? true })
+        let translations = Dictionary(grouping: meant) { Moment($0, hazard: $0.hazard) }
+        let best = translations.mapValues { texts in
+            texts.min { $0.languageRank(for: language) < $1.languageRank(for: language) }?.language
+        }
+        return meant.filter { best[Moment($0, hazard: $0.hazard)] == .some($0.language) }
+    }
+
+    /// A text without known words has the kind of its translation.
+    private static func classified(_ infos: [AlertInfo]) -> [AlertInfo] {
+        let known = Dictionary(grouping: infos.filter { !$0.hazard.isUnclassified }) { Moment($0) }
+        return infos.map { info in
+            guard info.hazard.isUnclassified, let others = known[Moment(info)], let hazard = others.first?.hazard,
+                others.allSatisfy({ $0.hazard == hazard && $0.language != info.language })
+            else { return info }
+            var info = info
+            info.hazard = hazard
+            return info
+        }
+    }
+}
+
+extension AlertInfo {
+    /// `true` if the hazard and the severity are the same, and the times overlap or touch. An all-clear is not the warning that it is about.
+    func isSameHazard(as other: AlertInfo) -> Bool {
+        hazard == other.hazard && severity == other.severity && noDanger == other.noDanger
+            && from.timeIntervalSince(other.until) <= AlertEvent.touching
+            && other.from.timeIntervalSince(until) <= AlertEvent.touching
+    }
+
+    mutating func take(_ evidence: SeverityEvidence) {
+        (severity, noDanger) = (evidence.severity, evidence.noDanger)
+        if evidence.isUnreadable { doubt(.severity) }
+    }
+}

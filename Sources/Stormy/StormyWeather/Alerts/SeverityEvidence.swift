@@ -51,10 +51,3 @@ struct SeverityEvidence {
         }.first
     }
 }
-
-extension AlertInfo {
-    mutating func take(_ evidence: SeverityEvidence) {
-        (severity, noDanger) = (evidence.severity, evidence.noDanger)
-        if evidence.isUnreadable { doubt(.severity) }
-    }
-}

@@ -1,0 +1,104 @@
+import BackgroundLedger
+import Foundation
+import ProcessSupport
+
+// The time of the app.
+extension AppRuntime {
+    /// The name of the command that a user types.
+    package static var programName: String {
+        // Asked before the manifest of a process is set.
+        (isTestHosted ? shared.testHost?.manifest.appIdentifier : nil) ?? AppManifest.executableURL.lastPathComponent
+    }
+
+    /// Runs the tasks of the app, on a test host that has to know when they wait. `nil` if the process is not hosted.
+    package var executor: (any TaskExecutor)? { testHost?.executor }
+
+    /// Returns the moment on the clock of this process for a date that the app computed. They differ only on a test host.
+    package func date(fromApp date: Date) -> Date {
+        guard let testHost, let appNow = testHost.appNow else { return date }
+        return date.moved(from: appNow(), to: testHost.now())
+    }
+
+    /// Returns the date that the app would have computed for a moment on the clock of this process.
+    package func date(forApp date: Date) -> Date {
+        guard let testHost, let appNow = testHost.appNow else { return date }
+        return date.moved(from: testHost.now(), to: appNow())
+    }
+
+    /// Calls an action once, after so many seconds of the app's time. On a test host these are virtual.
+    ///
+    /// - Returns: A closure that cancels the alarm.
+    package func alarm(after seconds: Double, _ action: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+        if let testHost { return testHost.alarm(seconds, action) }
+        let sleeper = Task {
+            try await Task.sleep(for: .seconds(seconds))
+            action()
+        }
+        return { sleeper.cancel() }
+    }
+
+    /// Returns after so many seconds of the app's time, or when the task is cancelled.
+    package func pause(for seconds: Double) async {
+        let (end, alarm) = AsyncStream.makeStream(of: Void.self)
+        let cancelAlarm = self.alarm(after: seconds) { alarm.finish() }
+        for await _ in end {}
+        cancelAlarm()
+    }
+
+    /// The time that has passed since an arbitrary moment, on the clock of ``alarm(after:_:)``.
+    package var elapsed: Duration { testHost.map { .seconds($0.elapsed()) } ?? Self.start.duration(to: .now) }
+    private static let start = ContinuousClock.now
+}
+
+// Waiting for what an agent does.
+extension AppRuntime {
+    /// Like ``waitForAgent(until:)``; where no agent may be started, it is waited for without end.
+    package func waitWithAgent<Value: Sendable>(
+        until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
+    ) async throws -> Value {
+        if isHosted || AgentStarter(directories: directories).isForbidden { return try await wait(until: condition) }
+        return try await waitForAgent(until: condition)
+    }
+
+    /// Like ``wait(until:)``, for what only an agent brings about: one that dies meanwhile is replaced.
+    ///
+    /// - Throws: also ``NoAgent``.
+    package func waitForAgent<Value: Sendable>(
+        looked: @escaping @Sendable () -> Void = {}, until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
+    ) async throws -> Value {
+        if isHosted { return try await wait(looked: looked, until: condition) }
+        return try await withThrowingTaskGroup(of: Value.self) { group in
+            group.addTask { try await self.wait(looked: looked, until: condition) }
+            group.addTask {
+                var keeper = AgentKeeper()
+                while keeper.tick() { try await Task.sleep(for: .seconds(1)) }
+                throw NoAgent(log: AgentStarter(directories: self.directories).logPlace)
+            }
+            defer { group.cancelAll() }
+            guard let value = try await group.next() else { throw CancellationError() }
+            return value
+        }
+    }
+}
+
+// The end of the process.
+extension AppRuntime {
+    /// Ends a process that a user started.
+    package static func leaveWithoutLoss() {
+        whenNothingIsLost(.ofThisProcess, Beginnings.current) { ProcessExit.leave(0) }
+    }
+
+    /// Calls an action when the app was told to the end what it is being told, and what the app began is durable.
+    static func whenNothingIsLost(
+        _ deliveries: DeliveryGate, _ beginnings: WorkUnderWay, _ action: @escaping @Sendable () -> Void
+    ) {
+        deliveries.close {
+            beginnings.whenNone {
+                if let error = DurableWrites.shared.settle() { AppRuntime.shared.report("not recorded: \(error)") }
+                // A commit that has begun is finished.
+                (try? AppRuntime.shared.ledger())?.waitForWrites()
+                action()
+            }
+        }
+    }
+}
