@@ -141,7 +141,8 @@ let package = Package(
                 "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CLinux", "ProcessSupport", "Spool",
                 "TransferMachines",
             ], swiftSettings: strict),
-        .target(name: "CurlTransport", dependencies: ["CLibcurl", "COpenSSL", "TransferMachines"], swiftSettings: strict),
+        .target(
+            name: "CurlTransport", dependencies: ["CLibcurl", "CLinux", "COpenSSL", "TransferMachines"], swiftSettings: strict),
         .target(
             name: "DesktopServices",
             dependencies: ["BackgroundNotices", "BackgroundScheduling", "CLibnotify", "CLinux"], swiftSettings: strict),

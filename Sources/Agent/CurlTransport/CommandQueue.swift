@@ -11,17 +11,17 @@ enum TransportCommand: Sendable {
     case goOn(AttemptID)
 }
 
-/// The way into the transport's thread: a list under a lock, and libcurl's wake-up.
+/// The way into the transport's thread: a list under a lock, and a wake-up.
 final class CommandQueue: Sendable {
     private struct State {
         var commands: [TransportCommand] = []
         var isStopping = false
     }
 
-    // Unsafe only to the compiler, because other threads pass it to nothing but curl_multi_wakeup, which libcurl
-    // allows, and only under the lock while nobody asked to stop: the loop frees it after it saw that.
+    // Unsafe only to the compiler, because no thread but the transport's uses it.
     nonisolated(unsafe) let multi: UnsafeMutableRawPointer
     private let state = Mutex(State())
+    private let waker: Waker
 
     static let globalInit: CURLcode = {
         // Without libcrypto's exit handler, which frees what the transport's thread encrypts with: an app may call `exit` at any moment.
@@ -29,7 +29,8 @@ final class CommandQueue: Sendable {
         return curl_global_init(Int(CURL_GLOBAL_ALL))
     }()
 
-    init() {
+    init(waker: Waker) {
+        self.waker = waker
         precondition(Self.globalInit == CURLE_OK, "libcurl cannot start")
         guard let multi = curl_multi_init() else { fatalError("libcurl has no memory for a multi handle") }
         self.multi = multi
@@ -40,7 +41,7 @@ final class CommandQueue: Sendable {
         state.withLock { state in
             guard !state.isStopping else { return false }
             state.commands.append(command)
-            curl_multi_wakeup(multi)
+            waker.wake()
             return true
         }
     }
@@ -50,10 +51,13 @@ final class CommandQueue: Sendable {
         state.withLock { state in
             guard !state.isStopping else { return false }
             state.isStopping = true
-            curl_multi_wakeup(multi)
+            waker.wake()
             return true
         }
     }
+
+    /// Sleeps until there is something to do, on the transport's thread.
+    func wait(milliseconds: Int32) -> CURLMcode { waker.wait(multi, milliseconds: milliseconds) }
 
     /// Everything asked so far, and whether to stop after it.
     func take() -> (commands: [TransportCommand], isStopping: Bool) {

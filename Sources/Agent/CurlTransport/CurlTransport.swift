@@ -14,15 +14,16 @@ package final class CurlTransport: Transport {
     ///   - handler: called on the transport's thread, in order; may call `start` and `cancel`, must not block.
     ///   - userAgent: sent unless a request has its own `User-Agent`.
     package convenience init(handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String) {
-        self.init(handler: handler, userAgent: userAgent, certificateAuthorities: nil)
+        self.init(handler: handler, userAgent: userAgent, certificateAuthorities: nil, waker: Waker())
     }
 
     /// - Parameter certificateAuthorities: a file of certificates to trust instead of the system's, for tests: TLS is
     ///   always verified.
     init(
-        handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String, certificateAuthorities: String?
+        handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String, certificateAuthorities: String? = nil,
+        waker: Waker = Waker()
     ) {
-        let queue = CommandQueue()
+        let queue = CommandQueue(waker: waker)
         self.queue = queue
         let boot = Boot {
             TransferLoop(

@@ -37,7 +37,7 @@ final class TransferLoop {
             let moved = curl_multi_perform(queue.multi, &count)
             collectEnded()
             endStalled()
-            let waited = curl_multi_poll(queue.multi, nil, 0, waitMilliseconds(), nil)
+            let waited = queue.wait(milliseconds: waitMilliseconds())
             if moved != CURLM_OK || waited != CURLM_OK {
                 // Not seen outside of memory exhaustion; ending everything keeps it from becoming a busy loop.
                 endAll(.other(code: (moved == CURLM_OK ? waited : moved).code, message: "libcurl's multi handle failed"))
@@ -45,7 +45,6 @@ final class TransferLoop {
         }
         endAll(.cancelled)
         for easy in spares { curl_easy_cleanup(easy) }
-        // The queue wakes a handle only before it is stopping, so nobody uses this one any more.
         curl_multi_cleanup(queue.multi)
     }
 

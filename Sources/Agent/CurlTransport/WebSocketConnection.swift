@@ -109,9 +109,9 @@ final class WebSocketInbox: Sendable {
     /// What a message costs beside its bytes.
     private static let overhead = 64
 
-    // Unsafe only to the compiler, because other threads pass it to nothing but curl_multi_wakeup, which libcurl
-    // allows, and only under the lock while it is not over.
+    // Unsafe only to the compiler, because no thread but the connection's uses it.
     nonisolated(unsafe) let multi: UnsafeMutableRawPointer
+    let waker = Waker()
     private let state: Mutex<State>
 
     init(maximumMessageSize: Int) {
@@ -127,7 +127,7 @@ final class WebSocketInbox: Sendable {
     private func change(_ body: (inout State) -> Bool) {
         state.withLock { state in
             guard !state.isOver else { return }
-            if body(&state) { curl_multi_wakeup(multi) }
+            if body(&state) { waker.wake() }
         }
     }
 

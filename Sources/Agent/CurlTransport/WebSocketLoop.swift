@@ -275,11 +275,12 @@ final class WebSocketLoop {
         }
         var events: Int32 = isReading ? CURL_WAIT_POLLIN : 0
         if descriptor >= 0, !outputs.isEmpty, !isBroken { events |= CURL_WAIT_POLLOUT }
-        var entry = curl_waitfd(fd: descriptor, events: Int16(events), revents: 0)
+        let entry = curl_waitfd(fd: descriptor, events: Int16(events), revents: 0)
         let left = deadline.map { max(0, min(($0 - monotonicSeconds()) * 1000, 86_400_000)).rounded(.up) }
         // Of a socket that nothing is awaited from a hang-up would be heard again and again.
-        let count: UInt32 = descriptor >= 0 && events != 0 ? 1 : 0
-        let waited = curl_multi_poll(inbox.multi, &entry, count, left.map { Int32($0) } ?? .max, nil)
+        let isAwaited = descriptor >= 0 && events != 0
+        let waited = inbox.waker.wait(
+            inbox.multi, milliseconds: left.map { Int32($0) } ?? .max, also: isAwaited ? entry : nil)
         guard waited == CURLM_OK else {
             return .noConnection(.other(code: waited.code, message: "libcurl's multi handle failed"))
         }

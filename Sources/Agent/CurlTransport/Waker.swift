@@ -1,0 +1,57 @@
+import CLibcurl
+import CLinux
+import Glibc
+import Synchronization
+
+/// Wakes a thread that sleeps in `curl_multi_poll`.
+///
+/// The wake-up of libcurl is a pair of sockets that is made once, with the multi handle. Without a free descriptor at that moment the thread
+/// would sleep for ever. This descriptor is made when there is one, and until then the thread looks each second.
+final class Waker: Sendable {
+    /// Milliseconds between two looks while there is no descriptor.
+    private static let pause: Int32 = 1_000
+
+    /// Makes the descriptor. Tests pass a function that fails.
+    private let make: @Sendable () -> Int32
+    /// -1 if it could not be made yet.
+    private let descriptor: Mutex<Int32>
+
+    init(make: @escaping @Sendable () -> Int32 = { eventDescriptor() }) {
+        self.make = make
+        descriptor = Mutex(make())
+    }
+
+    deinit { descriptor.withLock { if $0 >= 0 { close($0) } } }
+
+    /// - Returns: -1 if the process or the system has no free descriptor.
+    static func eventDescriptor() -> Int32 { eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC)) }
+
+    /// Ends the present sleep, or the next one.
+    func wake() {
+        descriptor.withLock { descriptor in
+            guard descriptor >= 0 else { return }
+            var one: UInt64 = 1
+            while write(descriptor, &one, 8) < 0, errno == EINTR {}
+        }
+    }
+
+    /// Sleeps until libcurl has something to do, the time is over, the other descriptor is ready, or ``wake()`` is called.
+    func wait(_ multi: UnsafeMutableRawPointer, milliseconds: Int32, also other: curl_waitfd? = nil) -> CURLMcode {
+        let (own, isNew) = descriptor.withLock { descriptor in
+            if descriptor >= 0 { return (descriptor, false) }
+            descriptor = make()
+            return (descriptor, descriptor >= 0)
+        }
+        // The calls before had nothing to write to.
+        if isNew { return CURLM_OK }
+        var entries = other.map { [$0] } ?? []
+        if own >= 0 { entries.append(curl_waitfd(fd: own, events: Int16(CURL_WAIT_POLLIN), revents: 0)) }
+        let longest = own >= 0 ? milliseconds : min(milliseconds, Self.pause)
+        let waited = curl_multi_poll(multi, &entries, UInt32(entries.count), longest, nil)
+        if own >= 0 {
+            var count: UInt64 = 0
+            _ = read(own, &count, 8)
+        }
+        return waited
+    }
+}

@@ -1,0 +1,53 @@
+import Synchronization
+import Testing
+import TransferMachines
+
+@testable import CurlTransport
+
+@Suite(.timeLimit(.minutes(5))) struct WakerTests {
+    /// A waker that gets a descriptor after so many failures.
+    private static func waker(failures: Int) -> Waker {
+        let left = Mutex(failures)
+        return Waker {
+            let fails = left.withLock { left in
+                left -= 1
+                return left >= 0
+            }
+            return fails ? -1 : Waker.eventDescriptor()
+        }
+    }
+
+    @Test(arguments: [0, 1, 2, 1_000])
+    func `a transfer starts although no descriptor was free when the transport began`(_ failures: Int) async {
+        let server = ScriptedServer { client in
+            _ = client.readHead()
+            client.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        }
+        let (ends, continuation) = AsyncStream.makeStream(of: WireEnd.self)
+        let transport = CurlTransport(
+            handler: { if case .ended(_, let end) = $0 { continuation.yield(end) } }, userAgent: "test",
+            waker: Self.waker(failures: failures))
+        defer { transport.stop() }
+        var iterator = ends.makeAsyncIterator()
+        // The thread sleeps before the second start, and has to be woken.
+        for number in 1...2 {
+            transport.start(
+                AttemptID(transfer: Int64(number), number: 1), WireRequest(method: "GET", url: server.url), source: nil,
+                sink: Memory())
+            let end = await iterator.next()
+            #expect(end?.head?.status == 200 && end?.failure == nil)
+        }
+    }
+
+    @Test func `a descriptor that is made late ends the sleep in which it was made`() {
+        let waker = Self.waker(failures: 1)
+        let queue = CommandQueue(waker: waker)
+        let began = ContinuousClock.now
+        // The call before has no descriptor to write to.
+        waker.wake()
+        _ = queue.wait(milliseconds: 60_000)
+        waker.wake()
+        _ = queue.wait(milliseconds: 60_000)
+        #expect(began.duration(to: .now) < .seconds(30))
+    }
+}
