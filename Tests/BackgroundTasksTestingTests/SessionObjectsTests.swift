@@ -89,6 +89,54 @@ import Testing
         }
     }
 
+    /// Decides about the headers of a response later.
+    private final class Deciding: NSObject, URLSessionDataDelegate, Sendable {
+        typealias Decision = @Sendable (URLSession.ResponseDisposition) -> Void
+        let decisions = AsyncStream.makeStream(of: Decision.self)
+        let ends = AsyncStream.makeStream(of: Void.self)
+        let calls = Mutex<[String]>([])
+
+        func urlSession(
+            _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+            completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+        ) { decisions.continuation.yield(completionHandler) }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            calls.withLock { $0.append("end") }
+        }
+
+        func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
+            calls.withLock { $0.append("all") }
+            ends.continuation.yield()
+        }
+    }
+
+    /// The upload is of another process, so that the session reports that it delivered all events.
+    @Test func `an end is delivered when the delegate has received it, however late it decides about the response`() async throws
+    {
+        try await TestDriver.run(permitting: []) { driver in
+            driver.network.server("https://api.test").route("PUT", "/photo", .status(201, body: "stored"))
+            try await uploadInACommand(to: try #require(URL(string: "https://api.test/photo")), driver)
+            let (delegate, queue) = (Deciding(), OperationQueue())
+            queue.maxConcurrentOperationCount = 1
+            let session = URLSession(configuration: Self.quietConfiguration, delegate: delegate, delegateQueue: queue)
+            var decisions = delegate.decisions.stream.makeAsyncIterator()
+            let decide = try #require(await decisions.next())
+            // After this operation the session does not wait for the decision any more.
+            await withCheckedContinuation { done in queue.addOperation { done.resume() } }
+            func undelivered() throws -> Int { try AppRuntime.shared.ledger().read { try $0.undeliveredEvents().count } }
+            #expect(await session.allTasks.count == 1)
+            #expect(try undelivered() == 1 && delegate.calls.withLock { $0.isEmpty })
+            session.finishTasksAndInvalidate()
+            decide(.allow)
+            var ends = delegate.ends.stream.makeAsyncIterator()
+            _ = await ends.next()
+            #expect(delegate.calls.withLock { $0 } == ["end", "all"])
+            try await driver.settle()
+            #expect(try undelivered() == 0)
+        }
+    }
+
     /// Ends are delivered to no launch.
     private static var quietConfiguration: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.background(withIdentifier: "files")

@@ -258,6 +258,17 @@ extension EndToEnd {
             #expect(lines.contains("awaited 3000000 200"))
         }
 
+        /// The app and its agent were killed, and the user starts the app again.
+        @Test func `a session of the next process starts an agent for the work that is left`() throws {
+            try courier("leave", serveHalf())
+            try waitForBytes()
+            try home.killAgent()
+            server.openGate("/half")
+            try courier("list")
+            try home.waitForEnded("urlSession")
+            #expect(lines.contains("finish left0 3000000"), "\(lines)")
+        }
+
         // MARK: Leaving
 
         /// The handler returned before the download ended.

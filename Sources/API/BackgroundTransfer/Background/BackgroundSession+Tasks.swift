@@ -62,6 +62,7 @@ extension BackgroundSession {
             ?? known.values.filter { $0.facts.withLock { $0.row != nil && !$0.isCompleted } }
         var tasks = known
         for task in ofRows { tasks[task.taskIdentifier] = nil }
+        if ofRows.contains(where: { $0.facts.withLock { !$0.isCompleted } }) { bringAgentBack() }
         // Made here and not resumed yet.
         let unresumed = tasks.values.filter { $0.facts.withLock { $0.row == nil && $0.error == nil } }
         return (ofRows + unresumed).sorted { $0.taskIdentifier < $1.taskIdentifier }

@@ -46,6 +46,8 @@ extension BackgroundSession {
         var isComplete = false
         /// Who waits for that.
         var waiting: [CheckedContinuation<Void, Never>] = []
+        /// Responses about which the delegate has not decided yet. Their ends come after the decision.
+        var undecided = 0
     }
 
     /// What the delegate heard of a transfer that runs.
@@ -75,7 +77,7 @@ extension BackgroundSession {
     /// Seconds in which more of them gather.
     private static let gatheringTime = 0.08
 
-    private var deliveries: DeliveryGate { launch?.deliveries ?? DeliveryGate.ofThisProcess }
+    var deliveries: DeliveryGate { launch?.deliveries ?? DeliveryGate.ofThisProcess }
 
     private func lookNow(_ session: URLSession, _ calls: OutstandingCalls) {
         session.onDelegateQueue { [self] in
@@ -119,7 +121,8 @@ extension BackgroundSession {
         switch seen.hasEvents ? tellEnds(session) : .told {
         case .told:
             isRead = true
-            tellLast(session)
+            // The last decision looks again.
+            if state.withLock({ $0.telling.undecided == 0 }) { tellLast(session) }
         case .leaving: isRead = true
         case .unreadable: return
         }
@@ -186,12 +189,13 @@ extension BackgroundSession {
             }
             if claimed.isEmpty { return .told }
             // A process that leaves has its delegate finish what it hears; the rest is for the next.
+            let batch = ToldEnds { [self] in acknowledge($0) }
             let told = claimed.prefix { event, transfer in
                 if deliveries.isClosing { return false }
-                tellEnd(event, transfer, session)
+                tellEnd(event, transfer, session, batch)
                 return true
             }
-            acknowledge(told.compactMap(\.0.id))
+            batch.acknowledge()
             // Of many that end one after the other each claim would find one, and keep the agent waiting.
             if claimed.count < Self.fewEnds, awaitedTransfers.count > Self.fewEnds {
                 Thread.sleep(forTimeInterval: Self.gatheringTime)
@@ -257,7 +261,7 @@ extension BackgroundSession {
 
     // MARK: Ends
 
-    private func tellEnd(_ event: SessionEventRecord, _ transfer: TransferRecord, _ session: URLSession) {
+    private func tellEnd(_ event: SessionEventRecord, _ transfer: TransferRecord, _ session: URLSession, _ batch: ToldEnds) {
         // A task that was listed after its end is not.
         let isOfThisProcess =
             launch == nil && state.withLock { $0.tasks[transfer.taskIdentifier]?.facts.withLock { !$0.isCompleted } ?? false }
@@ -279,14 +283,14 @@ extension BackgroundSession {
         if let completion = task.facts.withLock({ $0.completion }) {
             finished(task, transfer.id)
             answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: error)) }
-            return forget(task, told: event.id)
+            return forget(task, told: event.id, batch)
         }
         nonisolated(unsafe) let delegate = task.hearer(or: self.delegate)
         let end: @Sendable () -> Void = { [self] in
             finished(task, transfer.id)
             delegate?.urlSession(session, task: task, didFinishCollecting: transfer.metrics)
             delegate?.urlSession(session, task: task, didCompleteWithError: error)
-            forget(task, told: event.id)
+            forget(task, told: event.id, batch)
         }
         if transfer.kind == .upload || transfer.taskKind == "data" {
             if let file = answer.file { return hand(file, of: transfer, task, session, then: end) }
@@ -322,11 +326,12 @@ extension BackgroundSession {
     }
 
     /// The last method of its delegate returned: the task is not listed any more.
-    private func forget(_ task: URLSessionTask, told event: Int64? = nil) {
+    private func forget(_ task: URLSessionTask, told event: Int64? = nil, _ batch: ToldEnds? = nil) {
         state.withLock { state in
             if state.tasks[task.taskIdentifier] === task { state.tasks[task.taskIdentifier] = nil }
             if let event { state.told.insert(event) }
         }
+        if let event { batch?.add(event) }
     }
 
     /// A task that never became a transfer.

@@ -103,6 +103,14 @@ final class BackgroundSession: SessionEngine {
             .init(
                 session: identifier, hearsAll: { await self.everythingIsTold() }, leavesTheRest: { self.leaveTheRest() }))
         listen(session)
+        bringAgentBack()
+    }
+
+    /// Starts an agent if work is left from an earlier process and the agent ended with that process. The agent of a launch runs.
+    func bringAgentBack() {
+        guard launch == nil else { return }
+        AppRuntime.shared.startAgentIfWorkIsLeft()
+        keepAgentSoon()
     }
 
     /// Hears of the session's events from here on.
@@ -307,7 +315,9 @@ final class BackgroundSession: SessionEngine {
     func considerEnding() {
         let ended = state.withLock { state -> (URLSession, HeldDelegate?)? in
             let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.row != nil && !$0.isCompleted } }
-            guard state.life == .ending(hasLooked: true), !state.look.isTelling, state.watch == nil || !hasTasks else {
+            guard state.life == .ending(hasLooked: true), !state.look.isTelling, state.telling.undecided == 0,
+                state.watch == nil || !hasTasks
+            else {
                 return nil
             }
             state.life = .invalid

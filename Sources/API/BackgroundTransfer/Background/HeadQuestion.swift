@@ -49,7 +49,8 @@ final class HeadQuestion: Sendable {
 }
 
 extension BackgroundSession {
-    /// An answer as data: its head, then all of it, then its end. A delegate that thinks about the head hears the rest when it has answered.
+    /// Gives the delegate a response as data: the headers, then all bytes, then the end. A delegate that decides about the headers later
+    /// receives the rest after its decision.
     func hand(
         _ file: URL, of transfer: TransferRecord, _ task: URLSessionTask, _ session: URLSession,
         then end: @escaping @Sendable () -> Void
@@ -67,15 +68,41 @@ extension BackgroundSession {
         let question = HeadQuestion()
         let calls = OutstandingCalls.shared
         calls.enter()
+        waitForDecision()
         delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
             guard question.answer(disposition) else { return }
-            session.onDelegateQueue {
-                rest(disposition)
+            session.onDelegateQueue { [self] in
+                // In a process that exits the end stays in the ledger, for the next process.
+                afterLateDecision { rest(disposition) }
                 calls.leave()
             }
         }
         guard let disposition = question.wait() else { return }
+        decided()
         rest(disposition)
         calls.leave()
+    }
+
+    /// The delegate is asked about the headers of a response.
+    func waitForDecision() { state.withLock { $0.telling.undecided += 1 } }
+
+    /// - Returns: whether this was the last response without a decision.
+    @discardableResult
+    func decided() -> Bool {
+        state.withLock { state in
+            state.telling.undecided -= 1
+            return state.telling.undecided == 0
+        }
+    }
+
+    /// Gives the delegate the rest of a response whose decision came late, unless the process exits.
+    func afterLateDecision(_ body: () -> Void) {
+        if deliveries.enter() {
+            body()
+            deliveries.leave()
+        }
+        guard decided() else { return }
+        lookSoon()
+        considerEnding()
     }
 }
