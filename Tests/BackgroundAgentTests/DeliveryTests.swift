@@ -47,12 +47,36 @@ import TransferMachines
         #expect(bench.launcher.started.count == 1)
     }
 
-    @Test func sessionsAreLaunchedEachForItself() throws {
-        let ids = [try bench.download("a", session: "one"), try bench.download("b", session: "two")]
+    /// Ends a transfer of each of two sessions. The name of the first to end comes last in the alphabet.
+    private func endTransfersOfTwoSessions() throws {
+        let ids = [try bench.download("a", session: "two"), try bench.download("b", session: "one")]
         try bench.turn()
         try bench.answer(ids[0])
+        try bench.pass(1)
         try bench.answer(ids[1])
+    }
+
+    @Test func `sessions are launched one after the other, the oldest event first`() throws {
+        try endTransfersOfTwoSessions()
+        #expect(try bench.live().map(\.identifier) == ["two"])
+        try bench.end(bench.onlyLive(), .completed)
+        #expect(try bench.live().map(\.identifier) == ["one"])
+    }
+
+    @Test func `a launch that does not end delays the launch of another session for a limited time`() throws {
+        try endTransfersOfTwoSessions()
+        let settings = AgentSettings()
+        let turn = settings.refreshBudget + settings.grace + settings.continuation
+        try bench.pass(turn - 2)
+        #expect(try bench.live().map(\.identifier) == ["two"])
+        try bench.pass(2)
         #expect(Set(try bench.live().map(\.identifier)) == ["one", "two"])
+    }
+
+    @Test func `a session whose launches fail does not delay another session`() throws {
+        try endTransfersOfTwoSessions()
+        try bench.end(bench.onlyLive(), nil, .signalled(9))
+        #expect(try bench.live().map(\.identifier) == ["one"])
     }
 
     @Test func aFailingDeliveryBacksOffAndDropsNothing() throws {

@@ -133,15 +133,23 @@ public struct WhyCommand: BackgroundCommand {
         let pressed = try Dictionary(grouping: transaction.undeliveredResponses(), by: \.notification).map {
             (LaunchKind.notificationResponse, $0.key, $0.value.map(\.createdAt).min() ?? now)
         }
+        let served = try transaction.liveLaunches().first { $0.kind == .urlSession }?.identifier
+        let attached = try transaction.attachedSessions()
         return try (sessions + pressed.sorted { $0.1 < $1.1 }).compactMap { kind, identifier, oldest in
-            guard !explanation.isLive(identifier),
-                let pause = try transaction.deliveryHistory(kind, identifier, since: oldest, settings: settings, now: now)
-                    .pause
-            else { return nil }
-            let condition = Condition(
-                name: .backoff, met: false, since: OrNull(oldest), until: OrNull(pause.until),
-                detail: pause.words)
-            return Row(identifier: identifier, kind: kind, conditions: [condition], nextAttemptAt: OrNull(pause.until))
+            if explanation.isLive(identifier) { return nil }
+            let history = try transaction.deliveryHistory(kind, identifier, since: oldest, settings: settings, now: now)
+            let condition: Condition
+            if let pause = history.pause {
+                condition = Condition(
+                    name: .backoff, met: false, since: OrNull(oldest), until: OrNull(pause.until), detail: pause.words)
+            } else if kind == .urlSession, let served, !attached.contains(identifier) {
+                condition = Condition(
+                    name: .turn, met: false, since: OrNull(oldest), until: OrNull(nil),
+                    detail: "the launch for \(served) runs")
+            } else {
+                return nil
+            }
+            return Row(identifier: identifier, kind: kind, conditions: [condition], nextAttemptAt: condition.until)
         }
     }
 }

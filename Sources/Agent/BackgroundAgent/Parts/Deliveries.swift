@@ -13,18 +13,26 @@ enum Deliveries {
     private static func deliverSessions(_ pass: inout Pass, _ moving: Set<String>) throws {
         let sessions = try pass.transaction.waitingSessions()
         guard !sessions.isEmpty else { return }
-        let live = try pass.transaction.liveLaunches()
+        let live = try pass.transaction.liveLaunches().filter { $0.kind == .urlSession }
         let attached = try pass.transaction.attachedSessions()
-        for (session, oldest) in sessions {
+        // Code for iOS expects one process. Two processes that list their tasks at the same time would both begin a task that is missing.
+        let turn = live.map { $0.startedAt.addingTimeInterval(turnOfALaunch(pass.settings)) }.filter { $0 > pass.now }.max()
+        // The session that waits the longest has the next turn.
+        for (session, oldest) in sessions.sorted(by: { $0.oldest < $1.oldest }) {
             // The live launch replays them, or an attached process takes them: no second process.
-            if attached.contains(session) || live.contains(where: { $0.kind == .urlSession && $0.identifier == session }) {
-                continue
-            }
+            if attached.contains(session) || live.contains(where: { $0.identifier == session }) { continue }
             switch SessionDelivery.verdict(oldest: oldest, hasMoreRunning: moving.contains(session), now: pass.now) {
             case .wait(let until): pass.wake(at: until)
-            case .deliverNow: try launch(.urlSession, session, since: oldest, "a transfer ended", &pass)
+            case .deliverNow:
+                if let turn { return pass.wake(at: turn) }
+                if try launch(.urlSession, session, since: oldest, "a transfer ended", &pass) { return }
             }
         }
+    }
+
+    /// Seconds after which the launch of another session no longer waits, for example for a process that cannot be killed.
+    private static func turnOfALaunch(_ settings: AgentSettings) -> Double {
+        settings.refreshBudget + settings.grace + settings.continuation
     }
 
     private static func deliverResponses(_ pass: inout Pass) throws {
@@ -37,16 +45,22 @@ enum Deliveries {
         }
     }
 
+    /// - Returns: `false` if the launch waits, because earlier launches failed.
+    @discardableResult
     private static func launch(
         _ kind: LaunchKind, _ identifier: String, since oldest: Date, _ reason: String, _ pass: inout Pass
-    ) throws {
+    ) throws -> Bool {
         let history = try pass.transaction.deliveryHistory(
             kind, identifier, since: oldest, settings: pass.settings, now: pass.now)
-        if let pause = history.pause { return pass.wake(at: pause.until) }
+        if let pause = history.pause {
+            pass.wake(at: pause.until)
+            return false
+        }
         let count = history.failures.count
         try pass.begin(
             LaunchRecord(
                 kind: kind, identifier: identifier, generation: count + 1,
                 reason: count == 0 ? reason : "relaunch after \(count) without success", startedAt: pass.now))
+        return true
     }
 }
