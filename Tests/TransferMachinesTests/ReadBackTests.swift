@@ -10,9 +10,9 @@ import Testing
     private let name = "https://h/up/noon.jpg"
     private let next = "https://h/up/noon-1.jpg"
 
-    private func plan(_ byteCount: Int64 = 10) -> UploadPlan {
+    private func plan(_ byteCount: Int64 = 10, _ kind: UploadKind = .put) -> UploadPlan {
         UploadPlan(
-            kind: .put, collectionURL: "https://h/up", fileName: "noon.jpg", byteCount: byteCount, token: "t1",
+            kind: kind, collectionURL: "https://h/up", fileName: "noon.jpg", byteCount: byteCount, token: "t1",
             sha256: Self.digest)
     }
 
@@ -65,6 +65,79 @@ import Testing
 
     @Test func `an empty file is not read back`() {
         #expect(finishes(lostPut(0), .length))
+    }
+
+    // MARK: The temporary file of a WebDAV upload
+
+    private let part = "https://h/up/.t1.part"
+
+    /// The response to the PUT is lost, and the temporary file has the length of the file.
+    private func lostTemporaryFile(_ byteCount: Int64 = 10) -> Dialogue {
+        var talk = Dialogue(plan(byteCount, .webdav))
+        talk.hear(404)
+        // The folder of a large file is made first.
+        if byteCount >= FolderUpload.largeBody { talk.hear(405) }
+        talk.hear(0)
+        talk.hear(200, ["Content-Length": "\(byteCount)"])
+        return talk
+    }
+
+    @Test(arguments: [200, 403]) func `a temporary file is read back before it is renamed`(_ status: Int) {
+        var talk = lostTemporaryFile()
+        // A server that does not send the file confirms it by its length.
+        talk.hear(status, comparison: status == 200 ? .same : nil)
+        talk.hear(201)
+        talk.hear(200, ["Content-Length": "10"])
+        #expect(finishes(talk, status == 200 ? .digest : .length))
+        #expect(
+            talk.lines == ["HEAD \(name)", "PUT \(part) 0+10", "HEAD \(part)", "GET \(part)", "MOVE \(part)", "HEAD \(name)"])
+    }
+
+    /// A server that reserves the length lost the connection in the middle of the body.
+    @Test(arguments: [10, 5_000_000] as [Int64]) func `a temporary file of the right length with other bytes is sent again`(
+        _ byteCount: Int64
+    ) {
+        var talk = lostTemporaryFile(byteCount)
+        if byteCount > ReadBack.maximumBytes { for _ in 0..<3 { talk.hear(206, comparison: .same) } }
+        talk.hear(byteCount > ReadBack.maximumBytes ? 206 : 200, comparison: .differs)
+        talk.hear(201)
+        #expect(talk.lines.last == "PUT \(part) 0+\(byteCount)" && talk.outcome == .continue)
+    }
+
+    @Test func `a temporary file that changes while it is read back is looked at again`() {
+        var talk = lostTemporaryFile()
+        talk.hear(404)
+        talk.hear(404)
+        talk.hear(201)
+        #expect(talk.lines.suffix(3) == ["GET \(part)", "HEAD \(part)", "PUT \(part) 0+10"])
+    }
+
+    // MARK: A file that was cut
+
+    @Test(arguments: [UploadKind.put, .webdav])
+    func `a confirmed file that the server cut is sent once more, under the next name`(_ kind: UploadKind) {
+        var talk = Dialogue(plan(10, kind))
+        talk.hear(404)
+        talk.hear(201)
+        if kind == .webdav {
+            talk.hear(200, ["Content-Length": "10"])
+            talk.hear(201)
+        }
+        for _ in 0..<NameDoubt.maximumLooks { talk.hear(200, ["Content-Length": "4"]) }
+        guard case .retry(_, let trouble)? = talk.outcome else {
+            Issue.record("\(String(describing: talk.outcome))")
+            return
+        }
+        #expect(trouble.message.hasPrefix("The server kept 4 of 10 bytes."))
+        talk.hear(404)
+        #expect(talk.lines.last == "HEAD \(next)")
+        talk.hear(201)
+        if kind == .webdav {
+            talk.hear(200, ["Content-Length": "10"])
+            talk.hear(201)
+        }
+        for _ in 0..<NameDoubt.maximumLooks { talk.hear(200, ["Content-Length": "4"]) }
+        if case .fail? = talk.outcome {} else { Issue.record("\(String(describing: talk.outcome))") }
     }
 
     // MARK: What is found

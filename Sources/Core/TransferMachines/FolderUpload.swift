@@ -16,6 +16,8 @@ struct FolderUpload: UploadProtocol {
         case makingFolder(Int, level: Int, goingDown: Bool, why: Reason = .missing)
         /// HEAD the temporary name after a PUT without an answer: it may be whole.
         case lookingForBody(Int, foldersMade: Bool)
+        /// GET the temporary file, which has the right length. A server that reserves the length may have lost the rest of the body.
+        case readingBody(Int, ReadBack, foldersMade: Bool)
         /// HEAD what was PUT: its length must be right. `mayBeAnothers`: the server did not say that the PUT made a new file, or
         /// a process before this one had the response.
         case checkingBody(Int, mayBeAnothers: Bool)
@@ -127,7 +129,9 @@ struct FolderUpload: UploadProtocol {
             let condition = isDirect && !isMarked ? [HeaderField("If-None-Match", "*")] : []
             return send("PUT", url, condition, withBody: true, saving: .put, index, isStored: false)
         case .lookingForBody(let index, _):
-            return send("HEAD", address.file(temporaryName), saving: .put, index, isStored: false)
+            return send("HEAD", address.file(temporaryName), [NameDoubt.wantedDigest], saving: .put, index, isStored: false)
+        case .readingBody(let index, let question, _):
+            return compare(temporaryName, question, persistFirst: record(.put, index, isStored: false))
         case .makingFolder(let index, let level, _, _):
             return send("MKCOL", address.folder(levels: level), saving: .put, index, isStored: false)
         case .checkingBody(let index, let mayBeAnothers):
@@ -135,12 +139,9 @@ struct FolderUpload: UploadProtocol {
             let digest = mayBeAnothers && plan.kind == .put ? [NameDoubt.wantedDigest] : []
             return send("HEAD", url, digest, saving: .check, index, isStored: true)
         case .readingBack(let index, let question, let isStored):
-            var request = plan.request("GET", address.file(finalName(index)), question.headers)
-            // The sink that compares the body also ends it.
-            request.maximumBodyBytes = nil
             // A file that this upload did not send is no lost PUT for the next process.
             let step = plan.kind == .put && doubt.isOpen ? UploadMemory.Step.put : .chooseName
-            return .compare(request, question.part, persistFirst: record(step, index, isStored: isStored))
+            return compare(finalName(index), question, persistFirst: record(step, index, isStored: isStored))
         case .moving(let index):
             let headers = [
                 HeaderField("Destination", address.publicFile(finalName(index))), HeaderField("Overwrite", "F"),
@@ -161,6 +162,8 @@ struct FolderUpload: UploadProtocol {
         switch state {
         case .readingBack(let index, let question, let isStored):
             return afterReadBack(head, end.comparison, index, question, isStored: isStored, pauses)
+        case .readingBody(let index, let question, let foldersMade):
+            return afterBodyReadBack(head, end.comparison, index, question, foldersMade: foldersMade, pauses)
         // The server accepted the file. A look that it refuses gives nothing up.
         case .checkingBody(let index, let mayBeAnothers) where NameDoubt.isRefusedLook(head):
             return afterBodyCheck(head, index, mayBeAnothers: mayBeAnothers, pauses)
@@ -204,6 +207,8 @@ struct FolderUpload: UploadProtocol {
             return afterBodyCheck(head, index, mayBeAnothers: mayBeAnothers, pauses)
         case .readingBack(let index, let question, let isStored):
             return afterReadBack(head, end.comparison, index, question, isStored: isStored, pauses)
+        case .readingBody(let index, let question, let foldersMade):
+            return afterBodyReadBack(head, end.comparison, index, question, foldersMade: foldersMade, pauses)
         case .moving(let index):
             return afterMove(head, index, pauses)
         case .lookingForTemporary(let index, let wasRefused):
@@ -222,7 +227,8 @@ struct FolderUpload: UploadProtocol {
             .lookingForTarget(let index, _):
             return address.publicFile(finalName(index))
         case .choosingName(let index, _) where doubt.isOpen: return address.publicFile(finalName(index))
-        case .choosingName, .doubting, .lookingForBody, .makingFolder, .moving, .lookingForTemporary, .confirming: return nil
+        case .choosingName, .doubting, .lookingForBody, .readingBody, .makingFolder, .moving, .lookingForTemporary, .confirming:
+            return nil
         }
     }
 
@@ -253,7 +259,7 @@ struct FolderUpload: UploadProtocol {
     var stage: Int64 {
         switch state {
         case .choosingName(_, let isStored), .doubting(_, let isStored), .readingBack(_, _, let isStored): isStored ? 1 : 0
-        case .sendingBody, .lookingForBody, .makingFolder, .checkingBody: 0
+        case .sendingBody, .lookingForBody, .readingBody, .makingFolder, .checkingBody: 0
         case .lookingForTarget: plan.kind == .webdav ? 1 : 0
         case .moving, .lookingForTemporary, .confirming: 1
         }
@@ -262,6 +268,7 @@ struct FolderUpload: UploadProtocol {
     var nameIndex: Int {
         switch state {
         case .choosingName(let index, _), .doubting(let index, _), .sendingBody(let index, _), .lookingForBody(let index, _),
+            .readingBody(let index, _, _),
             .makingFolder(let index, _, _, _), .checkingBody(let index, _), .readingBack(let index, _, _), .moving(let index),
             .lookingForTemporary(let index, _), .lookingForTarget(let index, _), .confirming(let index):
             index
@@ -278,7 +285,7 @@ struct FolderUpload: UploadProtocol {
             return plan.request("DELETE", address.file(finalName(index)), condition)
         }
         switch state {
-        case .sendingBody, .lookingForBody, .checkingBody, .moving, .lookingForTemporary,
+        case .sendingBody, .lookingForBody, .readingBody, .checkingBody, .moving, .lookingForTemporary,
             .lookingForTarget(_, wasRefused: true):
             return plan.request("DELETE", address.file(temporaryName))
         case .choosingName(_, let isStored), .doubting(_, let isStored), .readingBack(_, _, let isStored):
@@ -295,6 +302,14 @@ struct FolderUpload: UploadProtocol {
     func finalName(_ index: Int) -> String { forbidden.replaced(in: plan.name(index, isMarked: isMarked)) }
 
     var remark: String? { forbidden.remark }
+
+    private func compare(_ name: String, _ question: ReadBack, persistFirst memory: UploadMemory) -> UploadCommand {
+        guard let address else { return .fail(TransferTrouble(.unsupportedURL)) }
+        var request = plan.request("GET", address.file(name), question.headers)
+        // The sink that compares the body also ends it.
+        request.maximumBodyBytes = nil
+        return .compare(request, question.part, persistFirst: memory)
+    }
 
     private func send(
         _ method: String, _ url: String, _ extra: [HeaderField] = [], withBody: Bool = false, saving step: UploadMemory.Step,

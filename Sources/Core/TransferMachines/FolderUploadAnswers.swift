@@ -12,8 +12,8 @@ extension FolderUpload {
             doubt.open()
             state = .lookingForTarget(index, wasRefused: false)
         case .sendingBody(let index, let foldersMade): state = .lookingForBody(index, foldersMade: foldersMade)
-        case .choosingName, .doubting, .lookingForBody, .makingFolder, .checkingBody, .readingBack, .lookingForTemporary,
-            .lookingForTarget, .confirming:
+        case .choosingName, .doubting, .lookingForBody, .readingBody, .makingFolder, .checkingBody, .readingBack,
+            .lookingForTemporary, .lookingForTarget, .confirming:
             break
         }
     }
@@ -34,9 +34,8 @@ extension FolderUpload {
             guard forbidden.read(head, end.body, for: finalName(index)) else { return false }
             doubt.close()
             state = .choosingName(0, isStored: true)
-        case .sendingBody, .choosingName, .doubting, .makingFolder, .lookingForBody, .checkingBody, .readingBack,
-            .lookingForTemporary,
-            .lookingForTarget, .confirming:
+        case .sendingBody, .choosingName, .doubting, .makingFolder, .lookingForBody, .readingBody, .checkingBody, .readingBack,
+            .lookingForTemporary, .lookingForTarget, .confirming:
             return false
         }
         return true
@@ -132,7 +131,7 @@ extension FolderUpload {
             doubt.open()
             state = .lookingForTemporary(index, wasRefused: false)
             return pauses.page(head)
-        case .choosingName, .doubting, .sendingBody, .makingFolder, .readingBack, .moving: return nil
+        case .choosingName, .doubting, .sendingBody, .makingFolder, .readingBack, .readingBody, .moving: return nil
         }
     }
 
@@ -197,12 +196,18 @@ extension FolderUpload {
         }
     }
 
-    /// The temporary name after an answer was lost: nobody else has it, so a file of our length is ours and whole.
+    /// The temporary name after a response was lost. No other upload uses that name, but the file may have the right length and not all bytes.
     mutating func afterBodySearch(_ head: ResponseHead, _ index: Int, foldersMade: Bool) -> UploadOutcome {
         switch existence(head) {
         case .there(let length) where length == plan.byteCount:
-            proof = .length
-            state = .moving(index)
+            switch NameDoubt.hasOurDigest(head, plan) {
+            case true?:
+                proof = .digest
+                state = .moving(index)
+            case false?: state = .sendingBody(index, foldersMade: foldersMade)
+            case nil where plan.byteCount == 0: state = .moving(index)
+            case nil: state = .readingBody(index, ReadBack(plan.byteCount), foldersMade: foldersMade)
+            }
         // A part, or of unknown length: it is replaced.
         case .there: state = .sendingBody(index, foldersMade: foldersMade)
         case .absent, .unknown:
@@ -224,7 +229,7 @@ extension FolderUpload {
             proof = .answer
             return stored(index)
         case .again(let outcome): return outcome
-        case .otherLength(let length) where plan.kind == .put: return .fail(head, -1011, NameDoubt.kept(length, of: plan))
+        case .otherLength(let length) where plan.kind == .put: return afterCut(length, head, index, pauses)
         case .otherLength(let length):
             state = .sendingBody(index, foldersMade: false)
             return pauses.retry(head, NameDoubt.kept(length, of: plan))
@@ -282,15 +287,14 @@ extension FolderUpload {
     mutating func afterConfirmation(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch doubt.confirmation(head, of: plan, isTrusted: !search.distrustsHead, pauses) {
         case .stored(let isMeasured):
-            if isMeasured { proof = .length }
+            if isMeasured, proof == .answer { proof = .length }
             return finish(index)
         // The response to the MOVE is all that is known of the file.
         case .hidden:
             proof = .answer
             return finish(index)
         case .again(let outcome): return outcome
-        // The file is not replaced: it may be another's.
-        case .otherLength(let length): return .fail(head, -1011, NameDoubt.kept(length, of: plan))
+        case .otherLength(let length): return afterCut(length, head, index, pauses)
         case .missing:
             state = .lookingForTemporary(index, wasRefused: false)
             return pauses.retry(head, NameDoubt.notShown)

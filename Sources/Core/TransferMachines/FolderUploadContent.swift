@@ -90,6 +90,32 @@ extension FolderUpload {
         }
     }
 
+    /// The temporary file was read back after a response to the PUT was lost. A server that does not send it confirms it by its length.
+    mutating func afterBodyReadBack(
+        _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, foldersMade: Bool,
+        _ pauses: Pauses
+    ) -> UploadOutcome {
+        switch doubt.verdict(question, head, comparison, of: plan, lengthIsProof: true, pauses) {
+        case .ours(let found):
+            proof = found
+            state = .moving(index)
+        case .another: state = .sendingBody(index, foldersMade: foldersMade)
+        case .next(let next): state = .readingBody(index, next, foldersMade: foldersMade)
+        case .changed(let outcome):
+            state = .lookingForBody(index, foldersMade: foldersMade)
+            return outcome
+        case .again(let outcome): return outcome
+        }
+        return .continue
+    }
+
+    /// The server kept a part of the file.
+    mutating func afterCut(_ length: Int64, _ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        let words = NameDoubt.kept(length, of: plan)
+        guard doubt.noteCut(), case .continue = tryName(after: index, isStored: false) else { return .fail(head, -1011, words) }
+        return pauses.retry(head, words)
+    }
+
     /// The entity tag of the response shows another version of the file than the PUT made.
     func isOtherVersion(_ head: ResponseHead) -> Bool {
         guard let storedTag, let shown = Self.strongTag(in: head) else { return false }

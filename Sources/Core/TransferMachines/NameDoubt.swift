@@ -13,6 +13,8 @@ struct NameDoubt: Sendable {
     /// The server said yes before it had the complete file, so it may have kept a part of the file.
     private(set) var isPartial = false
     private var looks = 0
+    /// Files that the server confirmed and kept only a part of.
+    private var cuts = 0
     /// Responses in a row to the request for the file that show nothing of its content.
     private var unclearFindings = 0
 
@@ -30,6 +32,15 @@ struct NameDoubt: Sendable {
 
     /// The next name is another one.
     mutating func close() { (isOpen, isPartial, looks, unclearFindings) = (false, false, 0, 0) }
+
+    /// The server confirmed the file and kept only a part, for example because its disk was full. The part is not replaced, because it may be
+    /// another's file.
+    ///
+    /// - Returns: whether the file is sent once more, under the next name.
+    mutating func noteCut() -> Bool {
+        cuts += 1
+        return cuts == 1
+    }
 
     /// Counts a look that did not show the file.
     ///

@@ -323,7 +323,10 @@ extension NextcloudUpload {
             return finish(index, .length)
         case .stored, .hidden: return finish(index, .answer)
         case .again(let outcome): return outcome
-        case .otherLength(let length): return .fail(head, -1011, NameDoubt.kept(length, of: plan))
+        case .otherLength(let length):
+            let words = NameDoubt.kept(length, of: plan)
+            guard doubt.noteCut(), case .continue = tryName(after: index) else { return .fail(head, -1011, words) }
+            return pauses.retry(head, words)
         case .missing:
             state = .asking(index)
             return pauses.retry(head, NameDoubt.notShown)

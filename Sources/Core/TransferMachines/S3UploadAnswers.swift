@@ -177,7 +177,10 @@ extension S3Upload {
         case .stored(let isMeasured): return finish(index, isMeasured ? .length : .answer)
         case .hidden: return finish(index, .answer)
         case .again(let outcome): return outcome
-        case .otherLength(let length): return .fail(head, -1011, NameDoubt.kept(length, of: plan))
+        case .otherLength(let length):
+            let words = NameDoubt.kept(length, of: plan)
+            guard doubt.noteCut(), case .continue = tryName(after: index) else { return .fail(head, -1011, words) }
+            return pauses.retry(head, words)
         case .missing:
             // Its parts may still be there.
             state = uploadID == nil ? .looking(index, isTaken: false) : .listing(index, marker: 0)
