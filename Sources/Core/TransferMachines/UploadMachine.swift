@@ -120,7 +120,8 @@ package struct UploadMachine: Sendable {
             outcome = pauses.after(failure)
             if failure.mayHaveActed, refusal == nil { rules.lost(wire) }
         }
-        outcome = outcome.advised(by: advice)
+        // Before the advice, which names the destination.
+        outcome = outcome.changing { UploadSecrets(plan).removed(from: $0) }.advised(by: advice)
         switch outcome {
         case .continue: return pauseInACircle(wire, pauses).advised(by: advice)
         case .retry: break
