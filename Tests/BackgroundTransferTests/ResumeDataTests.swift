@@ -106,6 +106,18 @@ import TransferMachines
         #expect(throws: URLError.self) { try WireOrder(URLRequest(url: url), .background(withIdentifier: "s")) }
     }
 
+    @Test(arguments: ["", "a b", "a:b", "ä", "a\u{7}"]) func `a header that cannot be sent is refused`(_ name: String) throws {
+        var request = URLRequest(url: try #require(URL(string: "https://h/a")))
+        request.httpMethod = ""
+        #expect(try WireOrder(request, .background(withIdentifier: "s")).method == "GET")
+        request.setValue("1", forHTTPHeaderField: name)
+        #expect(throws: URLError.self) { try WireOrder(request, .background(withIdentifier: "s")) }
+        let configuration = URLSessionConfiguration.background(withIdentifier: "s")
+        configuration.httpAdditionalHeaders = [name: "1"]
+        request.setValue(nil, forHTTPHeaderField: name)
+        #expect(throws: URLError.self) { try WireOrder(request, configuration) }
+    }
+
     @Test func theConfigurationsHeadersComeWhereTheRequestHasNone() throws {
         let configuration = URLSessionConfiguration.background(withIdentifier: "s")
         configuration.httpAdditionalHeaders = ["accept": "b", "X-App": "1"]
