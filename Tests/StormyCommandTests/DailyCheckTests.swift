@@ -1,3 +1,5 @@
+import BackgroundLedger
+import BackgroundRuntime
 import BackgroundTasksTesting
 import Foundation
 import ServerScripts
@@ -64,6 +66,25 @@ import Testing
             try await home.driver.advance(by: .seconds(60))
             #expect(try await home.history() == ["appRefresh skipped"])
             #expect(try await home.status("schedule", "next") as? String == "2025-06-13T12:00:00+02:00")
+        }
+    }
+
+    /// Another request has the only place that an app has for requests of this kind.
+    @Test func `a check that cannot be submitted stays as it was`() async throws {
+        try await play { home in
+            await home.setStartsAgents(false)
+            try await home.stormy("schedule", "--at", "09:00", "--exact", "--wake")
+            let before = try await home.command { try NoonSchedule(store: StormyStore.open()).check }
+            try await home.command {
+                try AppRuntime.shared.ledger().write { transaction in
+                    let now = AppRuntime.shared.now
+                    try transaction.save(RequestRecord(identifier: "other", kind: .appRefresh, submittedAt: now))
+                }
+            }
+            let result = try await home.stormy("schedule", "--at", "10:00", "--no-wake")
+            #expect(result.status != 0 && result.errors.contains("1 appRefresh requests are pending"), "\(result)")
+            let after = try await home.command { try NoonSchedule(store: StormyStore.open()).check }
+            #expect(after == before && after.isOn && after.isExact && after.wakesSystem)
         }
     }
 

@@ -13,12 +13,10 @@ package struct NoonSchedule: Sendable {
         self.settings = settings
     }
 
-    /// The time of day, as last chosen.
-    package var time: WallClockTime {
-        get throws { try store.setting("at").flatMap(WallClockTime.init(parsing:)) ?? .noon }
-    }
+    /// The check as it was chosen last: off and at noon if it was never turned on.
+    package var check: DailyCheck { get throws { try store.dailyCheck() ?? DailyCheck() } }
 
-    package var isEnabled: Bool { get throws { try store.setting("enabled") == "true" } }
+    package var isEnabled: Bool { get throws { try check.isOn } }
 
     /// The check that is pending: for when, when this installation wakes for it, and how many seconds that is later. `nil`: none is.
     /// One that makes up for a launch by hand is for no time of its own: for now.
@@ -29,60 +27,38 @@ package struct NoonSchedule: Sendable {
         }
     }
 
-    private var isExact: Bool { get throws { try store.setting("exact") == "true" } }
-
-    /// A machine that sleeps is woken for it.
-    package var wakesSystem: Bool { get throws { try store.setting("wake") == "true" } }
-
-    /// Seconds this installation wakes after the time: stable, so that not everybody asks a public service at noon sharp.
-    private var offset: Double {
-        get throws {
-            if let known = try store.setting("spread").flatMap(Double.init) { return known * settings.spreadSeconds }
-            let drawn = Double.random(in: 0..<1)
-            try store.set("spread", String(drawn))
-            return drawn * settings.spreadSeconds
-        }
-    }
-
     /// Turns the daily check on. What is said of the schedule afterwards is what was accepted.
     ///
     /// - Parameter wakesSystem: `nil`: as last chosen.
     package func turnOn(at chosen: WallClockTime?, exact: Bool, wakesSystem: Bool? = nil) throws {
-        let time = try chosen ?? self.time
-        let isExact = try exact || (chosen == nil && self.isExact)
-        let before = (isEnabled: try isEnabled, time: try self.time, isExact: try self.isExact, wakes: try self.wakesSystem)
-        // Known before the request is there: a check that begins just now plans the next one by it, and one that ends because it was off
-        // looks again after it took its request away.
-        try note(time, isExact: isExact, wakesSystem: wakesSystem ?? before.wakes)
-        try Self.setEnabled(true, in: store)
+        // The row is written before the request. A check that begins now plans the next check by the row. A check that ends because the row
+        // was off reads the row again after it removed the request. A process that dies in between has the request restored.
+        let change = try store.changeDailyCheck { check in
+            check.isOn = true
+            check.isExact = exact || (chosen == nil && check.isExact)
+            if let chosen { check.time = chosen }
+            if let wakesSystem { check.wakesSystem = wakesSystem }
+        }
         do {
-            try submit(time, spread: isExact ? 0 : offset)
+            try submit(change.after)
         } catch {
-            try Self.setEnabled(before.isEnabled, in: store)
-            try note(before.time, isExact: before.isExact, wakesSystem: before.wakes)
+            try store.takeBack(change)
             throw error
         }
     }
 
-    private func note(_ time: WallClockTime, isExact: Bool, wakesSystem: Bool) throws {
-        try store.set("at", time.description)
-        try store.set("exact", isExact ? "true" : "false")
-        try store.set("wake", wakesSystem ? "true" : "false")
-    }
-
     package static func setEnabled(_ isEnabled: Bool, in store: StormyStore) throws {
-        try store.set("enabled", isEnabled ? "true" : "false")
+        try store.changeDailyCheck { $0.isOn = isEnabled }
     }
 
     /// - Throws: when the request could not be removed: then the check is still on.
     package func turnOff() throws {
-        let wasEnabled = try isEnabled
         // Off before the request goes: whoever looks in between would plan it again, as one that was lost.
-        try Self.setEnabled(false, in: store)
+        let change = try store.changeDailyCheck { $0.isOn = false }
         do {
             try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
         } catch {
-            try Self.setEnabled(wasEnabled, in: store)
+            try store.takeBack(change)
             throw error
         }
     }
@@ -105,16 +81,16 @@ package struct NoonSchedule: Sendable {
     }
 
     /// Asks for the next one: strictly after now and after the one being served.
-    func submitNext() throws { try submit(time, spread: isExact ? 0 : offset) }
+    func submitNext() throws { try submit(check) }
 
-    private func submit(_ time: WallClockTime, spread: Double) throws {
+    private func submit(_ check: DailyCheck) throws {
         let request = BGAppRefreshTaskRequest(identifier: Self.identifier)
-        request.recurrence = .daily(time)
-        request.recurrenceDelay = spread
+        request.recurrence = .daily(check.time)
+        request.recurrenceDelay = check.delay(within: settings.spreadSeconds)
         request.missedOccurrences = settings.skipsMissedChecks ? .skip : .once
         // One small answer a day: a storm is worth it on the last of the battery too.
         request.runsInLowPowerMode = true
-        request.wakesSystem = try wakesSystem
+        request.wakesSystem = check.wakesSystem
         try BGTaskScheduler.shared.submit(request)
     }
 }
@@ -134,7 +110,7 @@ struct NoonCheck {
         let schedule = NoonSchedule(store: store, settings: settings)
         do {
             // A check was planned, and this store has never heard of one: it was lost, or moved away.
-            guard try store.setting("enabled") != nil else {
+            guard let check = try store.dailyCheck() else {
                 StormyTrouble.tell(
                     "store", "Stormy's places are gone",
                     "\(settings.dataFolder.path) holds no places any more, so nothing was checked. Put the folder back, or: stormy place add"
@@ -142,7 +118,7 @@ struct NoonCheck {
                 return BGTaskScheduler.shared.abandonCurrentLaunch("no places: \(settings.dataFolder.path) was made anew")
             }
             // Turned off while this launch was on its way.
-            guard try schedule.isEnabled else { return try schedule.removeLeftover() }
+            guard check.isOn else { return try schedule.removeLeftover() }
             // The following day first: whatever happens below, tomorrow's check stands.
             try schedule.submitNext()
         } catch {

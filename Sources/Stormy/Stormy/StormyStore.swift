@@ -331,6 +331,7 @@ package final class StormyStore: Sendable {
         migrator.registerMigration("16: the processes that queue a photo") { database in
             try database.alter(table: "photo") { $0.add(column: "holders", .text) }
         }
+        migrator.registerMigration("17: the daily check is one row", migrate: DailyCheck.migrate)
         return migrator
     }
 

@@ -70,12 +70,12 @@ struct StatusReport: Encodable {
 
     static func schedule(_ store: StormyStore) throws -> Schedule {
         let schedule = NoonSchedule(store: store)
-        let pending = try schedule.pending
+        let (check, pending) = (try schedule.check, try schedule.pending)
         let zone = try PendingReport.timeZone(of: NoonSchedule.identifier) ?? AppRuntime.shared.zone.identifier
         return Schedule(
-            enabled: try schedule.isEnabled && pending != nil, at: try schedule.time.description, timeZone: zone,
+            enabled: check.isOn && pending != nil, at: check.time.description, timeZone: zone,
             next: OrNull(pending?.next), wakeAt: OrNull(pending?.wakeAt), spreadSeconds: pending?.spread ?? 0,
-            wakesSystem: try schedule.wakesSystem)
+            wakesSystem: check.wakesSystem)
     }
 
     private static func checks(_ store: StormyStore, _ places: [Int64: String]) throws -> [Check] {

@@ -161,12 +161,12 @@ private struct StoreExamination {
 
     private func schedule(_ store: StormyStore) -> [DoctorFinding] {
         do {
-            let schedule = NoonSchedule(store: store)
+            let check = try NoonSchedule(store: store).check
             guard let pending = context.pendingRequests else { return [] }
             let isPending = pending.contains(NoonSchedule.identifier)
             let fix = DoctorFinding.Fix("\(context.command) schedule")
-            switch (try schedule.isEnabled, isPending) {
-            case (true, true): return [DoctorFinding("daily-check", .ok, "It is on, at \(try schedule.time).")]
+            switch (check.isOn, isPending) {
+            case (true, true): return [DoctorFinding("daily-check", .ok, "It is on, at \(check.time).")]
             case (true, false):
                 return [
                     DoctorFinding(

@@ -1,0 +1,83 @@
+import BackgroundTasks
+import Foundation
+import GRDB
+
+/// The daily check as the user chose it last. The store has at most one row.
+package struct DailyCheck: Codable, Sendable, Equatable {
+    private var id = 1
+    package internal(set) var isOn = false
+    /// The text of ``time``.
+    private var at = WallClockTime.noon.description
+    /// Without the delay of this installation.
+    package internal(set) var isExact = false
+    /// A machine that sleeps is woken for the check.
+    package internal(set) var wakesSystem = false
+    /// The delay of this installation, as a fraction of the configured spread. A stable value, so that not all installations request a public
+    /// service at noon sharp.
+    private var spread = Double.random(in: 0..<1)
+
+    /// The time of day.
+    package internal(set) var time: WallClockTime {
+        get { WallClockTime(parsing: at) ?? .noon }
+        set { at = newValue.description }
+    }
+
+    /// Seconds between the time of day and the check.
+    func delay(within spreadSeconds: Double) -> Double { isExact ? 0 : spread * spreadSeconds }
+}
+
+extension DailyCheck: StoreRecord {
+    package static let databaseTableName = "dailyCheck"
+
+    /// The settings of earlier versions, whose names are columns of the table `setting`.
+    private static let earlierSettings = ["at", "exact", "wake", "spread", "enabled"]
+
+    /// Replaces the settings of earlier versions by the row. Without `enabled` the check was never turned on or off, and there is no row.
+    static func migrate(_ database: Database) throws {
+        try database.create(table: "dailyCheck") { table in
+            table.primaryKey("id", .integer).check { $0 == 1 }
+            for flag in ["isOn", "isExact", "wakesSystem"] { table.column(flag, .boolean).notNull() }
+            table.column("at", .text).notNull()
+            table.column("spread", .double).notNull()
+        }
+        var settings: [String: String] = [:]
+        for name in earlierSettings {
+            settings[name] = try String.fetchOne(database, sql: "SELECT value FROM setting WHERE name = ?", arguments: [name])
+            try database.execute(sql: "DELETE FROM setting WHERE name = ?", arguments: [name])
+        }
+        guard let enabled = settings["enabled"] else { return }
+        try database.execute(
+            sql: "INSERT INTO dailyCheck (id, isOn, isExact, wakesSystem, at, spread) VALUES (1, ?, ?, ?, ?, ?)",
+            arguments: [
+                enabled == "true", settings["exact"] == "true", settings["wake"] == "true", settings["at"] ?? "12:00",
+                settings["spread"].flatMap(Double.init) ?? Double.random(in: 0..<1),
+            ])
+    }
+}
+
+extension StormyStore {
+    /// `nil` if the check was never turned on or off in this store.
+    func dailyCheck() throws -> DailyCheck? { try queue.read { try DailyCheck.fetchOne($0) } }
+
+    /// Changes the row in one transaction, and inserts it if the store has none.
+    ///
+    /// - Returns: the row before and the row after the change.
+    @discardableResult
+    func changeDailyCheck(_ change: (inout DailyCheck) -> Void) throws -> (before: DailyCheck?, after: DailyCheck) {
+        try queue.write { database in
+            let before = try DailyCheck.fetchOne(database)
+            var after = before ?? DailyCheck()
+            change(&after)
+            try after.save(database)
+            return (before, after)
+        }
+    }
+
+    /// Restores the row from before a change, unless another process has changed the row since.
+    func takeBack(_ change: (before: DailyCheck?, after: DailyCheck)) throws {
+        try queue.write { database in
+            guard try DailyCheck.fetchOne(database) == change.after else { return }
+            if var before = change.before { try before.save(database) } else { try change.after.delete(database) }
+        }
+    }
+}
