@@ -39,7 +39,7 @@ extension Bench {
             ($0.kind, $0.method, $0.bodyFile) = (.upload, "PUT", "upload-1")
             $0.bytesTotal = Int64(photo.count)
             $0.sourceSHA256 = FileDigest.sha256(of: photo)
-            $0.upload = UploadSpec(method: method, fileName: "a.jpg", byteCount: Int64(photo.count), token: "t")
+            $0.upload = UploadOrder(method: method, fileName: "a.jpg", byteCount: Int64(photo.count), token: "t")
         }
         try turn()
         return id

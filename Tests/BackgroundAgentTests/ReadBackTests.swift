@@ -38,7 +38,7 @@ import TransferMachines
             $0.bodyFile = "upload-1"
             $0.bytesTotal = Int64(bytes.count)
             $0.sourceSHA256 = FileDigest.sha256(of: bytes)
-            $0.upload = UploadSpec(method: .put, fileName: "a.jpg", byteCount: Int64(bytes.count), token: "t")
+            $0.upload = UploadOrder(method: .put, fileName: "a.jpg", byteCount: Int64(bytes.count), token: "t")
         }
     }
 

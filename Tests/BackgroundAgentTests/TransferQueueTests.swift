@@ -96,7 +96,7 @@ import TransferMachines
             try Data("sunny".utf8).write(to: bench.ledger.directories.spool.appendingPathComponent("upload-\(key)"))
             return try bench.download(key, session: "photos") {
                 ($0.kind, $0.method, $0.url) = (.upload, "PUT", "http://127.0.0.1/p/")
-                $0.upload = UploadSpec(method: .put, fileName: "S.jpg", byteCount: 5, token: key)
+                $0.upload = UploadOrder(method: .put, fileName: "S.jpg", byteCount: 5, token: key)
                 $0.bodyFile = "upload-\(key)"
             }
         }
@@ -120,7 +120,7 @@ import TransferMachines
         try Data("sunny".utf8).write(to: bench.ledger.directories.spool.appendingPathComponent("upload-a"))
         let id = try bench.download(session: "photos") {
             ($0.kind, $0.method, $0.url, $0.sourceName) = (.upload, "PUT", "http://127.0.0.1/p/", original.path)
-            $0.upload = UploadSpec(method: .put, fileName: "S.jpg", byteCount: 5, token: "a")
+            $0.upload = UploadOrder(method: .put, fileName: "S.jpg", byteCount: 5, token: "a")
             $0.bodyFile = "upload-a"
         }
         try bench.turn()

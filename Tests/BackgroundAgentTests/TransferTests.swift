@@ -301,7 +301,7 @@ import TransferMachines
             $0.kind = .upload
             $0.method = "PUT"
             $0.bodyFile = "upload-gone"
-            $0.upload = UploadSpec(method: .plain, fileName: "a.jpg", byteCount: 3, token: "t")
+            $0.upload = UploadOrder(method: .plain, fileName: "a.jpg", byteCount: 3, token: "t")
         }
         try bench.turn()
         #expect(try bench.transfer(id).state == .failed)
@@ -320,7 +320,7 @@ import TransferMachines
             $0.bodyFile = "upload-1"
             $0.bytesTotal = 3
             $0.sourceSHA256 = FileDigest.sha256(of: Data("abc".utf8))
-            $0.upload = UploadSpec(method: kind, fileName: "a.jpg", byteCount: 3, token: "t")
+            $0.upload = UploadOrder(method: kind, fileName: "a.jpg", byteCount: 3, token: "t")
             change(&$0)
         }
         return (id, body)

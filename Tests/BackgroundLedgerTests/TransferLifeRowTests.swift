@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Testing
 import TransferMachines
 
@@ -68,6 +69,32 @@ import TransferMachines
         #expect(read?.life.phase == .held(by: .app, next: .waiting(until: Self.start + 60)))
     }
 
+    /// An earlier version wrote this text. Agents and apps of different versions read the rows of each other.
+    @Test func `the order of an upload keeps its JSON form`() throws {
+        let test = try TestLedger()
+        let ledger = try test.open()
+        let text = """
+            {"byteCount":3,"contentType":"image\\/jpeg","field":"photo","fileName":"a.jpg","furthest":2,"method":"s3","modifiedAt":1750000000500,\
+            "s3":{"accessKey":"a","bucket":"b","region":"r","secretKey":"s"},"server":{"name":"home","settings":"[upload]"},\
+            "sha1":"cafe","token":"t"}
+            """
+        func stored(_ transaction: LedgerTransaction, _ id: Int64) throws -> String? {
+            try String.fetchOne(transaction.database, sql: "SELECT upload FROM transfer WHERE id = ?", arguments: [id])
+        }
+        for text in [text, #"{"byteCount":3,"fileName":"a.jpg","method":"plain","token":"t"}"#] {
+            try ledger.write { transaction throws -> Void in
+                let new = TransferRecord(
+                    session: "s", key: "k", kind: .upload, method: "PUT", url: "http://a.test/", headers: [], now: TestLedger.now)
+                let id = try transaction.insert(new).id!
+                try transaction.database.execute(sql: "UPDATE transfer SET upload = ? WHERE id = ?", arguments: [text, id])
+                let row = try #require(try transaction.transfer(id))
+                #expect(row.upload?.byteCount == 3)
+                try transaction.record(row)
+                #expect(try stored(transaction, id) == text)
+            }
+        }
+    }
+
     /// Returns whether a secret of the two tests below is in the ledger's file or in its write-ahead log.
     private func isOnDisk(_ test: TestLedger) throws -> Bool {
         try ["", "-wal"].contains { side in
@@ -87,7 +114,7 @@ import TransferMachines
             var upload = TransferRecord(
                 session: "s", key: "k", kind: .upload, method: "PUT", url: "http://bob:hunter2@a.test/dav/?X-Signature=1",
                 headers: [HeaderField("Authorization", "Basic c2VjcmV0"), HeaderField("Accept", "*/*")], now: now)
-            upload.upload = UploadSpec(method: .webdav, fileName: "a.jpg", byteCount: 1, token: "t")
+            upload.upload = UploadOrder(method: .webdav, fileName: "a.jpg", byteCount: 1, token: "t")
             upload.bodyFile = "copy"
             return try transaction.insert(upload).id!
         }

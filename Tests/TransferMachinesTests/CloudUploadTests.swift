@@ -6,7 +6,7 @@ import Testing
 @Suite struct NextcloudUploadTests {
     private func plan(_ size: Int64 = 6 << 20, url: String = "https://c/remote.php/dav/files/me/a/b") -> UploadPlan {
         var plan = UploadPlan(kind: .nextcloud, collectionURL: url, fileName: "noon.jpg", byteCount: size, token: "upload-7")
-        plan.modifiedAt = Date(timeIntervalSince1970: 1_800_000_000.5)
+        plan.order.modifiedAt = Date(timeIntervalSince1970: 1_800_000_000.5)
         return plan
     }
 
@@ -104,7 +104,7 @@ import Testing
 
     @Test(arguments: [-1.0, 1e300, .infinity, .nan]) func timesThatNoProtocolHas(_ seconds: Double) {
         var plan = plan(100)
-        plan.modifiedAt = Date(timeIntervalSince1970: seconds)
+        plan.order.modifiedAt = Date(timeIntervalSince1970: seconds)
         var talk = Dialogue(plan)
         for status in [404, 201, 201, 201] { talk.hear(status) }
         #expect(talk.lines.last?.hasPrefix("MOVE") == true && talk.header("X-OC-Mtime") == nil)
@@ -129,7 +129,7 @@ import Testing
 @Suite struct CircleTests {
     private func plan(_ kind: UploadKind, _ url: String = "https://h/remote.php/dav/files/me/a/") -> UploadPlan {
         var plan = UploadPlan(kind: kind, collectionURL: url, fileName: "p.jpg", byteCount: 6 << 20, token: "t", sha256: "ab")
-        plan.s3 = S3Access(bucket: "b", region: "r", accessKey: "a", secretKey: "s")
+        plan.order.s3 = S3Access(bucket: "b", region: "r", accessKey: "a", secretKey: "s")
         plan.knowledge.lacksConditions = false
         return plan
     }
@@ -197,7 +197,7 @@ import Testing
     @Test(arguments: [UploadKind.put, .webdav, .s3, .nextcloud])
     func `a server that answers every HEAD with 200 is asked for few names`(_ kind: UploadKind) {
         var plan = plan(kind)
-        plan.byteCount = 1000
+        plan.order.byteCount = 1000
         var talk = Dialogue(plan)
         for _ in 0..<21 {
             talk.hear(200, ["Content-Length": "1"])
@@ -227,7 +227,7 @@ import Testing
     @Test(arguments: [UploadKind.put, .webdav, .s3, .nextcloud])
     func `nothing is sent to a server that answers every address with success`(_ kind: UploadKind) {
         var plan = plan(kind)
-        plan.byteCount = 1000
+        plan.order.byteCount = 1000
         var talk = Dialogue(plan)
         for _ in 0..<22 { talk.hear(200, ["Content-Length": "0"]) }
         guard case .retry(_, let trouble) = talk.outcome,

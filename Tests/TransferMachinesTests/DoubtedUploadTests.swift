@@ -13,7 +13,7 @@ import Testing
             byteCount: 10, token: "t1", headers: [HeaderField("Authorization", "x")], contentType: "image/jpeg")
         plan.knowledge.lacksConditions = false
         plan.knowledge.immichVersion = 2
-        plan.s3 = S3Access(bucket: "b", region: "us-east-1", accessKey: "a", secretKey: "s")
+        plan.order.s3 = S3Access(bucket: "b", region: "us-east-1", accessKey: "a", secretKey: "s")
         return plan
     }
 

@@ -19,7 +19,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
             return (WireRequest(method: "", url: ""), "", 0)
         }
         let text = String(decoding: before, as: UTF8.self) + "<photo>" + String(decoding: after, as: UTF8.self)
-        return (request, text, Int64(before.count + after.count) + plan.byteCount)
+        return (request, text, Int64(before.count + after.count) + plan.order.byteCount)
     }
 
     @Test func asABrowserWritesIt() {

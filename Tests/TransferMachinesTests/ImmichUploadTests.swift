@@ -9,7 +9,7 @@ import Testing
         var plan = UploadPlan(
             kind: .immich, collectionURL: url, fileName: "noon.jpg", byteCount: 1000, token: "t",
             headers: [HeaderField("x-api-key", "k")], contentType: "image/jpeg")
-        (plan.sha1, plan.modifiedAt) = ("cafe", Date(timeIntervalSince1970: 1_800_000_000))
+        (plan.order.sha1, plan.order.modifiedAt) = ("cafe", Date(timeIntervalSince1970: 1_800_000_000))
         plan.knowledge.immichVersion = version
         return plan
     }
@@ -187,7 +187,7 @@ import Testing
     @Test(arguments: [-1.0, 0, 0.5, 951_827_696, 1_800_000_000.999, 253_402_300_799, 253_402_300_800, .nan])
     func `times are ISO 8601 with an offset`(_ seconds: Double) throws {
         var plan = plan(version: 3)
-        plan.modifiedAt = Date(timeIntervalSince1970: seconds)
+        plan.order.modifiedAt = Date(timeIntervalSince1970: seconds)
         var talk = Dialogue(plan)
         talk.hear(200, [:], verdict("accept"))
         talk.hear(201, [:], #"{"id":"7"}"#)

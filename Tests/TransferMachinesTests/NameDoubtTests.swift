@@ -14,7 +14,7 @@ import Testing
         let folder = kind == .nextcloud ? "https://h/remote.php/dav/files/me/up" : kind == .s3 ? "https://h" : "https://h/up"
         var plan = UploadPlan(
             kind: kind, collectionURL: folder, fileName: "noon.jpg", byteCount: size, token: "t1", sha256: digest)
-        plan.s3 = S3Access(bucket: "up", region: "us-east-1", accessKey: "a", secretKey: "s")
+        plan.order.s3 = S3Access(bucket: "up", region: "us-east-1", accessKey: "a", secretKey: "s")
         plan.knowledge.lacksConditions = false
         return plan
     }

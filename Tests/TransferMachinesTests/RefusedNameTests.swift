@@ -8,7 +8,7 @@ import Testing
     private func plan(_ kind: UploadKind) -> UploadPlan {
         var plan = UploadPlan(kind: kind, collectionURL: "https://host/photos", fileName: "noon.jpg", byteCount: 10, token: "t1")
         plan.knowledge.lacksConditions = false
-        if kind == .s3 { plan.s3 = S3Access(bucket: "storms", region: "us-east-1", accessKey: "a", secretKey: "s") }
+        if kind == .s3 { plan.order.s3 = S3Access(bucket: "storms", region: "us-east-1", accessKey: "a", secretKey: "s") }
         return plan
     }
 

@@ -13,7 +13,7 @@ import Testing
     /// - Parameter lacksConditions: remembered of an earlier upload.
     private func plan(_ size: Int64 = 100, lacksConditions: Bool? = nil, url: String = "https://s3.example") -> UploadPlan {
         var plan = UploadPlan(kind: .s3, collectionURL: url, fileName: "noon.jpg", byteCount: size, token: "t", sha256: digest)
-        plan.s3 = S3Access(bucket: "storms", region: "us-east-1", accessKey: "a", secretKey: "s")
+        plan.order.s3 = S3Access(bucket: "storms", region: "us-east-1", accessKey: "a", secretKey: "s")
         plan.knowledge.lacksConditions = lacksConditions
         return plan
     }

@@ -75,7 +75,7 @@ struct Dialogue {
         var plan = UploadPlan(
             kind: .s3, collectionURL: url, fileName: "noon 12:00.jpg", byteCount: size, token: "t", contentType: "image/jpeg",
             sha256: digest)
-        plan.s3 = S3Access(bucket: bucket, region: "us-east-1", accessKey: "a", secretKey: "s")
+        plan.order.s3 = S3Access(bucket: bucket, region: "us-east-1", accessKey: "a", secretKey: "s")
         plan.knowledge.lacksConditions = false
         return plan
     }
@@ -193,7 +193,7 @@ struct Dialogue {
         var other = Dialogue(next)
         other.hear(404)
         #expect(other.requests[0].signing?.access.region == "eu-central-1")
-        next.s3?.region = "us-west-2"
+        next.order.s3?.region = "us-west-2"
         other = Dialogue(next)
         other.hear(404)
         #expect(other.requests[0].signing?.access.region == "us-west-2")

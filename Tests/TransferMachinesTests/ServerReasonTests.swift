@@ -67,8 +67,8 @@ import Testing
             var plan = UploadPlan(
                 kind: kind, collectionURL: "https://h/remote.php/dav/files/me/a/", fileName: "p.jpg", byteCount: 10, token: "t",
                 sha256: "ab")
-            plan.s3 = S3Access(bucket: "b", region: "r", accessKey: "a", secretKey: "s")
-            (plan.knowledge.lacksConditions, plan.knowledge.immichVersion, plan.sha1) = (false, 3, "cafe")
+            plan.order.s3 = S3Access(bucket: "b", region: "r", accessKey: "a", secretKey: "s")
+            (plan.knowledge.lacksConditions, plan.knowledge.immichVersion, plan.order.sha1) = (false, 3, "cafe")
             var talk = Dialogue(plan)
             for _ in 0..<6 where talk.outcome == nil || talk.outcome == .continue {
                 guard case .send(let request, let content, _) = talk.machine.next() else { break }

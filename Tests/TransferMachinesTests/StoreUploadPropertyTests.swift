@@ -90,8 +90,8 @@ import Testing
             var plan = UploadPlan(
                 kind: way.kind, collectionURL: way.address, fileName: way.fileName, byteCount: Int64(photo.count), token: "t",
                 headers: [HeaderField("x-api-key", ImmichStore.key)], sha256: String(repeating: "ab", count: 32))
-            plan.sha1 = "cafe"
-            plan.s3 = S3Access(bucket: nil, region: "r", accessKey: "a", secretKey: "s")
+            plan.order.sha1 = "cafe"
+            plan.order.s3 = S3Access(bucket: nil, region: "r", accessKey: "a", secretKey: "s")
             self.plan = plan
             machine = UploadMachine(plan: plan)
         }

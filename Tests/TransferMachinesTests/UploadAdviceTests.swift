@@ -12,9 +12,9 @@ import Testing
         var plan = UploadPlan(
             kind: kind, collectionURL: folder, fileName: "noon.jpg", byteCount: 10, token: "t1", headers: headers,
             sha256: String(repeating: "ab", count: 32))
-        plan.sha1 = String(repeating: "cd", count: 20)
-        if kind == .s3 { plan.s3 = S3Access(bucket: "storms", region: "us-east-1", accessKey: "a", secretKey: "s") }
-        plan.server = UploadServer(name: "home", settings: settings, authorityFile: authorityFile)
+        plan.order.sha1 = String(repeating: "cd", count: 20)
+        if kind == .s3 { plan.order.s3 = S3Access(bucket: "storms", region: "us-east-1", accessKey: "a", secretKey: "s") }
+        plan.order.server = UploadServer(name: "home", settings: settings, authorityFile: authorityFile)
         return plan
     }
 
@@ -117,7 +117,7 @@ import Testing
 
     @Test func `an upload without a configured destination keeps the plain message`() throws {
         var plan = Self.plan(.webdav)
-        plan.server = nil
+        plan.order.server = nil
         #expect(Self.trouble(plan, status: 413)?.message == "The file is too large for the server (413).")
     }
 }

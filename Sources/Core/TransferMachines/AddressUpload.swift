@@ -13,7 +13,7 @@ struct AddressUpload: UploadProtocol {
     }
 
     func next() -> UploadCommand {
-        let content = UploadContent.snapshot(from: 0, count: plan.byteCount)
+        let content = UploadContent.snapshot(from: 0, count: plan.order.byteCount)
         return .send(plan.request("PUT", plan.collectionURL), content, persistFirst: UploadMemory(step: .put))
     }
 

@@ -63,7 +63,7 @@ struct DoubtedUpload: UploadProtocol {
             switch answer {
             case .stored(let url, leading: _): return .finished(remoteURL: url)
             case .led(let place):
-                let message = plan.kind.mayBeCut ? CommonAnswer.moved(to: place) : CommonAnswer.ledOn(to: place)
+                let message = plan.order.method.mayBeCut ? CommonAnswer.moved(to: place) : CommonAnswer.ledOn(to: place)
                 return .fail(TransferTrouble(code: -1010, message: message))
             }
         case .waiting:

@@ -75,7 +75,7 @@ struct FolderUpload: UploadProtocol {
     mutating func note(taken: Set<String>, stored: Set<String>) {
         self.taken = Set(taken.map(CollectionAddress.folded))
         self.stored = Set(stored.map(CollectionAddress.folded))
-        guard plan.kind == .put, case .sendingBody(let index, let foldersMade) = state else { return }
+        guard plan.order.method == .put, case .sendingBody(let index, let foldersMade) = state else { return }
         let free = firstName(from: index)
         // Another upload of this machine began to send its file there since the name was asked about.
         if free != index {
@@ -85,7 +85,7 @@ struct FolderUpload: UploadProtocol {
 
     /// A PUT that was refused left nothing: without this the next attempt would take another's file of its length for its own.
     var memory: UploadMemory? {
-        guard plan.kind == .put, case .choosingName(let index, let isStored) = state else { return nil }
+        guard plan.order.method == .put, case .choosingName(let index, let isStored) = state else { return nil }
         return record(.chooseName, index, isStored: isStored)
     }
 
@@ -95,7 +95,7 @@ struct FolderUpload: UploadProtocol {
         address = CollectionAddress(plan.collectionURL)
         isMarked = saved?.isMarked ?? false
         search = NameSearch(resuming: saved)
-        doubt = NameDoubt(resuming: saved, sentIn: plan.kind == .webdav ? [.move] : [.put, .check])
+        doubt = NameDoubt(resuming: saved, sentIn: plan.order.method == .webdav ? [.move] : [.put, .check])
         forbidden = ForbiddenCharacters(resuming: saved)
         cannotAsk = search.distrustsHead
         let name = saved?.nameIndex ?? 0
@@ -104,7 +104,9 @@ struct FolderUpload: UploadProtocol {
         case .chooseName: state = .choosingName(name, isStored: saved?.isStored ?? false)
         case .put:
             // It may have been sent: a file of our length under that name is ours.
-            state = plan.kind == .webdav ? .lookingForBody(name, foldersMade: false) : .lookingForTarget(name, wasRefused: false)
+            state =
+                plan.order.method == .webdav
+                ? .lookingForBody(name, foldersMade: false) : .lookingForTarget(name, wasRefused: false)
         case .check: state = .checkingBody(name, mayBeAnothers: true)
         // A MOVE that was answered leaves no temporary file.
         case .move: state = saved?.isStored == false ? .confirming(name) : .lookingForTemporary(name, wasRefused: false)
@@ -123,7 +125,7 @@ struct FolderUpload: UploadProtocol {
             let url = address.file(forbidden.replaced(in: plan.nobodysName))
             return send(search.methodForNobody, url, saving: .chooseName, index, isStored: isStored)
         case .sendingBody(let index, _):
-            let isDirect = plan.kind == .put
+            let isDirect = plan.order.method == .put
             let url = address.file(isDirect ? finalName(index) : temporaryName)
             // Under a name that nobody else has it is sent until it is whole: what a cut one left there may be a part.
             let condition = isDirect && !isMarked ? [HeaderField("If-None-Match", "*")] : []
@@ -135,12 +137,12 @@ struct FolderUpload: UploadProtocol {
         case .makingFolder(let index, let level, _, _):
             return send("MKCOL", address.folder(levels: level), saving: .put, index, isStored: false)
         case .checkingBody(let index, let mayBeAnothers):
-            let url = address.file(plan.kind == .put ? finalName(index) : temporaryName)
-            let digest = mayBeAnothers && plan.kind == .put ? [NameDoubt.wantedDigest] : []
+            let url = address.file(plan.order.method == .put ? finalName(index) : temporaryName)
+            let digest = mayBeAnothers && plan.order.method == .put ? [NameDoubt.wantedDigest] : []
             return send("HEAD", url, digest, saving: .check, index, isStored: true)
         case .readingBack(let index, let question, let isStored):
             // A file that this upload did not send is no lost PUT for the next process.
-            let step = plan.kind == .put && doubt.isOpen ? UploadMemory.Step.put : .chooseName
+            let step = plan.order.method == .put && doubt.isOpen ? UploadMemory.Step.put : .chooseName
             return compare(finalName(index), question, persistFirst: record(step, index, isStored: isStored))
         case .moving(let index):
             let headers = [
@@ -151,7 +153,7 @@ struct FolderUpload: UploadProtocol {
             return send("HEAD", address.file(temporaryName), saving: .move, index, isStored: true)
         case .lookingForTarget(let index, _):
             let url = address.file(finalName(index))
-            guard plan.kind == .put else { return send("HEAD", url, saving: .move, index, isStored: true) }
+            guard plan.order.method == .put else { return send("HEAD", url, saving: .move, index, isStored: true) }
             return send("HEAD", url, [NameDoubt.wantedDigest], saving: .put, index, isStored: false)
         case .confirming(let index):
             return send("HEAD", address.file(finalName(index)), saving: .move, index, isStored: false)
@@ -183,7 +185,7 @@ struct FolderUpload: UploadProtocol {
             state = .sendingBody(index, foldersMade: why == .afterTrouble)
             return .continue
         }
-        if case .sendingBody(let index, foldersMade: false) = state, head.status == 500, plan.kind == .webdav,
+        if case .sendingBody(let index, foldersMade: false) = state, head.status == 500, plan.order.method == .webdav,
             let levels = address?.segments.count, levels > 0
         {
             // nginx says so when the folder is missing. Asked before the whole file is sent again.
@@ -221,7 +223,7 @@ struct FolderUpload: UploadProtocol {
     }
 
     var openName: String? {
-        guard plan.kind == .put, let address else { return nil }
+        guard plan.order.method == .put, let address else { return nil }
         switch state {
         case .sendingBody(let index, _), .checkingBody(let index, _), .readingBack(let index, _, _),
             .lookingForTarget(let index, _):
@@ -233,12 +235,12 @@ struct FolderUpload: UploadProtocol {
     }
 
     var needsNames: Bool {
-        if case .sendingBody = state { cannotAsk && plan.kind == .put } else { false }
+        if case .sendingBody = state { cannotAsk && plan.order.method == .put } else { false }
     }
 
     /// The first name that no other upload of this machine has, or may have.
     func firstName(from index: Int) -> Int {
-        guard plan.kind == .put, let address else { return index }
+        guard plan.order.method == .put, let address else { return index }
         let others = cannotAsk ? taken.union(stored) : taken
         return RemoteName.firstIndex(from: index) {
             !others.contains(CollectionAddress.folded(address.publicFile(finalName($0))))
@@ -246,7 +248,7 @@ struct FolderUpload: UploadProtocol {
     }
 
     /// Another upload of this machine has the name, or may have it.
-    func isOfOther(_ index: Int) -> Bool { plan.kind == .put && has(index, in: taken) }
+    func isOfOther(_ index: Int) -> Bool { plan.order.method == .put && has(index, in: taken) }
 
     /// A completed upload of this machine had the name.
     func wasStored(_ index: Int) -> Bool { has(index, in: stored) }
@@ -260,7 +262,7 @@ struct FolderUpload: UploadProtocol {
         switch state {
         case .choosingName(_, let isStored), .doubting(_, let isStored), .readingBack(_, _, let isStored): isStored ? 1 : 0
         case .sendingBody, .lookingForBody, .readingBody, .makingFolder, .checkingBody: 0
-        case .lookingForTarget: plan.kind == .webdav ? 1 : 0
+        case .lookingForTarget: plan.order.method == .webdav ? 1 : 0
         case .moving, .lookingForTemporary, .confirming: 1
         }
     }
@@ -279,7 +281,7 @@ struct FolderUpload: UploadProtocol {
     /// the PUT made a new file.
     var removal: WireRequest? {
         guard let address else { return nil }
-        if plan.kind == .put {
+        if plan.order.method == .put {
             guard case .checkingBody(let index, mayBeAnothers: false) = state else { return nil }
             let condition = storedTag.map { [HeaderField("If-Match", $0)] } ?? []
             return plan.request("DELETE", address.file(finalName(index)), condition)
@@ -295,9 +297,9 @@ struct FolderUpload: UploadProtocol {
     }
 
     /// All of it, once it is whole under its temporary name.
-    var storedBytes: Int64 { stage > 0 ? plan.byteCount : 0 }
+    var storedBytes: Int64 { stage > 0 ? plan.order.byteCount : 0 }
 
-    var temporaryName: String { RemoteName.temporary(token: plan.token) }
+    var temporaryName: String { RemoteName.temporary(token: plan.order.token) }
 
     func finalName(_ index: Int) -> String { forbidden.replaced(in: plan.name(index, isMarked: isMarked)) }
 
@@ -315,7 +317,7 @@ struct FolderUpload: UploadProtocol {
         _ method: String, _ url: String, _ extra: [HeaderField] = [], withBody: Bool = false, saving step: UploadMemory.Step,
         _ index: Int, isStored: Bool
     ) -> UploadCommand {
-        let content = withBody ? UploadContent.snapshot(from: 0, count: plan.byteCount) : .none
+        let content = withBody ? UploadContent.snapshot(from: 0, count: plan.order.byteCount) : .none
         return .send(plan.request(method, url, extra), content, persistFirst: record(step, index, isStored: isStored))
     }
 
@@ -324,6 +326,6 @@ struct FolderUpload: UploadProtocol {
             step: step, nameIndex: index, isStored: isStored, isMarked: isMarked, distrustsHead: search.distrustsHead,
             replaced: forbidden.found, nameRules: forbidden.rules.rawValue,
             // The other steps are doubtful themselves.
-            isDoubted: doubt.isOpen && (step == .chooseName || plan.kind == .webdav && [.put, .check].contains(step)))
+            isDoubted: doubt.isOpen && (step == .chooseName || plan.order.method == .webdav && [.put, .check].contains(step)))
     }
 }

@@ -8,7 +8,7 @@ extension FolderUpload {
         case .moving(let index):
             doubt.open()
             state = .lookingForTemporary(index, wasRefused: false)
-        case .sendingBody(let index, _) where plan.kind == .put:
+        case .sendingBody(let index, _) where plan.order.method == .put:
             doubt.open()
             state = .lookingForTarget(index, wasRefused: false)
         case .sendingBody(let index, let foldersMade): state = .lookingForBody(index, foldersMade: foldersMade)
@@ -26,7 +26,7 @@ extension FolderUpload {
     /// Reads whether the server refused the characters of the name, and chooses another name. A stored temporary file stays.
     mutating func isOther(_ head: ResponseHead, _ end: WireEnd) -> Bool {
         switch state {
-        case .sendingBody(let index, _) where plan.kind == .put:
+        case .sendingBody(let index, _) where plan.order.method == .put:
             guard forbidden.read(head, end.body, for: finalName(index)) else { return false }
             doubt.close()
             state = .choosingName(0, isStored: false)
@@ -45,7 +45,7 @@ extension FolderUpload {
     mutating func commonStatus(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
         guard let common = CommonAnswer(head, pauses) else { return nil }
         if case .sendingBody(let index, _) = state, !common.mayHaveActed || Self.refusals.contains(head.status) {
-            if plan.kind == .put { state = .choosingName(index, isStored: false) }
+            if plan.order.method == .put { state = .choosingName(index, isStored: false) }
         } else if common.mayHaveActed {
             noteUncertainty()
         }
@@ -59,7 +59,7 @@ extension FolderUpload {
     /// Nextcloud answers 400 if a connection broke or its storage failed. The name is looked at before the file is sent again.
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool {
         guard case .sendingBody = state, !ForbiddenCharacters.isRefusal(head, end.body) else { return false }
-        return head.status == 400 || head.status == 409 && plan.kind == .put
+        return head.status == 400 || head.status == 409 && plan.order.method == .put
     }
 
     mutating func afterNameCheck(_ head: ResponseHead, _ wished: Int, isStored: Bool, _ pauses: Pauses) -> UploadOutcome {
@@ -75,7 +75,7 @@ extension FolderUpload {
         case .there where head.isPage(inPlaceOf: plan): return pauses.page(head)
         // The file was sent to this name before: the server did not show it until now, or this computer was restored from a backup.
         case .there(let length)
-        where (length == plan.byteCount || length == nil && doubt.isOpen && !doubt.isPartial)
+        where (length == plan.order.byteCount || length == nil && doubt.isOpen && !doubt.isPartial)
             && index == wished && !isOfOther(index) && (doubt.isOpen || !isStored):
             return lookInside(head, index, isStored: isStored)
         case .there:
@@ -108,7 +108,7 @@ extension FolderUpload {
     /// The next is the file, or a question about its folder.
     private mutating func sendBody(_ index: Int) {
         let levels = address?.segments.count ?? 0
-        let asksFirst = plan.kind == .webdav && plan.byteCount >= Self.largeBody && levels > 0
+        let asksFirst = plan.order.method == .webdav && plan.order.byteCount >= Self.largeBody && levels > 0
         state =
             asksFirst
             ? .makingFolder(index, level: levels, goingDown: false, why: .beforeLarge)
@@ -125,7 +125,7 @@ extension FolderUpload {
         else { return nil }
         switch state {
         case .lookingForBody, .checkingBody, .lookingForTemporary, .lookingForTarget, .confirming:
-            return head.contentLength == plan.byteCount ? nil : pauses.page(head)
+            return head.contentLength == plan.order.byteCount ? nil : pauses.page(head)
         // Servers answer a rename with 201 or 204, and may have a page for the first.
         case .moving(let index) where head.status == 200:
             doubt.open()
@@ -139,30 +139,30 @@ extension FolderUpload {
         switch head.status {
         case 200..<300:
             storedTag = Self.strongTag(in: head)
-            if plan.kind == .put { doubt.open() }
+            if plan.order.method == .put { doubt.open() }
             // A server says 201 of a new file. Another status may be about a file that was there and is replaced.
             state = .checkingBody(index, mayBeAnothers: head.status != 201)
             return .continue
         case 404, 409:
-            guard plan.kind == .webdav, !foldersMade, let levels = address?.segments.count, levels > 0 else {
+            guard plan.order.method == .webdav, !foldersMade, let levels = address?.segments.count, levels > 0 else {
                 return .fail(head, -1100, "The folder does not exist on the server\(foldersMade ? " and cannot be made" : "").")
             }
             state = .makingFolder(index, level: levels, goingDown: false)
             return .continue
         // The request had no condition.
-        case 412 where plan.kind == .put && isMarked: return refused(head)
+        case 412 where plan.order.method == .put && isMarked: return refused(head)
         // Its own from before a lost answer, or somebody else's: it is there twice at most.
-        case 412 where plan.kind == .put && mayBeThere:
+        case 412 where plan.order.method == .put && mayBeThere:
             isMarked = true
             state = .sendingBody(0, foldersMade: false)
             return .continue
-        case 412 where plan.kind == .put && cannotAsk: return afterRefusedName(index, isStored: false)
+        case 412 where plan.order.method == .put && cannotAsk: return afterRefusedName(index, isStored: false)
         // Another's file, or ours: an earlier PUT that the server carried out late, or that something between us sent twice.
-        case 412 where plan.kind == .put:
+        case 412 where plan.order.method == .put:
             state = .lookingForTarget(index, wasRefused: true)
             return .continue
         default:
-            if plan.kind == .put { state = .choosingName(index, isStored: false) }
+            if plan.order.method == .put { state = .choosingName(index, isStored: false) }
             return refused(head)
         }
     }
@@ -199,14 +199,14 @@ extension FolderUpload {
     /// The temporary name after a response was lost. No other upload uses that name, but the file may have the right length and not all bytes.
     mutating func afterBodySearch(_ head: ResponseHead, _ index: Int, foldersMade: Bool) -> UploadOutcome {
         switch existence(head) {
-        case .there(let length) where length == plan.byteCount:
+        case .there(let length) where length == plan.order.byteCount:
             switch NameDoubt.hasOurDigest(head, plan) {
             case true?:
                 proof = .digest
                 state = .moving(index)
             case false?: state = .sendingBody(index, foldersMade: foldersMade)
-            case nil where plan.byteCount == 0: state = .moving(index)
-            case nil: state = .readingBody(index, ReadBack(plan.byteCount), foldersMade: foldersMade)
+            case nil where plan.order.byteCount == 0: state = .moving(index)
+            case nil: state = .readingBody(index, ReadBack(plan.order.byteCount), foldersMade: foldersMade)
             }
         // A part, or of unknown length: it is replaced.
         case .there: state = .sendingBody(index, foldersMade: foldersMade)
@@ -223,19 +223,19 @@ extension FolderUpload {
         switch doubt.confirmation(head, of: plan, isTrusted: !search.distrustsHead, pauses) {
         case .stored(let isMeasured):
             proof = isMeasured ? .length : .answer
-            if isMeasured, plan.kind == .put, mayBeAnothers || isOtherVersion(head) { return lookInside(head, index) }
+            if isMeasured, plan.order.method == .put, mayBeAnothers || isOtherVersion(head) { return lookInside(head, index) }
             return stored(index)
         case .hidden:
             proof = .answer
             return stored(index)
         case .again(let outcome): return outcome
-        case .otherLength(let length) where plan.kind == .put: return afterCut(length, head, index, pauses)
+        case .otherLength(let length) where plan.order.method == .put: return afterCut(length, head, index, pauses)
         case .otherLength(let length):
             state = .sendingBody(index, foldersMade: false)
             return pauses.retry(head, NameDoubt.kept(length, of: plan))
         case .missing:
             return lost(
-                plan.kind == .put ? .lookingForTarget(index, wasRefused: false) : .sendingBody(index, foldersMade: false),
+                plan.order.method == .put ? .lookingForTarget(index, wasRefused: false) : .sendingBody(index, foldersMade: false),
                 head, NameDoubt.notShown, pauses)
         case .other: return refused(head)
         }
@@ -253,7 +253,7 @@ extension FolderUpload {
     }
 
     private mutating func stored(_ index: Int) -> UploadOutcome {
-        if plan.kind == .put { return finish(index) }
+        if plan.order.method == .put { return finish(index) }
         state = .moving(index)
         return .continue
     }
@@ -305,7 +305,7 @@ extension FolderUpload {
     mutating func afterTemporaryCheck(_ head: ResponseHead, _ index: Int, wasRefused: Bool) -> UploadOutcome {
         switch existence(head) {
         case .there(let length):
-            if let length, length != plan.byteCount {
+            if let length, length != plan.order.byteCount {
                 state = .sendingBody(index, foldersMade: false)
                 return .continue
             }

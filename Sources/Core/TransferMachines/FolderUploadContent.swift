@@ -7,13 +7,13 @@ extension FolderUpload {
     mutating func afterTargetCheck(
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
-        let isMoved = plan.kind == .webdav && !wasRefused
+        let isMoved = plan.order.method == .webdav && !wasRefused
         let answer = existence(head)
         switch answer {
         case .there where isOfOther(index):
             return tryName(after: index, isStored: false)
-        case .there(let length) where length == plan.byteCount || length == nil && !doubt.isPartial:
-            return lookInside(head, index, isStored: plan.kind == .webdav && wasRefused)
+        case .there(let length) where length == plan.order.byteCount || length == nil && !doubt.isPartial:
+            return lookInside(head, index, isStored: plan.order.method == .webdav && wasRefused)
         case .there(let length):
             if let length, doubt.looksAgain() { return pauses.retry(head, NameDoubt.kept(length, of: plan)) }
             if isMoved { return lostAfterMove(head, index, pauses) }
@@ -21,13 +21,13 @@ extension FolderUpload {
             if doubt.isPartial {
                 return .fail(head, -1011, length.map { NameDoubt.kept($0, of: plan) } ?? UploadMachine.answeredEarly)
             }
-            return tryName(after: index, isStored: plan.kind == .webdav)
+            return tryName(after: index, isStored: plan.order.method == .webdav)
         case .absent, .unknown:
             // Another program than the server may have answered 405 or 501. Under a marked name the file replaces itself.
             let isContradicted = answer.isUnknown && !cannotAsk && !isMarked
             if wasRefused || isContradicted, doubt.looksAgain() { return pauses.retry(head, NameDoubt.notShown) }
             if wasRefused {
-                return afterRefusedName(index, isStored: plan.kind == .webdav)
+                return afterRefusedName(index, isStored: plan.order.method == .webdav)
             }
             if isMoved { return lostAfterMove(head, index, pauses) }
             if answer.isUnknown { (cannotAsk, mayBeThere) = (true, true) } else { cannotAsk = search.distrustsHead }
@@ -50,16 +50,16 @@ extension FolderUpload {
     ///
     /// - Parameter isStored: the temporary file of a WebDAV upload is there.
     mutating func lookInside(_ head: ResponseHead, _ index: Int, isStored: Bool = false) -> UploadOutcome {
-        let isMeasured = head["Content-Encoding"] == nil && head.contentLength == plan.byteCount
+        let isMeasured = head["Content-Encoding"] == nil && head.contentLength == plan.order.byteCount
         proof = isMeasured ? .length : .answer
-        guard plan.byteCount > 0, !(isMarked && isMeasured) else { return finish(index) }
+        guard plan.order.byteCount > 0, !(isMarked && isMeasured) else { return finish(index) }
         switch NameDoubt.hasOurDigest(head, plan) {
         case true?:
             proof = .digest
             return finish(index)
         case false?: return tryName(after: index, isStored: isStored)
         case nil:
-            let question = ReadBack(plan.byteCount, wasSent: doubt.isOpen, isMeasured: isMeasured)
+            let question = ReadBack(plan.order.byteCount, wasSent: doubt.isOpen, isMeasured: isMeasured)
             state = .readingBack(index, question, isStored: isStored)
             return .continue
         }
@@ -71,7 +71,7 @@ extension FolderUpload {
     mutating func afterReadBack(
         _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, isStored: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
-        let isWhole = question.isMeasured || plan.kind == .webdav
+        let isWhole = question.isMeasured || plan.order.method == .webdav
         let lengthIsProof = isWhole && doubt.isOpen && !wasStored(index) && !isStored
         let verdict = doubt.verdict(question, head, comparison, of: plan, lengthIsProof: lengthIsProof, pauses)
         switch verdict {
@@ -83,7 +83,7 @@ extension FolderUpload {
             state = .readingBack(index, next, isStored: isStored)
             return .continue
         case .changed(let outcome):
-            let mayBeLate = plan.kind == .put && doubt.isOpen
+            let mayBeLate = plan.order.method == .put && doubt.isOpen
             state = mayBeLate ? .lookingForTarget(index, wasRefused: false) : .choosingName(index, isStored: isStored)
             return outcome
         case .again(let outcome): return outcome

@@ -12,22 +12,24 @@ struct FormUpload: UploadProtocol {
 
     init(plan: UploadPlan) {
         self.plan = plan
-        form = FormBody(token: plan.token, fileField: plan.field, fileName: plan.fileName, contentType: plan.contentType)
+        form = FormBody(
+            token: plan.order.token, fileField: plan.order.fieldName, fileName: plan.order.fileName,
+            contentType: plan.order.mediaType)
     }
 
     func next() -> UploadCommand {
-        let headers = [form.contentType, HeaderField("Idempotency-Key", "\"\(FormBody.plain(plan.token))\"")]
+        let headers = [form.contentType, HeaderField("Idempotency-Key", "\"\(FormBody.plain(plan.order.token))\"")]
         return .send(plan.request("POST", plan.collectionURL, headers), form.content, persistFirst: UploadMemory(step: .put))
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300: .finished(remoteURL: place(of: head))
-        case 303 where end.bytesSent >= form.length(around: plan.byteCount): .finished(remoteURL: place(of: head))
+        case 303 where end.bytesSent >= form.length(around: plan.order.byteCount): .finished(remoteURL: place(of: head))
         // Answered before it had the whole form: whatever it says, it is not about this photo.
         case 303: pauses.retry(head, UploadMachine.answeredEarly)
         // Many thank by 302, as browsers take it; a session that has ended leads to its log-in likewise.
-        case 300..<400 where end.bytesSent >= form.length(around: plan.byteCount) && head.status != 304:
+        case 300..<400 where end.bytesSent >= form.length(around: plan.order.byteCount) && head.status != 304:
             .fail(head, -1010, CommonAnswer.ledOn(to: CommonAnswer.place(head)))
         default: pauses.afterOther(head)
         }

@@ -39,7 +39,7 @@ struct ImmichUpload: UploadProtocol {
     }
 
     /// Immich answers each name outside its API with a page.
-    var addressOfNothing: String { site + "/api/" + FormBody.plain(plan.token) }
+    var addressOfNothing: String { site + "/api/" + FormBody.plain(plan.order.token) }
 
     /// The address is the site's, or its `/api`.
     private var site: String {
@@ -49,17 +49,18 @@ struct ImmichUpload: UploadProtocol {
     }
 
     private var form: FormBody {
-        let time = (plan.modificationTime ?? Date(timeIntervalSince1970: 0)).formatted(.iso8601)
-        let name = RemoteName.safe(plan.fileName)
+        let time = (plan.order.modificationTime ?? Date(timeIntervalSince1970: 0)).formatted(.iso8601)
+        let name = RemoteName.safe(plan.order.fileName)
         let device: [FormBody.Field] = [
-            .init(name: "deviceAssetId", value: "\(name)-\(plan.sha1 ?? plan.token)"), .init(name: "deviceId", value: "stormy"),
+            .init(name: "deviceAssetId", value: "\(name)-\(plan.order.sha1 ?? plan.order.token)"),
+            .init(name: "deviceId", value: "stormy"),
         ]
         return FormBody(
-            token: plan.token,
+            token: plan.order.token,
             fields: (namesDevice ? device : []) + [
                 .init(name: "fileCreatedAt", value: time), .init(name: "fileModifiedAt", value: time),
                 .init(name: "filename", value: name),
-            ], fileField: "assetData", fileName: plan.fileName, contentType: plan.contentType)
+            ], fileField: "assetData", fileName: plan.order.fileName, contentType: plan.order.mediaType)
     }
 
     func next() -> UploadCommand {
@@ -67,21 +68,21 @@ struct ImmichUpload: UploadProtocol {
         case .asking(let isSent):
             return .send(
                 plan.request("POST", site + ImmichRecord.path, [HeaderField("Content-Type", "application/json")]),
-                .data(ImmichRecord.question(sha1: plan.sha1 ?? "")),
+                .data(ImmichRecord.question(sha1: plan.order.sha1 ?? "")),
                 persistFirst: UploadMemory(step: isSent ? .check : .chooseName))
         case .readingVersion:
             return .send(
                 plan.request("GET", site + "/api/server/version"), .none, persistFirst: UploadMemory(step: .chooseName))
         case .sending:
             let form = form
-            let digest = plan.sha1.map { [HeaderField("x-immich-checksum", $0)] } ?? []
+            let digest = plan.order.sha1.map { [HeaderField("x-immich-checksum", $0)] } ?? []
             return .send(
                 plan.request("POST", site + "/api/assets", [form.contentType] + digest), form.content,
                 persistFirst: UploadMemory(step: .put))
         }
     }
 
-    var storedBytes: Int64 { if case .asking(isSent: true) = state { plan.byteCount } else { 0 } }
+    var storedBytes: Int64 { if case .asking(isSent: true) = state { plan.order.byteCount } else { 0 } }
     var stage: Int64 { storedBytes }
 
     /// It knows by the digest whether it has it.

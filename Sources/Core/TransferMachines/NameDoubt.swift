@@ -58,7 +58,9 @@ struct NameDoubt: Sendable {
 extension NameDoubt {
     static let notShown = "The server does not show the file it took."
 
-    static func kept(_ length: Int64, of plan: UploadPlan) -> String { "The server kept \(length) of \(plan.byteCount) bytes." }
+    static func kept(_ length: Int64, of plan: UploadPlan) -> String {
+        "The server kept \(length) of \(plan.order.byteCount) bytes."
+    }
 
     /// The finding of a HEAD for a file that the server confirmed.
     enum Confirmation {
@@ -95,7 +97,7 @@ extension NameDoubt {
         case 200..<300:
             // The length of a coded body is not the file's.
             guard head["Content-Encoding"] == nil, let length = head.contentLength else { return .stored(isMeasured: false) }
-            guard length != plan.byteCount else {
+            guard length != plan.order.byteCount else {
                 looks = 0
                 return .stored(isMeasured: true)
             }

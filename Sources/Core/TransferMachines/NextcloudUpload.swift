@@ -51,7 +51,7 @@ struct NextcloudUpload: UploadProtocol {
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
         self.plan = plan
         address = CollectionAddress(plan.collectionURL)
-        parts = UploadParts(byteCount: plan.byteCount, smallest: Self.chunkBytes)
+        parts = UploadParts(byteCount: plan.order.byteCount, smallest: Self.chunkBytes)
         creations = memory?.creations ?? 0
         search = NameSearch(resuming: memory)
         doubt = NameDoubt(resuming: memory, sentIn: [.move, .check])
@@ -86,7 +86,7 @@ struct NextcloudUpload: UploadProtocol {
     private var place: String? {
         guard let address, let level = filesLevel else { return nil }
         let user = address.segments[level + 1]
-        return address.folder(levels: level) + "uploads/\(user)/stormy-\(FormBody.plain(plan.token))"
+        return address.folder(levels: level) + "uploads/\(user)/stormy-\(FormBody.plain(plan.order.token))"
     }
 
     func next() -> UploadCommand {
@@ -111,7 +111,7 @@ struct NextcloudUpload: UploadProtocol {
                 "PUT", "\(place)/\(name)", [destination(index), length], parts.content(of: number), remembering: .append, index)
         case .moving(let index):
             var headers = [destination(index), length, HeaderField("Overwrite", "F")]
-            if let time = plan.modificationTime {
+            if let time = plan.order.modificationTime {
                 headers.append(HeaderField("X-OC-Mtime", "\(Int(time.timeIntervalSince1970))"))
             }
             if let checksum { headers.append(HeaderField("OC-Checksum", checksum)) }
@@ -142,7 +142,7 @@ struct NextcloudUpload: UploadProtocol {
     /// ownCloud compares it with what it put together; Nextcloud keeps it for those who fetch the file.
     var checksum: String? { plan.sha256.map { "SHA256:\($0.lowercased())" } }
 
-    private var length: HeaderField { HeaderField("OC-Total-Length", "\(plan.byteCount)") }
+    private var length: HeaderField { HeaderField("OC-Total-Length", "\(plan.order.byteCount)") }
 
     private func send(
         _ method: String, _ url: String, _ headers: [HeaderField] = [], _ content: UploadContent = .none,
@@ -161,8 +161,8 @@ struct NextcloudUpload: UploadProtocol {
 
     var storedBytes: Int64 {
         switch state {
-        case .moving, .lookingForPlace, .lookingForTarget, .checking: plan.byteCount
-        case .readingBack where doubt.isOpen: plan.byteCount
+        case .moving, .lookingForPlace, .lookingForTarget, .checking: plan.order.byteCount
+        case .readingBack where doubt.isOpen: plan.order.byteCount
         case .choosingName, .doubting, .makingPlace, .makingFolder, .asking, .sendingChunk, .readingBack: parts.bytes(of: stored)
         }
     }

@@ -71,7 +71,8 @@ extension NextcloudUpload {
     private mutating func afterName(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
-        case 200..<300 where (doubt.isOpen || stored.isEmpty) && !search.distrustsHead && head.contentLength == plan.byteCount:
+        case 200..<300
+        where (doubt.isOpen || stored.isEmpty) && !search.distrustsHead && head.contentLength == plan.order.byteCount:
             return lookInside(head, index)
         case 200..<300 where !search.distrustsHead:
             guard search.recordTaken() else { return tryName(after: index) }
@@ -270,7 +271,7 @@ extension NextcloudUpload {
         case 200..<300 where !search.distrustsHead:
             if head.isPage(inPlaceOf: plan) { return pauses.page(head) }
             let length = head["Content-Encoding"] == nil ? head.contentLength : nil
-            guard let length, length != plan.byteCount else { return lookInside(head, index) }
+            guard let length, length != plan.order.byteCount else { return lookInside(head, index) }
             return doubt.looksAgain() ? pauses.retry(head, NameDoubt.kept(length, of: plan)) : tryName(after: index)
         case 200..<300, 404, 405, 409, 410, 501:
             // 405 and 501 may come from another program than the server.
@@ -283,13 +284,13 @@ extension NextcloudUpload {
     }
 
     private mutating func lookInside(_ head: ResponseHead, _ index: Int) -> UploadOutcome {
-        let isMeasured = head["Content-Encoding"] == nil && head.contentLength == plan.byteCount
-        if plan.byteCount == 0 { return finish(index, isMeasured ? .length : .answer) }
+        let isMeasured = head["Content-Encoding"] == nil && head.contentLength == plan.order.byteCount
+        if plan.order.byteCount == 0 { return finish(index, isMeasured ? .length : .answer) }
         switch NameDoubt.hasOurDigest(head, plan) {
         case true?: return finish(index, .digest)
         case false?: return tryName(after: index)
         case nil:
-            state = .readingBack(index, ReadBack(plan.byteCount, wasSent: doubt.isOpen, isMeasured: isMeasured))
+            state = .readingBack(index, ReadBack(plan.order.byteCount, wasSent: doubt.isOpen, isMeasured: isMeasured))
             return .continue
         }
     }

@@ -136,7 +136,7 @@ extension ResponseHead {
 
     /// `true` for a web page in place of another kind of file. A captive portal answers 200 for every name, so a thousand names would be tried.
     func isPage(inPlaceOf plan: UploadPlan) -> Bool {
-        let name = plan.fileName.lowercased()
+        let name = plan.order.fileName.lowercased()
         return isPage && !name.hasSuffix(".html") && !name.hasSuffix(".htm")
     }
 }

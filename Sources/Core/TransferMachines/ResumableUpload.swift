@@ -63,10 +63,10 @@ struct ResumableUpload: UploadProtocol {
         switch state {
         case .creating:
             var headers = [
-                draft, completeness(false), HeaderField("Content-Type", plan.contentType),
+                draft, completeness(false), HeaderField("Content-Type", plan.order.mediaType),
                 HeaderField("Content-Disposition", "attachment; filename*=UTF-8''\(encodedName)"),
             ]
-            if version > 3 { headers.append(HeaderField("Upload-Length", "\(plan.byteCount)")) }
+            if version > 3 { headers.append(HeaderField("Upload-Length", "\(plan.order.byteCount)")) }
             // A server that computes it knows before we do whether the file arrived as it was sent.
             if let digest = plan.sha256.flatMap(Hex.bytes) {
                 headers.append(HeaderField("Repr-Digest", "sha-256=:\(digest.base64EncodedString()):"))
@@ -76,7 +76,9 @@ struct ResumableUpload: UploadProtocol {
             return .send(plan.request("HEAD", place.address ?? "", [draft]), .none, persistFirst: memory(.ask))
         case .appending(let offset):
             let count = piece(from: offset)
-            var headers = [draft, completeness(offset + count == plan.byteCount), HeaderField("Upload-Offset", "\(offset)")]
+            var headers = [
+                draft, completeness(offset + count == plan.order.byteCount), HeaderField("Upload-Offset", "\(offset)"),
+            ]
             // Versions before the sixth have no media type of their own.
             headers.append(HeaderField("Content-Type", version >= 6 ? "application/partial-upload" : "application/octet-stream"))
             let content: UploadContent = count == 0 ? .empty : .snapshot(from: offset, count: count)
@@ -84,10 +86,10 @@ struct ResumableUpload: UploadProtocol {
         }
     }
 
-    private var encodedName: String { CollectionAddress.encoded(RemoteName.safe(plan.fileName), keeping: "") }
+    private var encodedName: String { CollectionAddress.encoded(RemoteName.safe(plan.order.fileName), keeping: "") }
 
     private func piece(from offset: Int64) -> Int64 {
-        min(plan.byteCount - offset, limits.maximumAppend ?? .max, knowledge.requestBytes ?? .max)
+        min(plan.order.byteCount - offset, limits.maximumAppend ?? .max, knowledge.requestBytes ?? .max)
     }
 
     private func memory(_ step: UploadMemory.Step) -> UploadMemory {
@@ -109,7 +111,8 @@ struct ResumableUpload: UploadProtocol {
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory? {
         guard isOfThisVersion(resumption) else { return nil }
         limits.take(resumption)
-        if let offset = StructuredField.integer(resumption["Upload-Offset"]), offset > storedBytes, offset <= plan.byteCount {
+        if let offset = StructuredField.integer(resumption["Upload-Offset"]), offset > storedBytes, offset <= plan.order.byteCount
+        {
             storedBytes = offset
         }
         guard case .creating = state, place.address == nil, let made = address(of: resumption["Location"]) else { return nil }
@@ -164,7 +167,7 @@ struct ResumableUpload: UploadProtocol {
                 let made = address(of: head["Location"]) ?? place.address
             else { return stepDown(head) }
             limits.take(head)
-            if let most = limits.maximumSize, plan.byteCount > most {
+            if let most = limits.maximumSize, plan.order.byteCount > most {
                 return .fail(head, -1103, "The file is too large for the server, which takes \(most) bytes.")
             }
             // A 104 may have named it before.
@@ -202,17 +205,17 @@ struct ResumableUpload: UploadProtocol {
         if let foreign = place.afterForeign(head, isServers: isOfThisVersion(head), pauses) { return foreign }
         switch head.status {
         case 200..<300:
-            guard let offset, (0...plan.byteCount).contains(offset) else {
+            guard let offset, (0...plan.order.byteCount).contains(offset) else {
                 return startOver(head, pauses, UploadPlace.unknownOffset)
             }
             place.isThere()
-            if let length = StructuredField.integer(head["Upload-Length"]), length != plan.byteCount {
+            if let length = StructuredField.integer(head["Upload-Length"]), length != plan.order.byteCount {
                 return startOver(head, pauses, "The server expects another file there.")
             }
             limits.take(head)
             storedBytes = offset
             if Self.isComplete(head) == true {
-                guard offset == plan.byteCount else {
+                guard offset == plan.order.byteCount else {
                     return startOver(head, pauses, "The server took a part for the whole file.")
                 }
                 return finish()
@@ -227,7 +230,7 @@ struct ResumableUpload: UploadProtocol {
 
     private mutating func afterAppend(_ head: ResponseHead, _ offset: Int64, _ pauses: Pauses) -> UploadOutcome {
         let count = piece(from: offset)
-        let isLast = offset + count == plan.byteCount
+        let isLast = offset + count == plan.order.byteCount
         switch head.status {
         // 409 is the place's own word, whatever else it says: a first copy of this request may have made it whole.
         case 400... where Self.isComplete(head) == true && head.status != 409:
@@ -235,7 +238,7 @@ struct ResumableUpload: UploadProtocol {
             return .fail(head, -1011, "The server has the whole file and does not want it (status \(head.status)).")
         case 200..<300:
             if isLast, Self.isComplete(head) == true { return finish() }
-            guard let now = StructuredField.integer(head["Upload-Offset"]), now > offset, now <= plan.byteCount else {
+            guard let now = StructuredField.integer(head["Upload-Offset"]), now > offset, now <= plan.order.byteCount else {
                 // Without a word of how far it is: they are asked.
                 state = .asking
                 return isLast ? pauses.retry(head, UploadPlace.unknownOffset) : .continue

@@ -18,7 +18,7 @@ extension S3Upload {
         case remove(lacksConditions: Bool?)
     }
 
-    var probeAddress: String { address?.file(RemoteName.temporary(token: plan.token)) ?? plan.collectionURL }
+    var probeAddress: String { address?.file(RemoteName.temporary(token: plan.order.token)) ?? plan.collectionURL }
 
     /// The remark about a bucket without conditions.
     var remark: String? {

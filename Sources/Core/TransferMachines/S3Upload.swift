@@ -66,12 +66,12 @@ struct S3Upload: UploadProtocol {
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
         self.plan = plan
         knowledge = plan.knowledge
-        var access = plan.s3 ?? S3Access(bucket: nil, region: "us-east-1", accessKey: "", secretKey: "")
+        var access = plan.order.s3 ?? S3Access(bucket: nil, region: "us-east-1", accessKey: "", secretKey: "")
         // Learned of a bucket that was said to be elsewhere; what is configured anew counts again.
         if knowledge.configuredRegion == access.region { access.region = knowledge.region ?? access.region }
         self.access = access
         address = CollectionAddress(plan.collectionURL).map { $0.inBucket(access.bucket) }
-        parts = UploadParts(byteCount: plan.byteCount, smallest: Self.partBytes)
+        parts = UploadParts(byteCount: plan.order.byteCount, smallest: Self.partBytes)
         uploadID = memory?.place
         creations = memory?.creations ?? 0
         begun = memory?.step
@@ -85,7 +85,7 @@ struct S3Upload: UploadProtocol {
 
     // MARK: Requests
 
-    var isInParts: Bool { plan.byteCount > Self.partBytes }
+    var isInParts: Bool { plan.order.byteCount > Self.partBytes }
 
     func key(_ index: Int) -> String { address?.file(name(index)) ?? plan.collectionURL }
 
@@ -114,7 +114,8 @@ struct S3Upload: UploadProtocol {
                 headers.append(HeaderField("x-amz-checksum-sha256", digest.base64EncodedString()))
             }
             return send(
-                "PUT", key(index), headers, .snapshot(from: 0, count: plan.byteCount), payload: plan.sha256, remembering: .put,
+                "PUT", key(index), headers, .snapshot(from: 0, count: plan.order.byteCount), payload: plan.sha256,
+                remembering: .put,
                 index)
         case .creating(let index):
             return send("POST", key(index) + "?uploads=", object, .empty, remembering: .create, index)
@@ -142,7 +143,7 @@ struct S3Upload: UploadProtocol {
     /// What the object says of itself.
     private var object: [HeaderField] {
         let digest = plan.sha256.map { [HeaderField("x-amz-meta-sha256", $0)] } ?? []
-        return [HeaderField("Content-Type", plan.contentType)] + digest
+        return [HeaderField("Content-Type", plan.order.mediaType)] + digest
     }
 
     private var condition: [HeaderField] {
@@ -206,7 +207,7 @@ struct S3Upload: UploadProtocol {
     // MARK: How far
 
     var storedBytes: Int64 {
-        if case .confirming = state { return plan.byteCount }
+        if case .confirming = state { return plan.order.byteCount }
         return parts.bytes(of: tags.keys)
     }
 
@@ -236,7 +237,7 @@ struct S3Upload: UploadProtocol {
     // MARK: Steps
 
     mutating func rememberRegion() {
-        guard let configured = plan.s3?.region, access.region != configured else { return }
+        guard let configured = plan.order.s3?.region, access.region != configured else { return }
         (knowledge.region, knowledge.configuredRegion) = (access.region, configured)
     }
 

@@ -93,7 +93,7 @@ extension S3Upload {
         case 200..<300 where isOurs(head): return finish(index, .length)
         case 200..<300 where search.distrustsHead: return isMarked ? begin(index) : beginMarked()
         // The server may keep no metadata. Then the content of the object is compared.
-        case 200..<300 where head["x-amz-meta-sha256"] == nil && head.contentLength == plan.byteCount:
+        case 200..<300 where head["x-amz-meta-sha256"] == nil && head.contentLength == plan.order.byteCount:
             return lookInside(index, isTaken: isTaken)
         case 200..<300 where mayBeOurs(head) && doubt.looksAgain():
             return pauses.retry(head, NameDoubt.kept(head.contentLength ?? 0, of: plan))
@@ -156,7 +156,7 @@ extension S3Upload {
     /// It says so itself.
     private func isOurs(_ head: ResponseHead) -> Bool {
         guard let digest = plan.sha256 else { return false }
-        return head["x-amz-meta-sha256"]?.lowercased() == digest && head.contentLength == plan.byteCount
+        return head["x-amz-meta-sha256"]?.lowercased() == digest && head.contentLength == plan.order.byteCount
     }
 
     /// The object does not say that it is another's, and an earlier request may have made it.
@@ -191,8 +191,8 @@ extension S3Upload {
 
     /// No other computer uses a marked name.
     private mutating func lookInside(_ index: Int, isTaken: Bool) -> UploadOutcome {
-        if isMarked || plan.byteCount == 0 { return finish(index, .length) }
-        state = .readingBack(index, ReadBack(plan.byteCount, wasSent: doubt.isOpen), isTaken: isTaken)
+        if isMarked || plan.order.byteCount == 0 { return finish(index, .length) }
+        state = .readingBack(index, ReadBack(plan.order.byteCount, wasSent: doubt.isOpen), isTaken: isTaken)
         return .continue
     }
 

@@ -57,7 +57,7 @@ struct TusUpload: UploadProtocol {
             case .ask, .append: memory?.place == nil ? .creating : .asking
             case .check: memory?.place == nil ? .discovering : .confirming
             }
-        if case .confirming = state { storedBytes = plan.byteCount }
+        if case .confirming = state { storedBytes = plan.order.byteCount }
     }
 
     var stage: Int64 { storedBytes }
@@ -86,7 +86,7 @@ struct TusUpload: UploadProtocol {
             return .send(plan.request("OPTIONS", discoveryURL), .none, persistFirst: memory(.chooseName))
         case .creating:
             let headers = [
-                Self.version, HeaderField("Upload-Length", "\(plan.byteCount)"), HeaderField("Upload-Metadata", metadata),
+                Self.version, HeaderField("Upload-Length", "\(plan.order.byteCount)"), HeaderField("Upload-Metadata", metadata),
             ]
             return .send(plan.request("POST", plan.creationURL, headers), .empty, persistFirst: memory(.create))
         case .asking:
@@ -94,12 +94,12 @@ struct TusUpload: UploadProtocol {
         case .confirming:
             return .send(plan.request("HEAD", place.address ?? "", [Self.version]), .none, persistFirst: memory(.check))
         case .appending(let offset):
-            let count = min(plan.byteCount - offset, knowledge.requestBytes ?? .max)
+            let count = min(plan.order.byteCount - offset, knowledge.requestBytes ?? .max)
             var headers = [
                 Self.version, HeaderField("Content-Type", "application/offset+octet-stream"),
                 HeaderField("Upload-Offset", "\(offset)"),
             ]
-            if let checksum, count == plan.byteCount { headers.append(checksum) }
+            if let checksum, count == plan.order.byteCount { headers.append(checksum) }
             return .send(
                 plan.request("PATCH", place.address ?? "", headers), .snapshot(from: offset, count: count),
                 persistFirst: memory(.append))
@@ -112,13 +112,13 @@ struct TusUpload: UploadProtocol {
 
     /// Some servers ask for both of these.
     private var metadata: String {
-        let pairs = [("filename", RemoteName.safe(plan.fileName)), ("filetype", plan.contentType)]
+        let pairs = [("filename", RemoteName.safe(plan.order.fileName)), ("filetype", plan.order.mediaType)]
         return pairs.map { "\($0) \(Data($1.utf8).base64EncodedString())" }.joined(separator: ",")
     }
 
     /// Over the whole, which we know without reading it again.
     private var checksum: HeaderField? {
-        guard checksums.contains("sha256"), plan.byteCount <= Self.checkedBytes, let bytes = plan.sha256.flatMap(Hex.bytes)
+        guard checksums.contains("sha256"), plan.order.byteCount <= Self.checkedBytes, let bytes = plan.sha256.flatMap(Hex.bytes)
         else { return nil }
         return HeaderField("Upload-Checksum", "sha256 \(bytes.base64EncodedString())")
     }
@@ -157,7 +157,7 @@ struct TusUpload: UploadProtocol {
             if let versions = head["Tus-Version"], !Self.list(versions).contains("1.0.0") {
                 return .fail(head, -1011, "The server speaks tus \(ServerText.line(versions)), and not 1.0.0.")
             }
-            if let most = head["Tus-Max-Size"].flatMap({ Int64($0) }), most > 0, plan.byteCount > most {
+            if let most = head["Tus-Max-Size"].flatMap({ Int64($0) }), most > 0, plan.order.byteCount > most {
                 return .fail(head, -1103, "The file is too large for the server, which takes \(most) bytes.")
             }
             let extensions = Self.list(head["Tus-Extension"] ?? "")
@@ -194,16 +194,16 @@ struct TusUpload: UploadProtocol {
         if let foreign = place.afterForeign(head, isServers: Self.isServers(head), pauses) { return foreign }
         switch head.status {
         case 200..<300:
-            guard let offset, (0...plan.byteCount).contains(offset) else {
+            guard let offset, (0...plan.order.byteCount).contains(offset) else {
                 return startOver(head, pauses, UploadPlace.unknownOffset)
             }
             place.isThere()
-            if let length = head["Upload-Length"], Int64(length) != plan.byteCount {
+            if let length = head["Upload-Length"], Int64(length) != plan.order.byteCount {
                 return startOver(head, pauses, "The server expects another file there.")
             }
             learn(from: offset)
             storedBytes = offset
-            if offset == plan.byteCount { return finish(.length) }
+            if offset == plan.order.byteCount { return finish(.length) }
             state = .appending(offset)
             return .continue
         case 403, 404, 410: return startOver(head, pauses, UploadPlace.thrownAway)
@@ -215,7 +215,7 @@ struct TusUpload: UploadProtocol {
         switch head.status {
         case 200..<300:
             // Theirs counts, whatever was sent. Without it, or without having moved, they are asked.
-            guard let now = head["Upload-Offset"].flatMap({ Int64($0) }), now > offset, now <= plan.byteCount else {
+            guard let now = head["Upload-Offset"].flatMap({ Int64($0) }), now > offset, now <= plan.order.byteCount else {
                 state = .asking
                 return pauses.retry(head, UploadPlace.unknownOffset)
             }
@@ -230,7 +230,7 @@ struct TusUpload: UploadProtocol {
                 }
             return pauses.retry(head, why)
         case 413:
-            let sent = min(plan.byteCount - offset, knowledge.requestBytes ?? .max)
+            let sent = min(plan.order.byteCount - offset, knowledge.requestBytes ?? .max)
             guard let smaller = Self.chunkSizes.first(where: { $0 < sent }) else {
                 return .fail(head, -1103, "The file is too large for the server.")
             }
@@ -264,7 +264,7 @@ struct TusUpload: UploadProtocol {
 
     private mutating func goOn(from offset: Int64) -> UploadOutcome {
         storedBytes = offset
-        state = offset == plan.byteCount ? .confirming : .appending(offset)
+        state = offset == plan.order.byteCount ? .confirming : .appending(offset)
         return .continue
     }
 
@@ -277,13 +277,13 @@ struct TusUpload: UploadProtocol {
         case 200..<300 where head.mayBeOfAPortal && pauses.policy.suspicionDelay != nil:
             return pauses.page(head)
         case 200..<300:
-            if let length = head["Upload-Length"], Int64(length) != plan.byteCount {
+            if let length = head["Upload-Length"], Int64(length) != plan.order.byteCount {
                 return startOver(head, pauses, "The server expects another file there.")
             }
-            guard let offset = head["Upload-Offset"].flatMap({ Int64($0) }), (0...plan.byteCount).contains(offset) else {
+            guard let offset = head["Upload-Offset"].flatMap({ Int64($0) }), (0...plan.order.byteCount).contains(offset) else {
                 return finish(.answer)
             }
-            if offset == plan.byteCount { return finish(.length) }
+            if offset == plan.order.byteCount { return finish(.length) }
             // Some servers count a moment late.
             lowerOffsets += 1
             if lowerOffsets >= Self.maximumLowerOffsets {
@@ -291,7 +291,7 @@ struct TusUpload: UploadProtocol {
                 storedBytes = offset
                 state = .appending(offset)
             }
-            return pauses.retry(head, "The server has \(offset) of \(plan.byteCount) bytes, and said that it has all.")
+            return pauses.retry(head, "The server has \(offset) of \(plan.order.byteCount) bytes, and said that it has all.")
         // The place is gone (the protocol allows all three), or a proxy does not let the question through.
         case 400, 403, 404, 405, 406, 410, 501: return finish(.answer)
         default: return otherwise(head, pauses)

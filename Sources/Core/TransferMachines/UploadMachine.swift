@@ -30,10 +30,10 @@ package struct UploadMachine: Sendable {
 
     private let plan: UploadPlan
 
-    /// Whether the plan is the one of this machine, apart from what was learned of the server.
+    /// Returns whether the plan equals the plan of this machine. Knowledge about the server and the progress of the upload are not compared.
     package func follows(_ other: UploadPlan) -> Bool {
         var other = other
-        other.knowledge = plan.knowledge
+        (other.knowledge, other.order.furthest) = (plan.knowledge, plan.order.furthest)
         return other == plan
     }
 
@@ -55,7 +55,7 @@ package struct UploadMachine: Sendable {
         self.policy = policy
         self.plan = plan
         (opener, advice) = (UploadOpener(plan), UploadAdvice(plan))
-        switch plan.kind {
+        switch plan.order.method {
         case .plain: rules = DoubtedUpload(AddressUpload(plan: plan), plan: plan, resuming: memory)
         case .put where AddressUpload.isMeant(by: plan):
             rules = DoubtedUpload(AddressUpload(plan: plan), plan: plan, resuming: memory)
@@ -142,7 +142,7 @@ package struct UploadMachine: Sendable {
         case .none, .empty, .data: return false
         case .snapshot(_, let count): return wire.bytesSent < count
         case .wrapped(let before, let after):
-            return wire.bytesSent < Int64(before.count) + plan.byteCount + Int64(after.count)
+            return wire.bytesSent < Int64(before.count) + plan.order.byteCount + Int64(after.count)
         }
     }
 

@@ -1,54 +1,32 @@
 import Foundation
 
-/// What is to be uploaded, and where to.
-package struct UploadPlan: Codable, Equatable, Sendable {
-    package var kind: UploadKind
+/// The order of an upload, with values that have other owners and can change between two attempts.
+package struct UploadPlan: Equatable, Sendable {
+    package var order: UploadOrder
     /// The folder: an http or https address.
     package var collectionURL: String
-    /// The wished name; if it is taken, `name-1.jpg` and so on.
-    package var fileName: String
-    /// Bytes of the snapshot, which never changes.
-    package var byteCount: Int64
-    /// Unique to this transfer (letters and digits are used): names the temporary file.
-    package var token: String
     /// For every request; those about content go only with the content.
     package var headers: [HeaderField]
     /// Seconds without a byte.
     package var idleTimeout: Double
     /// Bytes per second of all uploads to this address.
     package var rateLimit: Int64?
-    /// Media type of the file.
-    package var contentType: String
-    /// Name of the form's field (multipart).
-    package var field: String
-    /// Of the snapshot, in lower-case hex; `nil`: unknown.
+    /// The digest of the snapshot, in lower-case hex. `nil` if the digest is unknown.
     package var sha256: String?
-    /// Likewise; for the protocols that name a file by it.
-    package var sha1: String?
-    /// Of the original.
-    package var modifiedAt: Date?
-    package var s3: S3Access?
-    /// `nil` if the upload has no configured destination.
-    package var server: UploadServer?
     /// What was learned of the server before.
-    package var knowledge = ServerKnowledge()
+    package var knowledge: ServerKnowledge
 
     package init(
-        kind: UploadKind, collectionURL: String, fileName: String, byteCount: Int64, token: String,
-        headers: [HeaderField] = [], idleTimeout: Double = 60, rateLimit: Int64? = nil,
-        contentType: String = "application/octet-stream", field: String = "file", sha256: String? = nil
+        order: UploadOrder, collectionURL: String, headers: [HeaderField] = [], idleTimeout: Double = 60, rateLimit: Int64? = nil,
+        sha256: String? = nil, knowledge: ServerKnowledge = ServerKnowledge()
     ) {
-        self.kind = kind
+        self.order = order
         self.collectionURL = collectionURL
-        self.fileName = fileName
-        self.byteCount = byteCount
-        self.token = token
         self.headers = headers
         self.idleTimeout = idleTimeout
         self.rateLimit = rateLimit
-        self.contentType = contentType
-        self.field = field
         self.sha256 = sha256
+        self.knowledge = knowledge
     }
 
     /// What an address says where the file's name belongs.
@@ -68,20 +46,14 @@ package struct UploadPlan: Codable, Equatable, Sendable {
     }
 
     /// The same for the same content, and nobody else's.
-    private var markedName: String { RemoteName.marked(fileName, with: sha256 ?? token) }
+    private var markedName: String { RemoteName.marked(order.fileName, with: sha256 ?? order.token) }
 
     /// A name that no file has.
-    var nobodysName: String { RemoteName.marked(fileName, with: String(token.reversed())) }
+    var nobodysName: String { RemoteName.marked(order.fileName, with: String(order.token.reversed())) }
 
     /// One of the names that are tried in turn.
     func name(_ index: Int, isMarked: Bool = false) -> String {
-        RemoteName.numbered(isMarked ? markedName : fileName, index)
-    }
-
-    /// When the photo was last changed, if that can be written: file systems hold years that no protocol has.
-    var modificationTime: Date? {
-        guard let modifiedAt, (0..<253_402_300_800).contains(modifiedAt.timeIntervalSince1970) else { return nil }
-        return modifiedAt
+        RemoteName.numbered(isMarked ? markedName : order.fileName, index)
     }
 
     /// Bytes of the longest answer that means anything: S3's list of a thousand parts.
@@ -112,7 +84,7 @@ package struct UploadPlan: Codable, Equatable, Sendable {
     var addressOfNothing: String {
         guard var parts = URLComponents(string: collectionURL) else { return collectionURL }
         (parts.user, parts.password, parts.query, parts.fragment) = (nil, nil, nil, nil)
-        parts.path = "/" + FormBody.plain(token)
+        parts.path = "/" + FormBody.plain(order.token)
         return parts.string ?? collectionURL
     }
 
@@ -124,7 +96,7 @@ package struct UploadPlan: Codable, Equatable, Sendable {
             maximumBodyBytes: Self.maximumAnswer, rateLimit: rateLimit)
         wire.leastRate = min(WireRequest.leastUsefulRate, rateLimit.map { $0 / 2 } ?? .max)
         if rateLimit != nil { wire.rateGroup = collectionURL }
-        wire.authorityFile = server?.authorityFile
+        wire.authorityFile = order.server?.authorityFile
         return wire
     }
 }

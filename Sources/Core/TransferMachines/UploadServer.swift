@@ -24,7 +24,7 @@ enum UploadOpener: Equatable, Sendable {
 
     init(_ plan: UploadPlan) {
         func header(_ name: String) -> String? { plan.headers.first { $0.name.lowercased() == name }?.value }
-        if plan.s3 != nil {
+        if plan.order.s3 != nil {
             self = .accessKey
         } else if header("x-api-key") != nil {
             self = .apiKey
@@ -65,10 +65,10 @@ struct UploadAdvice: Sendable {
 
     /// `nil` if the upload has no named destination.
     init?(_ plan: UploadPlan) {
-        guard let server = plan.server else { return nil }
+        guard let server = plan.order.server else { return nil }
         self.server = server
         opener = UploadOpener(plan)
-        isPresigned = plan.kind == .put && plan.collectionURL.contains("?")
+        isPresigned = plan.order.method == .put && plan.collectionURL.contains("?")
     }
 
     /// Returns the trouble with a message that begins with the destination's name and ends with what to do.

@@ -3,37 +3,6 @@ import Foundation
 import GRDB
 import TransferMachines
 
-/// Where an upload goes and how; the agent's upload machine is built from it.
-package struct UploadSpec: Codable, Sendable, Equatable {
-    package var method: UploadKind
-    /// Name wanted on the server (webdav).
-    package var fileName: String
-    package var byteCount: Int64
-    /// Makes the temporary name unique.
-    package var token: String
-    /// The furthest it came, as ``UploadMachine`` counts it: looking again after a failed step is no progress.
-    package var furthest: Int?
-    /// Media type of the file.
-    package var contentType: String?
-    /// Name of the form's field (multipart).
-    package var field: String?
-    /// Of the copy, in hex (immich).
-    package var sha1: String?
-    /// Of the original.
-    package var modifiedAt: Date?
-    /// What opens the bucket (s3).
-    package var s3: S3Access?
-    /// The configured destination, with its certificate authorities.
-    package var server: UploadServer?
-
-    package init(method: UploadKind, fileName: String, byteCount: Int64, token: String) {
-        self.method = method
-        self.fileName = fileName
-        self.byteCount = byteCount
-        self.token = token
-    }
-}
-
 /// One transfer of a background session, from its first byte the agent's.
 ///
 /// Its ``life`` changes by ``handle(_:)`` alone: other modules can read the columns in which it stands, and write the others.
@@ -74,7 +43,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package internal(set) var state: State
     package var taskIdentifier: Int
     package var taskDescription: String?
-    package var upload: UploadSpec?
+    package var upload: UploadOrder?
     /// The agent's own copy of an upload's bytes, inside the spool.
     package var bodyFile: String?
     /// The part file, later the finished file, inside the spool.

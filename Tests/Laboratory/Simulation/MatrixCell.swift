@@ -188,7 +188,7 @@ package struct MatrixCell: Sendable {
                     session: "photos", key: taken.name, kind: .upload, method: "PUT", url: origin + "/dav", headers: [], now: now)
                 _ = record.handle(.adopted(suspended: false))
                 (record.bodyFile, record.bytesTotal, record.sourceSHA256) = (taken.name, taken.byteCount, taken.sha256)
-                record.upload = UploadSpec(
+                record.upload = UploadOrder(
                     method: .webdav, fileName: "storm.jpg", byteCount: taken.byteCount, token: taken.name)
                 _ = try transaction.insert(record)
             }

@@ -253,7 +253,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
             record.bodyFile = taken.name
             record.bytesTotal = taken.byteCount
             record.sourceSHA256 = taken.sha256
-            var order = UploadSpec(method: method, fileName: name, byteCount: taken.byteCount, token: taken.name)
+            var order = UploadOrder(method: method, fileName: name, byteCount: taken.byteCount, token: taken.name)
             order.contentType = "image/jpeg"
             record.upload = order
             return try transaction.insert(record).id!

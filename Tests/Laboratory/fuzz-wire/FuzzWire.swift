@@ -64,11 +64,10 @@ private func download(_ head: ResponseHead, _ end: WireEnd, durable: Int64, _ no
 }
 
 private func upload(_ kind: UploadKind, _ answers: [Answer], _ now: Date) {
-    var plan = UploadPlan(
-        kind: kind, collectionURL: "http://server.test/photos/", fileName: "storm.jpg", byteCount: 100_000, token: "token",
-        headers: [], idleTimeout: 60, rateLimit: nil, contentType: "image/jpeg", field: "file",
-        sha256: String(repeating: "0", count: 64))
-    plan.sha1 = String(repeating: "0", count: 40)
+    var order = UploadOrder(method: kind, fileName: "storm.jpg", byteCount: 100_000, token: "token")
+    (order.contentType, order.sha1) = ("image/jpeg", String(repeating: "0", count: 40))
+    let plan = UploadPlan(
+        order: order, collectionURL: "http://server.test/photos/", sha256: String(repeating: "0", count: 64))
     var machine = UploadMachine(plan: plan, resuming: nil, policy: .standard)
     for step in 0..<24 {
         guard case .send = machine.next() else { return }

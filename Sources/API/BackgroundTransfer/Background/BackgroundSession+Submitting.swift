@@ -199,9 +199,9 @@ extension BackgroundSession {
         }
     }
 
-    private static func uploadOrder(_ delivery: UploadDelivery, _ name: String, _ taken: Snapshot) -> UploadSpec {
+    private static func uploadOrder(_ delivery: UploadDelivery, _ name: String, _ taken: Snapshot) -> UploadOrder {
         let kind = delivery.way.kind
-        var order = UploadSpec(
+        var order = UploadOrder(
             method: kind, fileName: delivery.fileName ?? name, byteCount: taken.byteCount, token: taken.name)
         if kind.tellsContentType { order.contentType = delivery.contentType }
         if kind.needsSHA1 {
@@ -217,7 +217,7 @@ extension BackgroundSession {
         record.bytesTotal = taken.byteCount
         record.sourceSHA256 = taken.sha256
         record.originalSHA256 = taken.originalSHA256
-        record.upload = UploadSpec(method: .plain, fileName: "data", byteCount: taken.byteCount, token: taken.name)
+        record.upload = UploadOrder(method: .plain, fileName: "data", byteCount: taken.byteCount, token: taken.name)
         return record
     }
 

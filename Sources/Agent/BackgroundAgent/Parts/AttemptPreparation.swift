@@ -150,15 +150,11 @@ enum AttemptPreparation {
     }
 
     private static func uploadPlan(_ transfer: TransferRecord, _ transaction: LedgerTransaction) throws -> UploadPlan? {
-        guard let spec = transfer.upload, spec.method != .plain else { return nil }
-        var plan = UploadPlan(
-            kind: spec.method, collectionURL: transfer.url, fileName: spec.fileName, byteCount: spec.byteCount,
-            token: spec.token, headers: transfer.headers, idleTimeout: transfer.idleTimeout, rateLimit: transfer.rateLimit,
-            contentType: spec.contentType ?? "application/octet-stream", field: spec.field ?? "file",
-            sha256: transfer.sourceSHA256)
-        (plan.sha1, plan.modifiedAt, plan.s3, plan.server) = (spec.sha1, spec.modifiedAt, spec.s3, spec.server)
-        plan.knowledge = try transaction.fact(.server(of: transfer)) ?? ServerKnowledge()
-        return plan
+        guard let order = transfer.upload, order.method != .plain else { return nil }
+        return UploadPlan(
+            order: order, collectionURL: transfer.url, headers: transfer.headers, idleTimeout: transfer.idleTimeout,
+            rateLimit: transfer.rateLimit, sha256: transfer.sourceSHA256,
+            knowledge: try transaction.fact(.server(of: transfer)) ?? ServerKnowledge())
     }
 }
 
