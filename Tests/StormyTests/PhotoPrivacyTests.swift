@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import Stormy
@@ -45,6 +46,52 @@ import Testing
             return
         }
         #expect(!reason.contains("--keep-location"))
+    }
+
+    /// A folder with a file, and a program that reports each file as clean.
+    private func withCleaner(_ body: (_ program: String, _ photo: URL) throws -> Void) throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("cleaner-" + UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (program, photo) = (folder.appendingPathComponent("cleaner"), folder.appendingPathComponent("copy"))
+        try Data("#!/bin/sh\nprintf 'clean\\0\\0'; exec cat > /dev/null\n".utf8).write(to: program)
+        chmod(program.path, 0o700)
+        try Data("photo".utf8).write(to: photo)
+        try body(program.path, photo)
+    }
+
+    /// For example a program that was killed while it was idle, or a system without memory for sockets.
+    @Test(arguments: [ENOBUFS, EPIPE]) func `a photo is cleaned if its cleaner can be asked at the second attempt`(
+        _ number: Int32
+    ) throws {
+        try withCleaner { program, photo throws -> Void in
+            let attempts = Mutex(0)
+            let cleaner = PhotoCleaner(program: program) { socket, bytes in
+                let attempt = attempts.withLock { count in
+                    count += 1
+                    return count
+                }
+                guard attempt == 1 else { return send(socket, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)) }
+                errno = number
+                return -1
+            }
+            #expect(try cleaner.clean(photo) == .clean([]))
+            #expect(attempts.withLock { $0 } == 2)
+            #expect(try Data(contentsOf: photo) == Data("photo".utf8))
+        }
+    }
+
+    @Test func `a photo is not judged if its cleaner cannot be asked`() throws {
+        try withCleaner { program, photo throws -> Void in
+            let cleaner = PhotoCleaner(program: program) { _, _ in
+                errno = ENOBUFS
+                return -1
+            }
+            let error = try #require(throws: PhotoUploadError.self) { try cleaner.clean(photo) }
+            #expect(
+                "\(error)" == "\(photo.path): could not be checked: No buffer space available; run the command again")
+            #expect(try Data(contentsOf: photo) == Data("photo".utf8))
+        }
     }
 
     @Test func `a large film has more time to be cleaned than a photo`() {

@@ -20,27 +20,52 @@ final class PhotoCleaner: Sendable {
     /// Those that have nothing to do.
     private let idle = Mutex<[Helper]>([])
     private let program: String?
+    private let send: Sending
+
+    /// Sends bytes through a socket: the system call, or a test double that fails.
+    typealias Sending = @Sendable (_ socket: Int32, UnsafeRawBufferPointer) -> Int
 
     /// - Parameter program: `nil` if it is not installed.
-    init(program: String? = PhotoCleaner.installed) { self.program = program }
+    init(
+        program: String? = PhotoCleaner.installed,
+        send: @escaping Sending = { Glibc.send($0, $1.baseAddress, $1.count, Int32(MSG_NOSIGNAL)) }
+    ) {
+        (self.program, self.send) = (program, send)
+    }
 
     /// Cleans the file in place. Blocks for as long as it takes; each thread that calls has a program of its own.
     ///
     /// - Throws: ``PhotoUploadError/cannotRead(path:reason:)`` if the system failed, for example the disk. The file can be cleaned later.
     func clean(_ file: URL) throws(PhotoUploadError) -> Verdict {
         guard let program else { return .notCleaned("the program photo-cleaner is not installed") }
-        guard let helper = idle.withLock({ $0.popLast() }) ?? Helper(program, beside: file) else {
-            throw Self.hasRoom(for: file)
-                ? .cannotRead(path: file.path, reason: "photo-cleaner cannot be started") : Self.noRoom(for: file)
+        var helper = if let known = idle.withLock({ $0.popLast() }) { known } else { try start(program, beside: file) }
+        var response = try helper.clean(file)
+        if case .notAsked = response {
+            // The program may have been killed while it was idle. The file is as it was.
+            helper.kill()
+            helper = try start(program, beside: file)
+            response = try helper.clean(file)
         }
-        guard let verdict = try helper.clean(file) else {
+        switch response {
+        case .verdict(let verdict):
+            idle.withLock { $0.append(helper) }
+            return verdict
+        case .ended:
             // Whatever it was about this file: the next one gets a fresh program.
             helper.kill()
             if Self.hasRoom(for: file) { return .interrupted }
             throw Self.noRoom(for: file)
+        case .notAsked(let number):
+            helper.kill()
+            let reason = String(cString: strerror(number))
+            throw .cannotRead(path: file.path, reason: "could not be checked: \(reason); run the command again")
         }
-        idle.withLock { $0.append(helper) }
-        return verdict
+    }
+
+    private func start(_ program: String, beside file: URL) throws(PhotoUploadError) -> Helper {
+        if let helper = Helper(program, beside: file, send: send) { return helper }
+        throw Self.hasRoom(for: file)
+            ? .cannotRead(path: file.path, reason: "photo-cleaner cannot be started") : Self.noRoom(for: file)
     }
 
     private static func hasRoom(for file: URL) -> Bool {
@@ -53,11 +78,21 @@ final class PhotoCleaner: Sendable {
 
     static let installed = try? CompanionProgram.find("photo-cleaner").get()
 
+    /// The response of the program about one file.
+    private enum Response {
+        case verdict(Verdict)
+        /// The program did not answer. The file is as it was, or cleaned in part.
+        case ended
+        /// The path could not be sent to the program, with the error number. The file is as it was.
+        case notAsked(Int32)
+    }
+
     /// The running program.
     private final class Helper: @unchecked Sendable {  // because who takes it from the idle ones has it alone
         private let pid: Int32
         /// Both ways: a pipe to a program that died would raise SIGPIPE.
         private let socket: Int32
+        private let send: Sending
         private var rest: [UInt8] = []
         private let folder: HeldFolder
         /// Those of this process, which go with it.
@@ -68,11 +103,11 @@ final class PhotoCleaner: Sendable {
 
         /// - Parameter file: The helper's folder is made in the folder of the file, because a file keeps its content under a second name only
         ///   on one file system. The spool may be another one than the folder above it.
-        init?(_ program: String, beside file: URL) {
+        init?(_ program: String, beside file: URL, send: @escaping Sending) {
             let place = file.deletingLastPathComponent()
             HeldFolder.removeAbandoned(prefix: HeldFolder.cleaning, in: place)
             guard let folder = HeldFolder(prefix: HeldFolder.cleaning, in: place) else { return nil }
-            self.folder = folder
+            (self.folder, self.send) = (folder, send)
             _ = Self.folders.withLock { $0.insert(folder.url.path) }
             var ends: [Int32] = [-1, -1]
             let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -98,8 +133,8 @@ final class PhotoCleaner: Sendable {
             _ = Self.folders.withLock { $0.remove(folder.url.path) }
         }
 
-        /// Cleans the file in place. `nil`: the program did not answer, and the file is as it was or cleaned in part.
-        func clean(_ file: URL) throws(PhotoUploadError) -> Verdict? {
+        /// Cleans the file in place.
+        func clean(_ file: URL) throws(PhotoUploadError) -> Response {
             let name = folder.url.appendingPathComponent("photo", isDirectory: false)
             defer { unlink(name.path) }
             // Not every file system has second names.
@@ -108,16 +143,17 @@ final class PhotoCleaner: Sendable {
                     ? .cannotRead(path: file.path, reason: "it cannot be put into \(folder.url.path)")
                     : PhotoCleaner.noRoom(for: file)
             }
-            guard let verdict = try ask(about: name) else { return nil }
+            let response = try ask(about: name)
+            guard case .verdict = response else { return response }
             // Whoever took the program over may have put something else there, another person's file by a link, say.
             var information = stat()
-            guard lstat(name.path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
+            guard lstat(name.path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return .ended }
             // Written anew it is another file, which takes the place of the copy; or else it still is the same.
             guard rename(name.path, file.path) == 0 else {
                 let number = errno
                 throw .cannotRead(path: file.path, reason: String(cString: strerror(number)))
             }
-            return verdict
+            return response
         }
 
         func kill() { Glibc.kill(pid, SIGKILL) }
@@ -143,30 +179,28 @@ final class PhotoCleaner: Sendable {
             }
         }
 
-        /// `nil`: it did not answer.
-        private func ask(about file: URL) throws(PhotoUploadError) -> Verdict? {
+        private func ask(about file: URL) throws(PhotoUploadError) -> Response {
             let path = file.path.utf8CString
-            guard path.withUnsafeBytes({ send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }) == path.count
-            else { return nil }
+            guard path.withUnsafeBytes({ send(socket, $0) }) == path.count else { return .notAsked(errno) }
             var information = stat()
             let size = lstat(file.path, &information) == 0 ? Int64(information.st_size) : 0
             var patience = CleanerPatience(forBytes: size, used: processorTime)
             var buffer = [UInt8](repeating: 0, count: 1 << 14)
             // An empty field ends it.
             while !rest.suffix(2).elementsEqual([0, 0]) {
-                guard hasAnswer(within: &patience) else { return nil }
+                guard hasAnswer(within: &patience) else { return .ended }
                 let count = recv(socket, &buffer, buffer.count, 0)
-                guard count > 0, rest.count < 1 << 20 else { return nil }
+                guard count > 0, rest.count < 1 << 20 else { return .ended }
                 rest += buffer[..<count]
             }
             defer { rest = [] }
             let fields = rest.dropLast(2).split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
             switch fields.first {
-            case "clean": return .clean(Array(fields.dropFirst()))
-            case "unreadable" where fields.count == 2: return .unreadable(fields[1])
-            case "failed" where fields.count == 2: return .notCleaned(fields[1])
+            case "clean": return .verdict(.clean(Array(fields.dropFirst())))
+            case "unreadable" where fields.count == 2: return .verdict(.unreadable(fields[1]))
+            case "failed" where fields.count == 2: return .verdict(.notCleaned(fields[1]))
             case "fault" where fields.count == 2: throw .cannotRead(path: file.path, reason: fields[1])
-            default: return nil
+            default: return .ended
             }
         }
     }
