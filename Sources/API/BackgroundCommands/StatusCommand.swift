@@ -128,6 +128,12 @@ package struct AgentReport: Encodable {
         (self.trouble, nextTry) = (OrNull(trouble?.reason), trouble?.nextTry)
     }
 
+    /// A sentence about what a running agent waits for. `nil` if it reports no problem. Cost: a look at a lock and at one small file.
+    package static var waiting: String? {
+        guard AppRuntime.shared.isAgentRunning, let trouble = AgentTrouble.read(AppRuntime.shared.directories) else { return nil }
+        return Output.oneLine("The agent waits: \(trouble.reason); it tries again at \(Output.moment(trouble.nextTry)).")
+    }
+
     /// It, where a signal has stopped it.
     var stopped: RunningProcess? { pid.value.map(RunningProcess.init).flatMap { $0.isStopped ? $0 : nil } }
 

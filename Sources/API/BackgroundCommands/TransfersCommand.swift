@@ -33,6 +33,7 @@ public struct TransfersCommand: BackgroundCommand {
             Output.line(report.line())
             if verbose { report.details.forEach(Output.line) }
         }
+        if let sentence = AgentReport.waiting { Output.line(sentence) }
     }
 
     private func apply(_ action: BackgroundTransfers.Action) throws -> FirstProblem {

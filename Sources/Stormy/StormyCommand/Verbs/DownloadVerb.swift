@@ -142,8 +142,10 @@ struct DownloadVerb: AsyncParsableCommand {
         defer { interruption.end() }
         let bar = ProgressBar()
         defer { bar.end() }
-        let ended = try await BackgroundTransfers.follow([number], untilTold: true) { tally in
-            bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)
+        let ended = try await AgentWatch.during {
+            try await BackgroundTransfers.follow([number], untilTold: true) { tally in
+                bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)
+            }
         }
         guard let status = ended.first else { throw CommandFailure(.unavailable, "transfer \(number) was removed") }
         return status

@@ -37,6 +37,7 @@ struct TransfersVerb: AsyncParsableCommand {
             Output.line(Self.line(report))
             if verbose { report.details.forEach(Output.line) }
         }
+        if let sentence = AgentReport.waiting { Output.line(sentence) }
     }
 
     private static func line(_ report: TransferReport) -> String {

@@ -270,8 +270,10 @@ struct UploadVerb: AsyncParsableCommand {
         let interruption = InterruptionNotice(of: transfers)
         defer { interruption.end() }
         let bar = ProgressBar()
-        let ended = try await BackgroundTransfers.follow(transfers, untilTold: true) { tally in
-            bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)
+        let ended = try await AgentWatch.during {
+            try await BackgroundTransfers.follow(transfers, untilTold: true) { tally in
+                bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)
+            }
         }
         bar.end()
         let paused = Set(ended.filter { $0.state == .paused }.map(\.id))

@@ -1,0 +1,25 @@
+import BackgroundCommands
+import BackgroundRuntime
+
+/// Prints what the agent waits for while a command follows transfers. An agent that cannot write its ledger changes no transfer.
+enum AgentWatch {
+    /// The time between two looks. A look reads one small file.
+    private static let pause = Duration.seconds(1)
+
+    /// Runs `body`. Prints the agent's problem once, on standard error.
+    static func during<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+        let watch = Task {
+            repeat {
+                if let sentence = AgentReport.waiting {
+                    ProgressBar.clearLine()
+                    return Output.sentence(sentence)
+                }
+                // Virtual time does not pass in a sleep.
+                if AppRuntime.shared.isHosted { return }
+                try await Task.sleep(for: pause)
+            } while !Task.isCancelled
+        }
+        defer { watch.cancel() }
+        return try await body()
+    }
+}
