@@ -11,36 +11,47 @@ package final class DatabaseWatch: Sendable {
         var actions: [Int: @Sendable () -> Void] = [:]
     }
 
-    /// Seconds between two looks where nothing can be heard.
-    private static let deafPause = 0.5
+    /// Microseconds between two calls if the database cannot be watched.
+    private static let deafPause: UInt32 = 500_000
 
     private let listeners = Mutex(Listeners())
     private let queue = DispatchQueue(label: "database-watch")
-    /// Set once in `init`; dispatch sources may be used from any thread.
-    nonisolated(unsafe) private let source: any DispatchSourceProtocol
+    /// Set once in `init`; dispatch sources may be used from any thread. `nil` if the database cannot be watched.
+    nonisolated(unsafe) private let source: (any DispatchSourceProtocol)?
 
     /// Where other programs have used up the system's inotify instances or watches, everybody is called every half second: to be called
     /// for nothing is no harm.
     ///
     /// - Parameter database: its path; this process has opened it.
     package init(database: String) {
-        if let bell = try? BellBox(Bell(database: database)) {
-            source = DispatchSource.makeReadSource(fileDescriptor: bell.descriptor, queue: queue)
-            // @Sendable: a handler made in an isolated context would trap when called on this queue.
-            source.setEventHandler { @Sendable [weak self] in
-                bell.drain()
-                self?.ring()
-            }
-        } else {
-            let timer = DispatchSource.makeTimerSource(queue: queue)
-            timer.schedule(deadline: .now() + Self.deafPause, repeating: Self.deafPause)
-            source = timer
-            source.setEventHandler { @Sendable [weak self] in self?.ring() }
+        guard let bell = try? BellBox(Bell(database: database)) else {
+            source = nil
+            lookAtIntervals()
+            return
+        }
+        let source = DispatchSource.makeReadSource(fileDescriptor: bell.descriptor, queue: queue)
+        self.source = source
+        // @Sendable: a handler made in an isolated context would trap when called on this queue.
+        source.setEventHandler { @Sendable [weak self] in
+            bell.drain()
+            self?.ring()
         }
         source.activate()
     }
 
-    deinit { source.cancel() }
+    deinit { source?.cancel() }
+
+    /// Calls the listeners every half second, from a thread. A process without a free descriptor cannot watch the database. A timer of
+    /// libdispatch needs a descriptor as well, and never fires without one.
+    private func lookAtIntervals() {
+        Thread.detachNewThread { [weak self] in
+            while true {
+                usleep(Self.deafPause)
+                guard let watch = self else { return }
+                watch.queue.async { watch.ring() }
+            }
+        }
+    }
 
     private func ring() {
         let actions = listeners.withLock { Array($0.actions.values) }

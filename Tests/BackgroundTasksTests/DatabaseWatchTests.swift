@@ -1,0 +1,14 @@
+import BackgroundRuntime
+import Testing
+
+@Suite struct DatabaseWatchTests {
+    /// As if no inotify instance were left. A timer of libdispatch would need a descriptor.
+    @Test(.timeLimit(.minutes(30))) func `listeners are called at intervals if the database cannot be watched`() async {
+        let watch = DatabaseWatch(database: "/nowhere/database")
+        let (calls, continuation) = AsyncStream.makeStream(of: Void.self)
+        let token = watch.add { continuation.yield() }
+        var iterator = calls.makeAsyncIterator()
+        for _ in 0..<2 { await iterator.next() }
+        token.cancel()
+    }
+}
