@@ -4,7 +4,8 @@ import CLinux
 import Foundation
 import UserUnits
 
-/// Starts the app's agent when none runs. Two starters at once are harmless: the second agent finds the lock taken and leaves.
+/// Starts the app's agent when none runs. A lock keeps two processes from starting two agents at once. A second agent is
+/// harmless: the agent finds the lock taken and exits.
 package struct AgentStarter: Sendable {
     package enum Result: Sendable, Equatable {
         case alreadyRunning
@@ -49,7 +50,7 @@ package struct AgentStarter: Sendable {
             return .started
         }
         switch Self.findAgent(environment: environment) {
-        case .success(let path): return spawn(path)
+        case .success(let path): return startAlone(path)
         case .failure(let missing): return .notFound(missing.places)
         }
     }
@@ -118,12 +119,49 @@ package struct AgentStarter: Sendable {
         CompanionProgram.find("background-agent", environment: environment, override: "BACKGROUND_AGENT")
     }
 
-    private func spawn(_ path: String) -> Result {
+    /// Starts an agent unless another process is starting one. An agent holds the lock of its start from its first moment, so another starter
+    /// notices the agent before the agent has its own lock.
+    private func startAlone(_ path: String) -> Result {
+        let began = SuspendingClock.now
+        var pause: UInt32 = 5_000
+        repeat {
+            do throws(StoreError) {
+                if let turn = try FileLock.acquire(directories.agentStart) {
+                    // The agent of another starter may have its lock by now.
+                    return isRunning ? .alreadyRunning : spawn(path, inheriting: turn)
+                }
+            } catch {
+                // For example a disk that is read-only.
+                return spawn(path, inheriting: -1)
+            }
+            usleep(pause)
+            pause = min(2 * pause, 100_000)
+            if isRunning { return .alreadyRunning }
+        } while isWorthWaiting(since: began)
+        return spawn(path, inheriting: -1)
+    }
+
+    /// Returns whether the start that another process began is waited for. A process that is stopped would be waited for without an end.
+    private func isWorthWaiting(since began: SuspendingClock.Instant) -> Bool {
+        let waited = began.duration(to: .now)
+        guard waited >= .seconds(1) else { return true }
+        let holder = LockHolder.find(lock: directories.agentStart.path)
+        if holder?.isStopped == true { return false }
+        // On a busy machine a start takes long.
+        return waited < (holder?.isAtWork == true ? .seconds(30) : .seconds(5))
+    }
+
+    private func spawn(_ path: String, inheriting lock: borrowing FileLock) -> Result {
+        spawn(path, inheriting: lock.descriptor)
+    }
+
+    private func spawn(_ path: String, inheriting descriptor: Int32) -> Result {
         let log = openLog()
         defer { if log >= 0 { close(log) } }
         var child = ChildProcess(
             path: path, arguments: ["--app", directories.appIdentifier], environment: environment)
         child.standardOutput = log
+        child.inherited = descriptor
         child.startsSession = true
         do throws(ChildProcess.Failure) {
             _ = try child.start()

@@ -63,6 +63,8 @@ package struct AppDirectories: Sendable, Equatable {
 
     package var ledger: URL { state.appendingPathComponent("agent.sqlite", isDirectory: false) }
     package var agentLock: URL { state.appendingPathComponent("agent.lock", isDirectory: false) }
+    /// Held by a process that starts an agent, and from then on by that agent.
+    package var agentStart: URL { state.appendingPathComponent("agent.start", isDirectory: false) }
     package var agentLog: URL { state.appendingPathComponent("agent.log", isDirectory: false) }
     /// Processes that use the ledger lock bytes of this file: ``ProcessPresence``.
     package var processLock: URL { state.appendingPathComponent("process.lock", isDirectory: false) }

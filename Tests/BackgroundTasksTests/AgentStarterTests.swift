@@ -1,0 +1,79 @@
+import Foundation
+import ProcessSupport
+import Testing
+
+@testable import BackgroundRuntime
+
+/// One process at a time starts an agent. The agent is a script that never takes the agent's own lock.
+@Suite final class AgentStarterTests {
+    private let folder: URL
+    private var record: URL { folder.appendingPathComponent("record") }
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("starter-" + UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    private func starter(_ script: String) throws -> AgentStarter {
+        let program = folder.appendingPathComponent("agent")
+        try Data("#!/bin/sh\n\(script)\n".utf8).write(to: program)
+        chmod(program.path, 0o700)
+        let environment = [
+            "HOME": folder.path, "XDG_STATE_HOME": folder.path + "/state", "BACKGROUND_AGENT": program.path,
+            "PATH": "/usr/bin:/bin",
+        ]
+        let directories = AppDirectories(appIdentifier: "app", environment: environment)
+        try directories.createStateFolders()
+        return AgentStarter(directories: directories, environment: environment)
+    }
+
+    private var lines: [Substring] { ((try? String(contentsOf: record, encoding: .utf8)) ?? "").split(separator: "\n") }
+
+    @Test func `two starters do not start two agents at once`() async throws {
+        let starter = try starter("echo begin >> '\(record.path)'; sleep 0.3; echo end >> '\(record.path)'")
+        let results = await withTaskGroup(of: AgentStarter.Result.self) { group in
+            for _ in 0..<2 { group.addTask { starter.startIfNeeded() } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(results == [.started, .started])
+        _ = try FileLock.wait(for: starter.directories.agentStart)
+        #expect(lines == ["begin", "end", "begin", "end"])
+    }
+
+    @Test func `a starter sees the agent of another starter`() async throws {
+        let starter = try starter("exit 0")
+        let turn = try Held(starter.directories.agentStart)
+        let result = Task.detached { starter.startIfNeeded() }
+        let agent = try Held(starter.directories.agentLock)
+        #expect(await result.value == .alreadyRunning)
+        withExtendedLifetime((turn, agent)) {}
+    }
+
+    /// A process that is stopped is not waited for without an end.
+    @Test(.timeLimit(.minutes(30))) func `an agent that is stopped while it starts is not waited for`() throws {
+        #expect(mkfifo(record.path, 0o600) == 0)
+        // Open for both, so that neither side waits for the other.
+        let pipe = open(record.path, O_RDWR | O_CLOEXEC)
+        defer { close(pipe) }
+        let starter = try starter("echo $$ > '\(record.path)'; kill -STOP $$")
+        #expect(starter.startIfNeeded() == .started)
+        #expect(starter.startIfNeeded() == .started)
+        var (text, piece) = ([UInt8](), [UInt8](repeating: 0, count: 64))
+        while text.count(where: { $0 == UInt8(ascii: "\n") }) < 2 {
+            let count = read(pipe, &piece, piece.count)
+            text += piece.prefix(max(0, count))
+        }
+        for agent in String(decoding: text, as: UTF8.self).split(separator: "\n") {
+            kill(try #require(Int32(agent)), SIGKILL)
+        }
+    }
+
+    /// Lets a reference own a lock.
+    private final class Held: Sendable {
+        private let lock: FileLock
+
+        init(_ file: URL) throws { lock = try FileLock.wait(for: file) }
+    }
+}
