@@ -53,7 +53,7 @@ extension BackgroundCommand {
 
     public func run() async throws {
         do {
-            if effect == .looks {
+            if effect.onlyLooks {
                 AppRuntime.shared.makeNoLedger()
                 AppRuntime.shared.copyUnwritableLedger()
             }

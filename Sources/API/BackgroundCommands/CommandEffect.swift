@@ -2,6 +2,9 @@
 public enum CommandEffect: Sendable {
     /// It shows something. No ledger is made for it, and a ledger that cannot be written is copied to memory. An agent starts if work is left.
     case looks
+    /// The command shows a summary of the background work, and lists the notifications that no desktop could show. Apart from that the effect
+    /// equals ``looks``.
+    case summarizes
     /// It changes something. An agent starts if work is left.
     case changes
     /// It is about the installation or the configuration, and depends on no setting. An agent starts if work is left.
@@ -11,6 +14,8 @@ public enum CommandEffect: Sendable {
     /// It ends work, or is about the agent itself. No agent starts.
     case ends
 
+    /// `true` if the command changes nothing.
+    package var onlyLooks: Bool { self == .looks || self == .summarizes }
     /// Whether the settings of the app are read before the command.
     package var needsSettings: Bool { self != .installs && self != .examines }
     /// Whether an agent starts after the command if work is left.

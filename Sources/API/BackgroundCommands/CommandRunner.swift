@@ -34,16 +34,16 @@ package enum CommandRunner {
                 return report(root, program, error, explain)
             }
             after(command)
-            remind(program, of: command)
+            remind(program, after: command)
             return Output.hasFailed ? ExitStatus.inputOutput.rawValue : 0
         } catch {
             return reportUsage(root, error)
         }
     }
 
-    /// A user at a terminal is reminded of notifications that no desktop could show, until `status` has listed them.
-    private static func remind(_ program: String, of command: any ParsableCommand) {
-        guard Output.isTerminal(STDERR_FILENO), type(of: command)._commandName != "status" else { return }
+    /// A user at a terminal is reminded of notifications that no desktop could show, until a summary has listed them.
+    private static func remind(_ program: String, after command: any ParsableCommand) {
+        guard Output.isTerminal(STDERR_FILENO), (command as? any CommandWithEffect)?.effect != .summarizes else { return }
         guard let line = (try? UnseenNotifications.current())?.reminder(program: program) else { return }
         Output.note(line)
     }

@@ -14,7 +14,7 @@ public struct StatusCommand: BackgroundCommand {
 
     public init() {}
 
-    public var effect: CommandEffect { .looks }
+    public var effect: CommandEffect { .summarizes }
 
     private struct Report: Encodable {
         let agent: AgentReport

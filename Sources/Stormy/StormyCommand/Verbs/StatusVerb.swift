@@ -5,7 +5,9 @@ import Foundation
 import Stormy
 import StormyWeather
 
-struct StatusVerb: AsyncParsableCommand {
+struct StatusVerb: AsyncParsableCommand, CommandWithEffect {
+    var effect: CommandEffect { .summarizes }
+
     static let configuration = CommandConfiguration(
         commandName: "status", abstract: "What is scheduled, and what happened last.",
         discussion: "Example:\n  stormy status --json")
