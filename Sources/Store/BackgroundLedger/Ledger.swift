@@ -81,7 +81,7 @@ package final class Ledger: Sendable {
     /// Throws if this version does not know the ledger that is there. Nothing is written, but an unfinished change is rolled back.
     package static func check(_ directories: AppDirectories) throws(StoreError) {
         let path = directories.ledger.path
-        do { _ = try refuseNewer(file(path)) } catch { throw translate(error, path: path) }
+        do { _ = try file(path).lookIfKnown() } catch { throw translate(error, path: path) }
     }
 
     /// What a look at a ledger finds that changes nothing.
@@ -100,7 +100,7 @@ package final class Ledger: Sendable {
     ) throws(StoreError) -> Look<Value> {
         let path = directories.ledger.path
         do {
-            switch try refuseNewer(file(path)).state {
+            switch try file(path).lookIfKnown().state {
             case .missing: return .missing
             case .ofAnEarlierVersion, .ofANewerVersion: return .ofAnEarlierVersion
             case .current: break
@@ -167,34 +167,13 @@ package final class Ledger: Sendable {
         try file.makeIfMissing()
         if access(path, R_OK | W_OK) != 0 { throw .notOpened(path, errno) }
         do {
-            // Nothing has to be written: who holds the ledger, and was stopped perhaps, is not waited for. What this look cannot read, as
-            // somebody makes the tables just now, is looked at again alone.
-            if let (state, look) = try? refuseNewer(file), state == .current { return (try connect(file, as: role, wait), look) }
-            // One at a time: switching a new file to write-ahead mode and making its tables do not wait for each other.
-            let turn = directories.state.appendingPathComponent("open.lock")
-            return try FileLock.whileHolding(turn, besides: path) { () throws(StoreError) in
-                do {
-                    let (state, look) = try refuseNewer(file)
-                    // The process before this one in the queue made them.
-                    if state == .current { return (try connect(file, as: role, wait), look) }
-                    let queue = try connect(file, as: role, wait, makesLog: true)
-                    try LedgerSchema.migrator.migrate(queue)
-                    return (queue, look)
-                } catch {
-                    throw translate(error, path: path)
-                }
-            }
+            return try file.open(
+                label: "ledger", wait: wait, turn: directories.state.appendingPathComponent("open.lock"),
+                mustWrite: role == .agent,
+                pragmas: "PRAGMA wal_autocheckpoint = \(role.checkpointAt)")
         } catch {
             throw translate(error, path: path)
         }
-    }
-
-    private static func connect(
-        _ file: DatabaseFile, as role: Role, _ wait: WriterWait, makesLog: Bool = false
-    ) throws -> DatabaseQueue {
-        try file.open(
-            label: "ledger", wait: wait, mustWrite: role == .agent, makesLog: makesLog,
-            pragmas: "PRAGMA wal_autocheckpoint = \(role.checkpointAt)")
     }
 
     /// It goes with its process.
@@ -219,12 +198,6 @@ package final class Ledger: Sendable {
 
     /// Of the agent: others may open the ledger again, though what is in a file that was removed could not be saved.
     package func giveUpSaving() { files?.letGo() }
-
-    private static func refuseNewer(_ file: DatabaseFile) throws -> (state: DatabaseFile.State, closed: DatabaseQueue?) {
-        let look = try file.look()
-        if look.state == .ofANewerVersion { throw StoreError.newerVersion(path: file.path) }
-        return look
-    }
 
     /// Brings all that was committed into the file and empties its log, which keeps old versions of rows: secrets too, that were
     /// overwritten since. Where another process is reading or writing just now nothing happens. Cost: three syncs, if there is a log.
@@ -330,6 +303,7 @@ package final class Ledger: Sendable {
 
     private static func translate(_ error: any Error, path: String) -> StoreError {
         if let error = error as? StoreError { return error }
+        if error is DatabaseFile.NewerVersion { return .newerVersion(path: path) }
         guard let error = error as? DatabaseError else { return .failed(path: path, reason: "\(error)") }
         switch DatabaseTrouble(error, path: path) {
         case .damaged: return .notADatabase(path: path)

@@ -59,11 +59,17 @@ package struct FileLock: ~Copyable {
 
     /// Runs `body` while no other process holds the lock. For what goes better alone: if the holder does not move, `body` runs beside it.
     ///
-    /// - Parameter database: the path of the database that the holders of this lock use.
+    /// - Parameters:
+    ///   - database: the path of the database that the holders of this lock use.
+    ///   - isRequired: throws if the file of the lock cannot be opened. If it is `false`, `body` runs without the lock.
     package static func whileHolding<Value>(
-        _ url: URL, besides database: String, _ body: () throws(StoreError) -> Value
-    ) throws(StoreError) -> Value {
-        let descriptor = try open(url)
+        _ url: URL, besides database: String, isRequired: Bool = true, _ body: () throws -> Value
+    ) throws -> Value {
+        let descriptor: Int32
+        do { descriptor = try open(url) } catch {
+            if isRequired { throw error }
+            return try body()
+        }
         // Closing it lets go of the lock.
         defer { close(descriptor) }
         let wait = WriterWait(database: database, lock: url.path)

@@ -93,7 +93,7 @@ package struct DatabaseFile: Sendable {
     /// that another process did not finish is rolled back: until then no connection can read the file.
     ///
     /// - Returns: the state, and the connection it was looked at through, closed.
-    package func look() throws -> (state: State, closed: DatabaseQueue?) {
+    private func look() throws -> (state: State, closed: DatabaseQueue?) {
         var information = stat()
         guard stat(path, &information) == 0 else {
             // Only an absent file is missing. A file that cannot be looked at for a moment has its content.
@@ -116,6 +116,18 @@ package struct DatabaseFile: Sendable {
         }
         try look.close()
         return (state, look)
+    }
+
+    /// A newer version has written the file.
+    package struct NewerVersion: Error {}
+
+    /// Looks at the file, and refuses a file of a newer version.
+    ///
+    /// - Throws: ``NewerVersion``.
+    package func lookIfKnown() throws -> (state: State, closed: DatabaseQueue?) {
+        let look = try look()
+        if look.state == .ofANewerVersion { throw NewerVersion() }
+        return look
     }
 
     /// SQLite plays the rollback journal back for the first connection that may write.
@@ -180,14 +192,40 @@ package struct DatabaseFile: Sendable {
     /// Of every connection that may write: what is committed stays, what is deleted is overwritten.
     private static let durability = "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; "
 
+    /// Opens the file and brings it to this version.
+    ///
     /// - Parameters:
     ///   - label: names the connection's queue.
     ///   - wait: waits for other processes.
+    ///   - turn: the file of a lock. A process holds the lock while it makes the tables, because SQLite does not wait for a process that
+    ///     switches the file to write-ahead mode.
+    ///   - requiresTurn: throws if the file of the lock cannot be opened.
     ///   - mustWrite: refuses a file that SQLite opened for reading alone, and would keep so.
-    ///   - makesLog: makes it a file with a write-ahead log, which it then stays. It is written for that.
     ///   - pragmas: more of them.
+    /// - Returns: the connection, and the closed one of the look before.
+    /// - Throws: also ``NewerVersion``; the file is as it was.
     package func open(
-        label: String, wait: WriterWait, mustWrite: Bool = false, makesLog: Bool = false, pragmas: String = ""
+        label: String, wait: WriterWait, turn: URL, requiresTurn: Bool = true, mustWrite: Bool = false, pragmas: String = ""
+    ) throws -> (queue: DatabaseQueue, look: DatabaseQueue?) {
+        func connect(makesLog: Bool = false) throws -> DatabaseQueue {
+            try self.connect(label, wait, mustWrite: mustWrite, makesLog: makesLog, pragmas)
+        }
+        // A complete file is opened without the lock, because a stopped process may hold the lock. The look fails while another process
+        // makes the tables, and is then repeated with the lock.
+        if let (state, look) = try? look(), state == .current { return (try connect(), look) }
+        return try FileLock.whileHolding(turn, besides: path, isRequired: requiresTurn) {
+            let (state, look) = try lookIfKnown()
+            // The process before this one in the queue may have made the tables.
+            if state == .current { return (try connect(), look) }
+            let queue = try connect(makesLog: true)
+            try migrator.migrate(queue)
+            return (queue, look)
+        }
+    }
+
+    /// - Parameter makesLog: writes to the file to give it a write-ahead log, which the file then keeps.
+    private func connect(
+        _ label: String, _ wait: WriterWait, mustWrite: Bool, makesLog: Bool, _ pragmas: String
     ) throws -> DatabaseQueue {
         Self.forgetEarlierFault()
         var configuration = Configuration()

@@ -45,6 +45,17 @@ extension StormyStoreError {
             }
     }
 
+    /// The meaning of an error that was thrown while the store was opened.
+    fileprivate init(opening path: String, _ error: any Error) {
+        self =
+            switch error {
+            case let error as StormyStoreError: error
+            case let error as DatabaseError: Self(error, path)
+            case is DatabaseFile.NewerVersion: .newerVersion(path: path)
+            default: .cannotOpen(path: path, reason: (error as NSError).localizedDescription)
+            }
+    }
+
     /// Any error in words for a person: SQLite's by what they mean.
     static func words(for error: any Error) -> String { Self(explaining: error).map { "\($0)" } ?? "\(error)" }
 
@@ -77,10 +88,10 @@ package final class StormyStore: Sendable {
     package static func look(in folder: URL) throws -> StormyStore? {
         let path = folder.appendingPathComponent(fileName).path
         do {
-            guard try isComplete(path) else { return nil }
+            guard try file(path).lookIfKnown().state == .current else { return nil }
             return StormyStore(try file(path).openToReadChecked())
-        } catch let error as DatabaseError {
-            throw StormyStoreError(error, path)
+        } catch {
+            throw StormyStoreError(opening: path, error)
         }
     }
 
@@ -129,62 +140,25 @@ package final class StormyStore: Sendable {
 
     private static func file(_ path: String) -> DatabaseFile { DatabaseFile(path: path, migrator: migrator) }
 
-    /// One process at a time opens it: switching a file to write-ahead mode, looking at its version and making its tables do not wait
-    /// for each other.
-    ///
-    /// - Returns: to be closed afterwards; -1: without, as the folder cannot be written, or somebody who was stopped holds it.
-    private static func takeTurn(in folder: URL, for path: String) -> Int32 {
-        let lock = folder.path + "/stormy.lock"
-        let descriptor = Glibc.open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { return -1 }
-        let wait = WriterWait(database: path, lock: lock)
-        var round = 0
-        while flock(descriptor, LOCK_EX | LOCK_NB) != 0, wait.wait(round) { round += 1 }
-        return descriptor
-    }
-
     private static func open(_ path: String, in folder: URL) throws -> DatabaseQueue {
         do {
             try FileManager.default.createDirectory(
                 at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
             // It may have been there before, wider. One that is not ours to narrow is refused by SQLite, in its own words.
             try? FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder.path)
-            // Nothing has to be written: who holds it, and was stopped perhaps, is not waited for. What this look cannot read, as somebody
-            // makes the tables just now, is looked at again alone.
-            if (try? isComplete(path)) == true { return try connect(path) }
-            let turn = takeTurn(in: folder, for: path)
-            defer { if turn >= 0 { close(turn) } }
-            do { try file(path).makeIfMissing() } catch {
+            let file = file(path)
+            do { try file.makeIfMissing() } catch {
                 // For example a link to a disk that is away.
                 if case .cannotCreate(_, let reason) = error { throw StormyStoreError.cannotOpen(path: path, reason: reason) }
                 throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: "\(error)")
             }
-            // The process before this one in the queue may have made its tables.
-            if try isComplete(path) { return try connect(path) }
-            let queue = try connect(path, makesLog: true)
-            try migrator.migrate(queue)
-            return queue
-        } catch let error as StormyStoreError {
-            throw error
-        } catch let error as DatabaseError {
-            throw StormyStoreError(error, path)
+            // In a folder that cannot be written, SQLite reports what is wrong.
+            return try file.open(
+                label: "store", wait: WriterWait(database: path), turn: folder.appendingPathComponent("stormy.lock"),
+                requiresTurn: false
+            ).queue
         } catch {
-            throw StormyStoreError.cannotOpen(path: path, reason: (error as NSError).localizedDescription)
-        }
-    }
-
-    private static func connect(_ path: String, makesLog: Bool = false) throws -> DatabaseQueue {
-        try file(path).open(label: "store", wait: WriterWait(database: path), makesLog: makesLog)
-    }
-
-    /// Whether all tables of this version are there, with a write-ahead log.
-    ///
-    /// - Throws: ``StormyStoreError/newerVersion(path:)``.
-    private static func isComplete(_ path: String) throws -> Bool {
-        switch try file(path).look().state {
-        case .missing, .ofAnEarlierVersion: return false
-        case .current: return true
-        case .ofANewerVersion: throw StormyStoreError.newerVersion(path: path)
+            throw StormyStoreError(opening: path, error)
         }
     }
 
