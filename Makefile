@@ -145,11 +145,11 @@ proofs: test-build torture restarts notification-servers test-interop simulate s
 tables: test-build ## Every row of the large tables: faults at every point where an agent can die, zones, storms, what doctor finds
 	$(SWIFT) test --skip-build --filter '$(call tests,$(TABLES))'
 
-docs: build ## Compile the documentation of what authors import (a warning is an error), and make, run and wake the apps of README and tutorial
+docs: build test-packages ## Compile the documentation of what authors import (a warning is an error), type README's quick start, and make and run the apps of README and guides
 	Tests/Documentation/docs.sh .build .build/documentation
 	python3 Tests/Documentation/readme.py
 
-test-tutorial: build ## The apps of README and tutorial, made from nothing; the latter also built for release and installed as its pages say
+test-tutorial: build test-packages ## README's quick start and the apps of README and guides; the app of the tutorial is also built for release and installed
 	python3 Tests/Documentation/readme.py --ship
 
 screenshot: test-build ## Take the README's picture of the notification again
