@@ -91,7 +91,10 @@ extension BackgroundSession {
     func decided() -> Bool {
         state.withLock { state in
             state.telling.undecided -= 1
-            return state.telling.undecided == 0
+            guard state.telling.undecided == 0 else { return false }
+            // The next look reports that all is told, before the session ends.
+            if state.life == .ending(hasLooked: true) { state.life = .ending(hasLooked: false) }
+            return true
         }
     }
 
@@ -101,8 +104,6 @@ extension BackgroundSession {
             body()
             deliveries.leave()
         }
-        guard decided() else { return }
-        lookSoon()
-        considerEnding()
+        if decided() { lookSoon() }
     }
 }
