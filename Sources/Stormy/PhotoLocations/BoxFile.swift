@@ -10,7 +10,7 @@ struct BoxFile {
     ]
     /// Coded pictures and sound, and tables about them.
     private static let pixels: Set<String> = [
-        "jxlc", "jxlp", "jp2c", "stbl", "ftyp", "mvhd", "tkhd", "mdhd", "hdlr", "vmhd", "smhd", "dinf", "elst",
+        "jxlc", "jxlp", "stbl", "ftyp", "mvhd", "tkhd", "mdhd", "hdlr", "vmhd", "smhd", "dinf", "elst",
         "mvex", "sidx", "mfra", "trun", "tfhd", "tfdt", "mfhd", "ihdr",
     ]
     private static let xmp: [UInt8] = [
@@ -99,6 +99,7 @@ struct BoxFile {
     private func isBox(behind box: Box) -> Bool {
         guard let next = Box(view, at: box.start + box.size) else { return false }
         return Self.first.contains(next.type) || Self.lists.contains(next.type) || Self.pixels.contains(next.type)
+            || next.type == "jp2c"
     }
 
     private static func isName(_ type: String) -> Bool {
@@ -143,6 +144,9 @@ struct BoxFile {
         case "mdat":
             MediaSearch(box.content, name).clean()
             box.content.notePixels(0, box.content.count)
+        case "jp2c":
+            let end = Codestream(box.content, "picture in \(block)").clean()
+            if end > 0 { OpaqueBytes(box.content.from(end), name).clean() }
         case _ where Self.locations.contains(box.type): MovieMetadata(box, name).cleanLocation(in: film)
         case "sefd": Trailer(box.content).clean()
         default:

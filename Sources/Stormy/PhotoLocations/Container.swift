@@ -49,6 +49,11 @@ enum Container {
             BoxFile(view, block ?? "the film or picture").clean()
             return true
         }
+        if Codestream.isPlausible(at: 0, in: view) {
+            let end = Codestream(view, block ?? "JPEG 2000").clean()
+            if end > 0, end < view.count { Trailer(view.from(end)).clean() }
+            return true
+        }
         if first.starts(with: [0xFF, 0x0A]) {
             // A JPEG XL codestream without boxes has no metadata.
             view.notePixels(0, view.count)

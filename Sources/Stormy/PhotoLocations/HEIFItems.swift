@@ -14,7 +14,7 @@ struct HEIFItems {
     init(_ meta: Box, of film: Film, _ block: String) { (self.meta, self.film, self.block) = (meta, film, block) }
 
     private static let pictures: Set<String> = [
-        "hvc1", "lhv1", "av01", "grid", "iden", "iovl", "tmap", "avc1", "unci", "j2k1", "vvc1", "evc1", "mski", "rgan",
+        "hvc1", "lhv1", "av01", "grid", "iden", "iovl", "tmap", "avc1", "unci", "vvc1", "evc1", "mski", "rgan",
     ]
 
     func clean() {
@@ -97,6 +97,9 @@ struct HEIFItems {
             part.noteBlock(name)
             if !XMPText(part, "XMP of \(block)").clean() { OpaqueBytes(part, name).cleanAny() }
         case "jpeg": JPEGFile(part, "picture in \(block)").clean()
+        case "j2k1":
+            let end = Codestream(part, "picture in \(block)").clean()
+            if end > 0 { OpaqueBytes(part.from(end), name).clean() }
         default: if !Self.pictures.contains(item.type), part.count < 1 << 22 { OpaqueBytes(part, name).cleanAny() }
         }
     }

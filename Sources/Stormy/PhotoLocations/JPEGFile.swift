@@ -49,7 +49,7 @@ struct JPEGFile {
                 if marker >= 0xE0 || segments.count < 100_000 {
                     segments.append(Segment(marker: UInt8(marker), content: content))
                 }
-                if marker < 0xE0 { view.notePixels(position, 2 + size) }
+                if (0xC0..<0xE0).contains(marker) { view.notePixels(position, 2 + size) }
                 position += 2 + max(2, size)
                 if marker == 0xDA {
                     let end = nextMarker(from: position)
@@ -91,8 +91,10 @@ struct JPEGFile {
     }
 
     private func cleanExif(_ segments: [Segment]) {
-        for segment in segments where segment.marker >= 0xE0 && segment.content.count > 4 && !isJoined(segment) {
-            let name = segment.marker == 0xFE ? "comment of \(block)" : "APP\(segment.marker & 15) of \(block)"
+        // Markers below 0xC0 are reserved. Readers leave their segments out.
+        for segment in segments where !(0xC0..<0xE0).contains(segment.marker) && segment.content.count > 4 && !isJoined(segment) {
+            let number = segment.marker < 0xC0 ? "segment \(segment.marker)" : "APP\(segment.marker & 15)"
+            let name = "\(segment.marker == 0xFE ? "comment" : number) of \(block)"
             segment.content.noteBlock(name)
             if segment.marker == 0xE2, segment.content.has("ICC_PROFILE\0", at: 0) { continue }
             if segment.marker == 0xE1, segment.content.has("Exif\0", at: 0) {

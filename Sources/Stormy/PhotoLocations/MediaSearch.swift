@@ -1,4 +1,5 @@
-/// Positions among the pictures and sound of a film, which no table leads to: blocks of dashcams, and the messages in H.264 of AVCHD cameras.
+/// Positions among the pictures and sound of a film, which no table leads to: blocks of dashcams, the messages in H.264 of AVCHD cameras, and
+/// the metadata of frames that are JPEG or JPEG 2000.
 struct MediaSearch {
     private let view: ByteView
     private let name: String
@@ -21,10 +22,40 @@ struct MediaSearch {
             let (blocks, messages) = (Self.places(of: Self.dashcam, in: piece), Self.places(of: Self.message, in: piece))
             for place in blocks { cleanDashcam(position + place) }
             for place in messages { cleanMessage(position + place + Self.message.count) }
-            hasFound = hasFound || !blocks.isEmpty || !messages.isEmpty
+            let pictures = Self.places(of: [0xFF, 0xD8, 0xFF], in: piece).filter { cleanJPEG(position + $0) }
+            let codestreams = Self.places(of: Codestream.start, in: piece).filter { cleanCodestream(position + $0) }
+            hasFound = hasFound || ![blocks, messages, pictures, codestreams].allSatisfy(\.isEmpty)
             if position + piece.count >= view.count { return }
             position += piece.count - Self.message.count + 1
         }
+    }
+
+    /// Cleans the segments in front of the scan of a picture, for example of a frame in Motion JPEG.
+    ///
+    /// - Returns: False if the bytes are not the segments of a picture, or have no location.
+    private func cleanJPEG(_ start: Int) -> Bool {
+        var position = start + 2
+        for _ in 0..<64 {
+            guard view.number(position, 1) == 0xFF, let marker = view.number(position + 1, 1), marker >= 0xC0,
+                !(0xD0...0xD9).contains(marker), let size = view.number(position + 2, 2), size >= 2
+            else { return false }
+            if marker == 0xDA {
+                let header = view.part(start, position - start)
+                JPEGFile(header, "picture in \(name)").clean()
+                return header.isTouched
+            }
+            position += 2 + size
+        }
+        return false
+    }
+
+    /// Cleans the comments of a frame in Motion JPEG 2000.
+    ///
+    /// - Returns: False if no codestream begins there, or it holds no location.
+    private func cleanCodestream(_ start: Int) -> Bool {
+        guard Codestream.isPlausible(at: start, in: view) else { return false }
+        let frame = view.from(start)
+        return frame.part(0, Codestream(frame, "picture in \(name)").clean()).isTouched
     }
 
     private static func places(of pattern: [UInt8], in piece: [UInt8]) -> [Int] {

@@ -6,7 +6,7 @@ struct OpaqueBytes {
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
     private enum Mark: CaseIterable, Sendable {
-        case tiff, gps, xmp, iptc, photoshop, jpeg, film, telemetry, thermal, dashcam, message, place, text
+        case tiff, gps, xmp, iptc, photoshop, jpeg, codestream, film, telemetry, thermal, dashcam, message, place, text
 
         var patterns: [[UInt8]] {
             switch self {
@@ -16,6 +16,7 @@ struct OpaqueBytes {
             case .iptc: IPTCBlock.locations.map { [0x1C, 2, $0] }
             case .photoshop: [Array("8BIM".utf8)]
             case .jpeg: [[0xFF, 0xD8, 0xFF]]
+            case .codestream: [Codestream.start]
             case .film: [Array("ftyp".utf8)]
             case .telemetry: ["DEVC\0", "GPS5l", "GPS9?"].map { Array($0.utf8) }
             case .thermal: [Array("FFF\0".utf8)]
@@ -92,6 +93,10 @@ struct OpaqueBytes {
         case .jpeg:
             guard let marker = view.number(position + 3, 1), marker >= 0xC0, marker != 0xFF else { return nil }
             let end = JPEGFile(view.from(position), "picture in \(block)").clean()
+            return end > 0 ? position + end : nil
+        case .codestream:
+            guard Codestream.isPlausible(at: position, in: view) else { return nil }
+            let end = Codestream(view.from(position), "picture in \(block)").clean()
             return end > 0 ? position + end : nil
         case .film:
             guard position >= 4, let size = view.number(position - 4, 4), (12...4_096).contains(size) else { return nil }

@@ -1,6 +1,6 @@
 /// A RIFF file, for example WebP or AVI: chunks with a name, a size, and a content of even length.
 struct RIFFFile {
-    private static let pixels: Set<String> = ["VP8 ", "VP8L", "VP8X", "ANIM", "ANMF", "ALPH", "movi", "data", "idx1"]
+    private static let pixels: Set<String> = ["VP8 ", "VP8L", "VP8X", "ANIM", "ALPH", "movi", "data", "idx1"]
 
     private let view: ByteView
     private let block: String
@@ -38,7 +38,12 @@ struct RIFFFile {
                 }
             case "LIST" where depth < 8 && !content.has("movi", at: 0): clean(content.from(4), depth: depth + 1)
             default:
-                if Self.pixels.contains(type) || type == "LIST" {
+                if type == "ANMF", depth < 8 {
+                    // A frame: its place and duration, and chunks.
+                    list.notePixels(position, 24)
+                    clean(content.from(16), depth: depth + 1)
+                } else if Self.pixels.contains(type) || type == "LIST" {
+                    if type == "LIST" { MediaSearch(content, name).clean() }
                     list.notePixels(position, 8 + size)
                 } else if size > 0 {
                     OpaqueBytes(content, name).cleanAny()

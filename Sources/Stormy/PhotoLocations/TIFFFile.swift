@@ -143,6 +143,9 @@ struct TIFFFile {
             let range = strip.lowerBound..<min(strip.upperBound, next < directories.count ? directories[next] : .max)
             protected.add(range)
             // The picture has its end, so that what is behind it is searched.
+            if Codestream.isPlausible(at: range.lowerBound, in: view) {
+                Codestream(view.part(range.lowerBound, range.count), "picture in \(block)").clean()
+            }
             if !view.has([0xFF, 0xD8, 0xFF], at: range.lowerBound) { view.notePixels(range.lowerBound, range.count) }
             if pixels.count < 10_000 { pixels.append(range) }
         }

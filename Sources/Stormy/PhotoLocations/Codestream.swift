@@ -1,0 +1,79 @@
+/// A codestream of JPEG 2000 (ISO 15444-1 Annex A): marker segments of the picture and of each tile part, and coded data behind them.
+///
+/// Comments are text. Segments that do not control the decoder are searched as well.
+struct Codestream {
+    /// The first marker, and the marker of the size of the picture.
+    static let start: [UInt8] = [0xFF, 0x4F, 0xFF, 0x51]
+    /// Segments that the decoder needs: sizes, coding, quantization, lists of lengths, packet headers.
+    private static let coding: Set<Int> = [
+        0x50, 0x51, 0x52, 0x53, 0x55, 0x56, 0x57, 0x58, 0x59, 0x5C, 0x5D, 0x5E, 0x5F, 0x60, 0x61, 0x63,
+    ]
+
+    private let view: ByteView
+    private let block: String
+
+    /// - Parameter view: From the first marker on.
+    init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
+
+    /// Returns whether a codestream begins at a position: the markers, and a possible size of the second segment.
+    static func isPlausible(at position: Int, in view: ByteView) -> Bool {
+        guard view.has(start, at: position), let size = view.number(position + 4, 2) else { return false }
+        return size >= 41 && (size - 38) % 3 == 0
+    }
+
+    /// - Returns: The end of the picture in the view, or where a damaged picture cannot be read further. 0 if the picture was read before.
+    @discardableResult
+    func clean() -> Int {
+        guard view.search.begin("codestream", at: view.offset(0)) else { return 0 }
+        var comments: [ByteView] = []
+        var end = 0
+        view.search.nest(block) {
+            end = readSegments(&comments)
+            // A text that is longer than a segment is split at any letter.
+            let name = "comment of \(block)"
+            OpaqueBytes(ByteView(joining: comments, in: view.search), name).cleanText()
+            for comment in comments { OpaqueBytes(comment, name).clean() }
+        }
+        return end
+    }
+
+    /// - Parameter comments: Receives the texts of the comments.
+    private func readSegments(_ comments: inout [ByteView]) -> Int {
+        var (position, tileEnd) = (2, view.count)
+        view.notePixels(0, 2)
+        while let marker = view.number(position, 2), marker >> 8 == 0xFF, !view.search.isFinished {
+            switch marker & 0xFF {
+            case 0xD9:
+                view.notePixels(position, 2)
+                return position + 2
+            case 0x93:
+                // Coded data cannot contain the last marker. A damaged size must not reach over it.
+                let end = view.find([0xFF, 0xD9], from: position + 2, to: tileEnd) ?? tileEnd
+                view.notePixels(position, end - position)
+                position = max(position + 2, end)
+            case 0x30...0x3F: position += 2
+            case let kind:
+                guard let size = view.number(position + 2, 2), size >= 2 else { return position }
+                if kind == 0x90, let length = view.number(position + 6, 4) {
+                    // The length counts from this marker. 0 means up to the last marker.
+                    tileEnd = length == 0 ? view.count : min(view.count, position + length)
+                }
+                clean(kind, view.part(position + 4, size - 2), &comments)
+                if kind == 0x90 || Self.coding.contains(kind) { view.notePixels(position, 2 + size) }
+                position += 2 + size
+            }
+        }
+        return min(position, view.count)
+    }
+
+    private func clean(_ kind: Int, _ content: ByteView, _ comments: inout [ByteView]) {
+        guard kind != 0x90, !Self.coding.contains(kind), content.count > 0 else { return }
+        let name =
+            kind == 0x64 ? "comment of \(block)" : "marker segment FF\(String(kind, radix: 16, uppercase: true)) of \(block)"
+        content.noteBlock(name)
+        // In front of a comment: 1 for a text in ISO 8859-1, 0 for other bytes, which can be a text in UTF-8.
+        let text = content.from(2)
+        let isText = kind == 0x64 && (content.number(0, 2) != 0 || text.allBytes().allSatisfy { $0 >= 0x20 || 9...13 ~= $0 })
+        if isText { comments.append(text) } else { OpaqueBytes(content, name).clean() }
+    }
+}
