@@ -90,4 +90,31 @@ import Testing
         let cleaned = try Cleaned(Samples.jpeg(Samples.segment(0xE5, Samples.jpeg(segment)), segment))
         #expect(!cleaned.contains("47.37") && cleaned.blocks.contains("segment 5 of JPEG"))
     }
+
+    // MARK: JPEG XL
+
+    /// Bytes of a codestream, without a decoder.
+    private static func jxl(_ count: Int = 4_000) -> [UInt8] {
+        var state: UInt32 = 7
+        return [0xFF, 0x0A]
+            + (0..<count).map { _ in
+                state = state &* 1_664_525 &+ 1_013_904_223
+                return UInt8(state >> 24)
+            }
+    }
+
+    @Test func `a codestream of JPEG XL with a location behind it is held`() throws {
+        let exif = Array("Exif\0\0".utf8) + Samples.tiff()
+        for behind in [
+            Samples.jpeg(Samples.exif(Samples.tiff())), Samples.box("Exif", [0, 0, 0, 0] + Samples.tiff()), exif,
+            Array(Samples.xmp.utf8), Array(" latitude=47.370094, longitude=8.549106 ".utf8),
+            Samples.box("brob", Array("Exif".utf8)),
+        ] {
+            #expect(throws: LocationFailure.self) { try PhotoLocations(searching: MemoryBytes(Self.jxl() + behind)) }
+        }
+        #expect(try Cleaned(Self.jxl(300_000)).bytes == Self.jxl(300_000))
+        // A block of another format that begins like JPEG XL.
+        let text: [UInt8] = [0xFF, 0x0A] + Array("latitude=47.370094, longitude=8.549106".utf8)
+        #expect(try !Cleaned(Samples.jpeg(Samples.segment(0xE9, text))).contains("47.37"))
+    }
 }

@@ -54,9 +54,8 @@ enum Container {
             if end > 0, end < view.count { Trailer(view.from(end)).clean() }
             return true
         }
-        if first.starts(with: [0xFF, 0x0A]) {
-            // A JPEG XL codestream without boxes has no metadata.
-            view.notePixels(0, view.count)
+        if block == nil, first.starts(with: [0xFF, 0x0A]) {
+            holdJPEGXL(view)
             return true
         }
         if var raw = RawFile(view, block ?? "raw file") {
@@ -68,5 +67,15 @@ enum Container {
             return true
         }
         return false
+    }
+
+    /// A codestream of JPEG XL without boxes has no metadata, and only a decoder finds its end. A location in the file is behind the end, or
+    /// looks like one by chance: the photo is held.
+    private static func holdJPEGXL(_ view: ByteView) {
+        let name = "data in the JPEG XL picture"
+        OpaqueBytes(view, name).clean()
+        let compressed = ["Exif", "xml ", "jumb"].contains { view.find(Array("brob\($0)".utf8)) != nil }
+        if view.isTouched || compressed { view.search.fail(.unproven(block: view.touchedBlock ?? name)) }
+        view.notePixels(0, view.count)
     }
 }
