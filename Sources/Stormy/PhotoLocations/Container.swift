@@ -58,6 +58,15 @@ enum Container {
             holdJPEGXL(view)
             return true
         }
+        if first.starts(with: [0x76, 0x2F, 0x31, 0x01]) {
+            holdOpenEXR(view)
+            return false
+        }
+        if first.starts(with: MatroskaFile.start) {
+            // The bytes are searched as well.
+            MatroskaFile(view, block ?? "the film").hold()
+            return false
+        }
         if var raw = RawFile(view, block ?? "raw file") {
             raw.clean()
             return true
@@ -67,6 +76,17 @@ enum Container {
             return true
         }
         return false
+    }
+
+    /// An attribute of OpenEXR has a name, a type, a size, and a value. Readers use a location also if its type or size is damaged.
+    private static func holdOpenEXR(_ view: ByteView) {
+        for name in ["latitude", "longitude"] {
+            guard let place = view.find(Array("\(name)\0".utf8), to: 1 << 20),
+                let type = view.find([0], from: place + name.utf8.count + 1),
+                let value = view.bytes(type + 5, 4), value.contains(where: { $0 != 0 })
+            else { continue }
+            view.search.fail(.unproven(block: "attribute \(name) of OpenEXR"))
+        }
     }
 
     /// A codestream of JPEG XL without boxes has no metadata, and only a decoder finds its end. A location in the file is behind the end, or

@@ -178,6 +178,7 @@ extension CoordinateText {
     private static let names = [
         "lat", "lon", "lng", "geo", "coord", "koord", "pos", "point", "poly", "cent", "loc", "gps", "place", "map", "gml", "kml",
         "breit", "dte", "aeng", "gte", "szerok", "wgs", "icbm", "orig", "mark", "viewp", "near",
+        "obsgeo",
     ]
     private static let links = [
         "ongitude", "ll=", "ll:", "?q=", "&q=", "query", "addr", "dir/", "search", "cp=", "pin", "destination", "!3d", "!4d",

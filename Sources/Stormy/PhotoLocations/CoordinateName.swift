@@ -9,9 +9,11 @@ enum CoordinateName: Equatable {
     /// Two numbers or more. `digits` is the smallest number of digits behind each point.
     case pair(digits: Int)
 
-    private static let latitudes: Set<String> = ["lat", "mlat", "gpslat", "geolat", "latdeg"]
+    private static let latitudes: Set<String> = ["lat", "mlat", "gpslat", "geolat", "latdeg", "sitelat", "obslat"]
     private static let longitudes: Set<String> = [
-        "lon", "lng", "mlon", "mlng", "gpslon", "gpslng", "gpslong", "geolon", "geolng", "geolong",
+        "lon", "lng", "mlon", "mlng", "gpslon", "gpslng", "gpslong", "geolon", "geolng", "geolong", "sitelon", "sitelong",
+        "obslon",
+        "obslong",
     ]
     /// Words for latitude and longitude that also mean width and length.
     private static let (widths, lengths): (Set<String>, Set<String>) = (
@@ -32,7 +34,7 @@ enum CoordinateName: Equatable {
     ]
     /// Words behind a name that do not change its meaning.
     private static let units: Set<String> = [
-        "deg", "degree", "degrees", "dec", "decimal", "d", "e5", "e6", "e7", "wgs", "wgs84", "n", "e", "tag", "off",
+        "deg", "degree", "degrees", "dec", "decimal", "d", "e5", "e6", "e7", "wgs", "wgs84", "n", "e", "tag", "off", "obs",
     ]
 
     /// Words between a name and its number.
@@ -71,6 +73,11 @@ enum CoordinateName: Equatable {
             self = .single(isLatitude: false, isClear: true)
             return
         }
+        // A telescope in the header of FITS: latitude and longitude, or metres from the centre of the Earth.
+        if let axis = words.last, words.dropLast().last == "obsgeo", ["b", "l", "x", "y", "z"].contains(axis) {
+            self = .single(isLatitude: axis == "b", isClear: true)
+            return
+        }
         while words.count > 1, Self.units.contains(words[words.count - 1]) { words.removeLast() }
         guard let last = words.last else { return nil }
         let isLatitude = Self.latitudes.contains(last)
@@ -79,7 +86,7 @@ enum CoordinateName: Equatable {
         if isLatitude && (Self.longitudes.contains(before) || before == "long") || isLongitude && Self.latitudes.contains(before)
         {
             self = .pair(digits: 2)
-        } else if isLatitude || Self.longitudes.contains(last) || last == "long" && before == "geo" {
+        } else if isLatitude || Self.longitudes.contains(last) || last == "long" && ["geo", "obs", "site"].contains(before) {
             self = .single(isLatitude: isLatitude, isClear: false)
         } else if Self.widths.contains(last) || Self.lengths.contains(last) {
             self = .size(isLatitude: Self.widths.contains(last))

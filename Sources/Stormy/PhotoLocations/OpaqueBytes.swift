@@ -6,7 +6,7 @@ struct OpaqueBytes {
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
     private enum Mark: CaseIterable, Sendable {
-        case tiff, gps, xmp, iptc, photoshop, jpeg, codestream, film, telemetry, thermal, dashcam, message, place, text
+        case tiff, gps, xmp, iptc, photoshop, jpeg, codestream, film, matroska, telemetry, thermal, dashcam, message, place, text
 
         var patterns: [[UInt8]] {
             switch self {
@@ -18,6 +18,7 @@ struct OpaqueBytes {
             case .jpeg: [[0xFF, 0xD8, 0xFF]]
             case .codestream: [Codestream.start]
             case .film: [Array("ftyp".utf8)]
+            case .matroska: [MatroskaFile.start]
             case .telemetry: ["DEVC\0", "GPS5l", "GPS9?"].map { Array($0.utf8) }
             case .thermal: [Array("FFF\0".utf8)]
             case .dashcam: [Array("freeGPS ".utf8)]
@@ -98,6 +99,7 @@ struct OpaqueBytes {
             guard Codestream.isPlausible(at: position, in: view) else { return nil }
             let end = Codestream(view.from(position), "picture in \(block)").clean()
             return end > 0 ? position + end : nil
+        case .matroska: MatroskaFile(view.from(position), "film in \(block)").hold()
         case .film:
             guard position >= 4, let size = view.number(position - 4, 4), (12...4_096).contains(size) else { return nil }
             let film = BoxFile(view.from(position - 4), "film in \(block)")
@@ -117,7 +119,9 @@ struct OpaqueBytes {
             view.overwrite(position + 4, with: Array("    ".utf8), "dashcam location in \(block)")
         case .message: MediaSearch(view, block).cleanMessage(position + MediaSearch.message.count)
         case .place: LooseText(view, block, isText: isText).clean(at: position, isPlace: true)
-        case .text: LooseText(view, block, isText: isText).clean(at: position)
+        case .text:
+            LooseText(view, block, isText: isText).clean(at: position)
+            TaggedNumbers(view, block).clean(at: position)
         }
         return nil
     }

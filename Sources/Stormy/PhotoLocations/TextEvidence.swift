@@ -1,7 +1,8 @@
 /// Decides whether a find in bytes of an unknown format is text. Sensor data and compressed data contain the letters of a coordinate by chance.
 ///
 /// The letters of the find, the text around it, and its bounds count in bits. The bits needed are fewer than one chance find in 10 TiB.
-/// Noise of a sensor can consist of digits and signs. For this reason a find of few letters also needs words, or zeros as bounds.
+/// Noise of a sensor can consist of digits and signs. For this reason a find of few letters also needs words, zeros as bounds,
+/// or the name of a tag in front.
 struct TextEvidence {
     /// Letters of one code unit. Code units beyond Latin-1 are 1, which is not text.
     let letters: [UInt8]
@@ -37,7 +38,33 @@ struct TextEvidence {
             letters[find.lowerBound - before.count..<find.lowerBound], letters[find.upperBound..<find.upperBound + after.count],
         ]
         let words = around.reduce(0) { $0 + Self.lettersOfWords($1, length: isNumbers ? 3 : 4, isSmall: isCode) }
-        return words > 0 && words * (isNumbers ? 8 : 4) >= before.count + after.count
+        if words > 0 && words * (isNumbers ? 8 : 4) >= before.count + after.count { return true }
+        switch tag(before: find.lowerBound) {
+        case .location: return true
+        case .other: return !isCode && bits >= Self.certain
+        case nil: return false
+        }
+    }
+
+    private enum Tag { case location, other }
+
+    /// The most bytes between the name of a tag and its text, and the letters of a name that are looked at.
+    private static let (longestGap, longestName) = (8, 32)
+
+    /// The name of a tag in front of its text. The numbers of the format are between them, for example the size of the text in Matroska.
+    private func tag(before start: Int) -> Tag? {
+        var result: Tag?
+        for end in stride(from: start - 1, to: max(0, start - Self.longestGap - 1), by: -1)
+        where letters[end..<start].contains(where: { !Self.isText($0) }) {
+            let name = Array(letters[..<end].suffix(Self.longestName).reversed().prefix(while: Self.isName).reversed())
+            if LocationNames.isLocation(name) { return .location }
+            if Self.lettersOfWords(name[...], length: 4, isSmall: false) > 3 { result = .other }
+        }
+        return result
+    }
+
+    private static func isName(_ letter: UInt8) -> Bool {
+        CoordinateText.isLetter(letter) || CoordinateText.isDigit(letter) || letter == UInt8(ascii: "-")
     }
 
     /// The text in front of a find or behind it.

@@ -1,0 +1,118 @@
+/// A latitude and a longitude in bytes of an unknown format, each behind its name: attributes of OpenEXR and NetCDF, values of FLV, BSON, CBOR
+/// and MessagePack, text behind the size of the text.
+///
+/// The names alone are in many files. Both numbers must have the same distance from their names and the same form.
+struct TaggedNumbers {
+    private let view: ByteView
+    private let block: String
+
+    init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
+
+    private enum Form: CaseIterable {
+        case double, littleDouble, float, littleFloat
+
+        var size: Int { self == .double || self == .littleDouble ? 8 : 4 }
+
+        func value(of bytes: ArraySlice<UInt8>) -> Double {
+            let word = GPSDirectory.word(Array(bytes), self == .littleDouble || self == .littleFloat)
+            return size == 8 ? Double(bitPattern: word) : Double(Float(bitPattern: UInt32(word)))
+        }
+    }
+
+    private static let (latitudes, longitudes) = (["latitude", "lat"], ["longitude", "long", "lon", "lng"])
+    /// How far the other name is, and the bytes between a long or a short name and its number, at most.
+    private static let (neighbourhood, longestGap, shortGap) = (400, 16, 4)
+    /// The names of a longitude that are tried for one latitude.
+    private static let maximumCandidates = 8
+    /// In front of a float: the size of the value, or the type in MessagePack and CBOR.
+    private static let floats: [[UInt8]] = [[4, 0, 0, 0], [0, 0, 0, 4], [0, 0, 0, 1], [0xCA], [0xFA]]
+
+    /// Overwrites the numbers that belong to the name at a position.
+    func clean(at position: Int) {
+        guard let first = view.number(position, 1), "lL".utf8.contains(UInt8(first)) else { return }
+        let start = max(0, position - Self.neighbourhood)
+        guard let bytes = view.bytes(start, min(2 * Self.neighbourhood, view.count - start)),
+            let end = Self.end(ofName: Self.latitudes, at: position - start, in: bytes)
+        else { return cleanAttribute(at: position) }
+        cleanAttribute(at: position)
+        var candidates = 0
+        for index in bytes.indices where "lL".utf8.contains(bytes[index]) && candidates < Self.maximumCandidates {
+            guard let other = Self.end(ofName: Self.longitudes, at: index, in: bytes) else { continue }
+            candidates += 1
+            let isShort = end - (position - start) < 4
+            for gap in 0...(isShort ? Self.shortGap : Self.longestGap) {
+                clean(bytes, start, end + gap, other + gap, gap)
+            }
+        }
+    }
+
+    /// The end of a name that no letter or digit follows.
+    private static func end(ofName names: [String], at index: Int, in bytes: [UInt8]) -> Int? {
+        let text = bytes[index...].prefix(10).map { 65...90 ~= $0 ? $0 | 0x20 : $0 }
+        guard let name = names.first(where: { text.starts(with: $0.utf8) }) else { return nil }
+        let end = index + name.utf8.count
+        // The type of a value can be a letter.
+        let isComplete = name.utf8.count > 7 || end < bytes.count && !(CoordinateText.isLetter(bytes[end]) && bytes[end] != 0x44)
+        return isComplete ? end : nil
+    }
+
+    private func clean(_ bytes: [UInt8], _ start: Int, _ latitude: Int, _ longitude: Int, _ gap: Int) {
+        cleanText(bytes, start, latitude, longitude, gap)
+        for form in Form.allCases {
+            guard max(latitude, longitude) + form.size <= bytes.count else { continue }
+            if form.size == 4, !Self.isFloat(bytes[(latitude - gap)..<latitude]) { continue }
+            let place = FoundPlace(
+                latitude: form.value(of: bytes[latitude..<latitude + form.size]),
+                longitude: form.value(of: bytes[longitude..<longitude + form.size]))
+            // Equal bytes are the header of both values.
+            guard Self.isPossible(place.latitude, upTo: 90), Self.isPossible(place.longitude, upTo: 180),
+                place.latitude != place.longitude
+            else { continue }
+            view.search.note(place)
+            for number in [latitude, longitude] { view.fill(start + number, form.size, block) }
+        }
+    }
+
+    private static func isFloat(_ gap: ArraySlice<UInt8>) -> Bool {
+        floats.contains { gap.suffix($0.count).elementsEqual($0) } || Array(gap).firstRange(of: Array("float".utf8)) != nil
+    }
+
+    /// A number of few bits, and a very small one, is found by chance.
+    private static func isPossible(_ degrees: Double?, upTo limit: Double) -> Bool {
+        guard let degrees, degrees.isFinite, abs(degrees) <= limit, abs(degrees) > 0.001 else { return false }
+        return abs((degrees * 64).rounded() - degrees * 64) > 1e-6
+    }
+
+    /// Decimal text behind numbers of the format.
+    private func cleanText(_ bytes: [UInt8], _ start: Int, _ latitude: Int, _ longitude: Int, _ gap: Int) {
+        guard gap > 0, CoordinateText.isNumberStart(bytes, latitude), CoordinateText.isNumberStart(bytes, longitude),
+            bytes[(latitude - gap)..<latitude].contains(where: { $0 < 0x20 || $0 > 0x7E })
+        else { return }
+        let text = CoordinateText(bytes)
+        guard text.letters == bytes, let first = text.number(at: latitude), let second = text.number(at: longitude),
+            min(first.fraction, second.fraction) > 2, abs(first.value) <= 90, abs(second.value) <= 180
+        else { return }
+        view.search.note(FoundPlace(latitude: first.value, longitude: second.value))
+        for number in [first, second] {
+            view.fill(start + number.range.lowerBound, number.range.count, with: 0x20, block)
+            view.overwrite(start + number.range.lowerBound, with: [0x30], block)
+        }
+    }
+
+    // MARK: OpenEXR
+
+    /// A standard attribute of OpenEXR: the name, the type, the size, and a number. One number is enough.
+    private func cleanAttribute(at position: Int) {
+        for (isLatitude, name) in [(true, "latitude\0"), (false, "longitude\0")] where view.has(name, at: position) {
+            let type = position + name.utf8.count
+            for (form, header) in [(Form.littleFloat, "float\0\u{4}\0\0\0"), (.littleDouble, "double\0\u{8}\0\0\0")]
+            where view.has(header, at: type) {
+                let start = type + header.utf8.count
+                guard let bytes = view.bytes(start, form.size), bytes.contains(where: { $0 != 0 }) else { return }
+                let degrees = form.value(of: bytes[...])
+                if degrees.isFinite { view.search.note(CoordinateText.place(degrees, isLatitude)) }
+                view.fill(start, form.size, block)
+            }
+        }
+    }
+}
