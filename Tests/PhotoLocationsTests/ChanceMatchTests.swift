@@ -122,13 +122,15 @@ import Testing
         }
     }
 
-    /// The media data of a film behind a picture are left out. The boxes behind them are read.
+    /// The samples of a film behind a picture are left out. The boxes behind them are read.
     @Test func `media data of a motion photo stay`() throws {
         let text = Array("latitude: 47.370094, longitude: 8.549106 of nothing".utf8)
-        let film = Samples.film + Samples.box("mdat", text) + Samples.box("moov", Samples.box("udta", Samples.box("abcd", text)))
+        let film =
+            TimedMetadataTests.film("avc1", handler: "vide", samples: [text, text])
+            + Samples.box("moov", Samples.box("udta", Samples.box("abcd", text)))
         let cleaned = try PhotoLocations(searching: MemoryBytes(Samples.jpeg() + film))
         let start = Samples.jpeg().count + Samples.film.count + 8
         #expect(!cleaned.overwrites.isEmpty)
-        #expect(cleaned.overwrites.allSatisfy { $0.range.lowerBound >= start + text.count })
+        #expect(cleaned.overwrites.allSatisfy { $0.range.lowerBound >= start + 2 * text.count })
     }
 }

@@ -87,11 +87,13 @@ struct BoxFile {
     }
 
     private func cleanBoxes() {
-        var position = 0
+        var (position, media) = (0, [Box]())
         while let box = Box(view, at: position), Self.isName(box.type) || isBox(behind: box), !view.search.isFinished {
+            if box.type == "mdat" { media.append(box) }
             clean(box, depth: 0)
             position += box.size
         }
+        if !media.isEmpty { cleanUnnamed(media) }
         if position < view.count { Trailer(view.from(position)).clean() }
     }
 
@@ -157,6 +159,19 @@ struct BoxFile {
             } else {
                 if box.type.hasPrefix("©") || Self.texts.contains(box.type) { OpaqueBytes(box.content, name).cleanText() }
                 OpaqueBytes(box.content, name).cleanAny()
+            }
+        }
+    }
+
+    /// Searches media data that no table leads to. Dashcams and editors store text there.
+    private func cleanUnnamed(_ boxes: [Box]) {
+        let named = NamedMedia(film, block)
+        for part in boxes.flatMap({ named.unnamed(in: $0.content) }) where part.count > 8 && !view.search.isFinished {
+            // Without a table all data are unnamed: a long film without a find at its beginning is not read to its end.
+            let beginning = part.part(0, named.isEmpty ? MediaSearch.beginning : NamedMedia.longestGap)
+            OpaqueBytes(beginning, "box mdat of \(block)").clean()
+            if beginning.isTouched, beginning.count < part.count {
+                OpaqueBytes(part.from(beginning.count - 1_000), "box mdat of \(block)").clean()
             }
         }
     }

@@ -18,16 +18,16 @@ struct HEIFItems {
     ]
 
     func clean() {
-        let boxes = meta.children
-        guard let info = boxes.first(where: { $0.type == "iinf" }), let locations = boxes.first(where: { $0.type == "iloc" })
-        else { return }
+        guard let info = meta.child("iinf") else { return }
         let items = readItems(info.content)
-        let data = boxes.first { $0.type == "idat" }?.content
-        for (number, part) in readLocations(locations.content, data, items) {
+        for (number, part) in readLocations(items) {
             guard let item = items[number], part.count > 0 else { continue }
             clean(item, part)
         }
     }
+
+    /// The bytes of all items.
+    var parts: [ByteView] { readLocations([:]).map(\.1) }
 
     private func readItems(_ content: ByteView) -> [Int: Item] {
         guard let version = content.number(0, 1) else { return [:] }
@@ -48,7 +48,9 @@ struct HEIFItems {
     }
 
     /// The bytes of each item, joined from its extents.
-    private func readLocations(_ content: ByteView, _ data: ByteView?, _ items: [Int: Item]) -> [(Int, ByteView)] {
+    private func readLocations(_ items: [Int: Item]) -> [(Int, ByteView)] {
+        guard let content = meta.child("iloc")?.content else { return [] }
+        let data = meta.child("idat")?.content
         var reader = BoxReader(content, at: 0)
         guard let version = reader.number(1), reader.number(3) != nil, let sizes = reader.number(1), let more = reader.number(1),
             let count = reader.number(version < 2 ? 2 : 4)

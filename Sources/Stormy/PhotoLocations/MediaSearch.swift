@@ -12,7 +12,7 @@ struct MediaSearch {
     init(_ view: ByteView, _ name: String) { (self.view, self.name) = (view, name) }
 
     /// Positions are recorded at least every second. A long film without one at its beginning is not read to its end.
-    private static let beginning = 8 << 20
+    static let beginning = 8 << 20
 
     func clean() {
         var (position, hasFound) = (0, false)

@@ -2,6 +2,8 @@
 struct ProtectedRanges {
     private var ranges: [Range<Int>] = []
 
+    var isEmpty: Bool { ranges.isEmpty }
+
     mutating func add(_ range: Range<Int>) { if !range.isEmpty { ranges.append(range) } }
 
     /// Sorts and joins the ranges. Needed before the questions below.
