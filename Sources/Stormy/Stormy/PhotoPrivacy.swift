@@ -2,8 +2,8 @@ import Foundation
 
 /// The decision whether a photo may be sent, after the cleaner tried to remove its location. Pure.
 ///
-/// A photo or film is sent if the cleaner proved that it has no location. A file of an unknown format is sent with a note if nothing in it
-/// looks like a location. All other files are held.
+/// A photo or film is sent if the cleaner proved that it has no location. A file of an unknown format is sent if nothing in it
+/// looks like a location. The note then makes no promise. All other files are held.
 enum PhotoPrivacy: Equatable {
     /// - Parameter note: A text for the user.
     case send(removed: [String], note: String?)
@@ -24,7 +24,7 @@ enum PhotoPrivacy: Equatable {
             self = .hold("\(format!.rawValue.uppercased()) photos cannot be cleaned of their location here; \(advice)")
         case (.unreadable(let why), _, true): self = .hold("it says where it was taken, and \(why); \(advice)")
         case (.unreadable(let why), .some, false):
-            self = .send(removed: [], note: "\(why); nothing was found in it that says where it was taken")
+            self = .send(removed: [], note: "\(why); if it holds a location, the location was not removed")
         // A location was found and is still there, or no program could look for one. Films are not photos of a known kind.
         case (.notCleaned(let why), _, _): self = .hold("\(why); \(advice)")
         case (.interrupted, _, _):
@@ -35,5 +35,5 @@ enum PhotoPrivacy: Equatable {
     }
 
     private static let unknownKind =
-        "not a photo of a kind that is known here; nothing was found in it that says where it was taken"
+        "not a photo of a kind that is known here; if it holds a location, the location was not removed"
 }
