@@ -135,6 +135,7 @@ class Samples:
                 "-metadata", f"location={PLACE}", "-metadata", "location-eng=" + PLACE, "-metadata", "title=Hail", self.path(f"udta.{kind}"))
             run("ffmpeg", "-v", "error", "-y", "-i", self.path(f"udta.{kind}"), "-c", "copy", "-movflags", "use_metadata_tags",
                 "-metadata", f"com.apple.quicktime.location.ISO6709={PLACE}", "-metadata", "com.apple.quicktime.make=Test", self.path(f"keys.{kind}"))
+            run("ffmpeg", "-v", "error", "-y", "-i", self.path(f"udta.{kind}"), "-map_metadata", "-1", "-c", "copy", self.path(f"plain.{kind}"))
             shutil.copy(self.path(f"udta.{kind}"), self.path(f"all.{kind}"))
             tag(self.path(f"all.{kind}"), f"-Keys:GPSCoordinates={LATITUDE} {LONGITUDE} 408", f"-ItemList:GPSCoordinates={LATITUDE} {LONGITUDE} 408",
                 f"-UserData:GPSCoordinates={LATITUDE} {LONGITUDE} 408", "-UserData:LocationInformation=Zurich Role=shooting Lat=47.37 Lon=8.55 Alt=408 Body=earth Notes=x", *XMP)
@@ -152,12 +153,51 @@ class Samples:
             self.write(name, timed(format, samples))
         self.write("cr3.cr3", cr3(self.read("gps.tif"), self.tiff(self.read("all.jpg"))))
 
+    def jpeg2000(self):
+        if not shutil.which("opj_compress") and b"JP2" not in run("convert", "-list", "format"): raise RuntimeError("no encoder of JPEG 2000")
+        texts = {"words": f"Latitude: {LATITUDE} Longitude: {LONGITUDE}", "uri": f"geo:{LATITUDE},{LONGITUDE}", "iso": "+47.3701+008.5491/",
+                 "link": f"https://maps.google.com/?q={LATITUDE},{LONGITUDE}", "none": "Hail"}
+        for kind in ["jp2", "j2k"]:
+            for name, text in texts.items(): self.convert(f"comment-{name}.{kind}", "-set", "comment", text)
+        self.write("behind.j2k", self.read("comment-none.j2k") + self.read("all.jpg"))
+        picture = self.read("comment-iso.j2k")
+        self.write("strip.tif", append(self.read("none.tif"), [(0x103, 3, 1, struct.pack("<H", 34712)), (0x111, 4, 1, struct.pack("<I", len(self.read("none.tif")))), (0x117, 4, 1, struct.pack("<I", len(picture)))], picture))
+
+    def matroska(self):
+        for kind in ["mkv", "webm"]:
+            for name, tags in [("location", ["-metadata", f"location={PLACE}"]), ("comment", ["-metadata", "comment=+47.3701+008.5491/"]), ("title", ["-metadata", "title=geo:47.370094,8.549106"]),
+                               ("words", ["-metadata", f"latitude={LATITUDE}", "-metadata", f"longitude={LONGITUDE}"]), ("none", ["-metadata", "title=Hail", "-metadata", "comment=A storm"])]:
+                run("ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc=size=64x48:rate=5:duration=1", "-c:v", "libvpx", *tags, self.path(f"{name}.{kind}"))
+
+    def unnamed(self):
+        film = self.read("subtitles.mp4")
+        sentence = b"$GPRMC,123519,A,4722.2056,N,00832.9464,E,022.4,084.4,230394,003.1,W*64\r\n"
+        self.write("mdat.mp4", self.read("plain.mp4") + box(b"mdat", sentence * 4))
+        self.write("mdat-json.mp4", self.read("plain.mp4") + box(b"mdat", b'{"latitude":47.370094,"longitude":8.549106}'))
+        self.write("mdat-jpeg.mov", self.read("plain.mov") + box(b"mdat", self.read("all.jpg")))
+        self.write("subtitles-mdat.mp4", film + box(b"mdat", sentence))
+
+    def others(self):
+        number = lambda name, value: name + b"\0float\0" + struct.pack("<If", 4, value)
+        self.write("attributes.exr", b"\x76\x2f\x31\x01\x02\0\0\0" + number(b"latitude", LATITUDE) + number(b"longitude", LONGITUDE) + bytes(50))
+        cards = [b"SIMPLE  =                    T", b"BITPIX  =                    8", b"NAXIS   =                    0", b"OBSGEO-B=            47.370094", b"OBSGEO-L=             8.549106", b"END"]
+        self.write("observatory.fits", b"".join(card.ljust(80) for card in cards).ljust(2880))
+
     def jxl(self):
         run("cjxl", "--quiet", "-d", "0", "--container=1", self.plain, self.path("plain.jxl")) if shutil.which("cjxl") else None
         tag(self.path("plain.jxl"), *GPS, *XMP)
         os.rename(self.path("plain.jxl"), self.path("all.jxl"))
         run("cjxl", "--quiet", self.path("all.jpg"), self.path("jpeg.jxl"))
         run("cjxl", "--quiet", "--compress_boxes=0", self.path("all.jpg"), self.path("jpeg-plain.jxl"), check=False)
+        # A codestream without boxes has no end that a parser knows.
+        run("cjxl", "--quiet", "--container=0", self.plain, self.path("bare.jxl"))
+        exif = b"\0\0\0\0" + self.tiff(self.read("all.jpg"))
+        for name, behind in [("jpeg", self.read("all.jpg")), ("exif", box(b"Exif", exif)), ("text", b"latitude=47.370094, longitude=8.549106")]:
+            self.write(f"bare-{name}.jxl", self.read("bare.jxl") + behind)
+        for number in range(50):
+            size = f"{40 + 7 * number}x{30 + 5 * number}"
+            run("convert", "-size", size, "-seed", number, "xc:gray", "+noise", ["Random", "Gaussian", "Poisson"][number % 3], self.path(".noise.png"))
+            run("cjxl", "--quiet", "--container=0", "-d", ["0", "1", "4"][number // 3 % 3], self.path(".noise.png"), self.path(f"noise-{number}.jxl"))
 
     def items(self):
         for name, source in [("heif-enc.heic", "all.jpg"), ("heif-thumb.heic", "all.jpg")]:
@@ -198,13 +238,14 @@ def wrap(content, attributes=""):
     return f'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" {attributes}>{content}</rdf:Description></rdf:RDF></x:xmpmeta>'
 
 
-def append(tiff, values):
-    """A TIFF file with more entries in its first directory, which moves to the end: number, type, count, value."""
+def append(tiff, values, data=b""):
+    """A TIFF file with data behind it, and more entries in its first directory, which moves to the end: number, type, count, value."""
     order = "<" if tiff[:2] == b"II" else ">"
     first, = struct.unpack(order + "I", tiff[4:8])
     count, = struct.unpack(order + "H", tiff[first:first + 2])
     entries = [tiff[start:start + 12] for start in range(first + 2, first + 2 + 12 * count, 12)]
-    result = tiff + b"\0" * (len(tiff) % 2)
+    result = tiff + data
+    result += b"\0" * (len(result) % 2)
     for number, kind, items, value in values:
         entries = [entry for entry in entries if struct.unpack(order + "H", entry[:2])[0] != number]
         if len(value) > 4:
@@ -327,7 +368,7 @@ def cr3(tiff, exif):
 
 def main(folder):
     samples = Samples(folder)
-    for part in [samples.pictures, samples.jpegs, samples.raws, samples.films, samples.jxl, samples.items]:
+    for part in [samples.pictures, samples.jpegs, samples.raws, samples.films, samples.unnamed, samples.matroska, samples.jpeg2000, samples.jxl, samples.others, samples.items]:
         try:
             part()
         except (RuntimeError, FileNotFoundError) as error:
