@@ -29,12 +29,16 @@ struct TaggedNumbers {
 
     /// Overwrites the numbers that belong to the name at a position.
     func clean(at position: Int) {
-        guard let first = view.number(position, 1), "lL".utf8.contains(UInt8(first)) else { return }
-        let start = max(0, position - Self.neighbourhood)
-        guard let bytes = view.bytes(start, min(2 * Self.neighbourhood, view.count - start)),
-            let end = Self.end(ofName: Self.latitudes, at: position - start, in: bytes)
-        else { return cleanAttribute(at: position) }
+        // A text without other bytes behind the name is the most frequent case, and costs one read.
+        guard let name = view.bytes(position, min(10 + Self.longestGap, view.count - position)), let first = name.first,
+            "lL".utf8.contains(first), name.dropFirst(3).contains(where: { $0 < 9 || 14..<0x20 ~= $0 || $0 > 0x7E })
+        else { return }
         cleanAttribute(at: position)
+        let start = max(0, position - Self.neighbourhood)
+        guard Self.end(ofName: Self.latitudes, at: 0, in: name) != nil,
+            let bytes = view.bytes(start, min(2 * Self.neighbourhood, view.count - start)),
+            let end = Self.end(ofName: Self.latitudes, at: position - start, in: bytes)
+        else { return }
         var candidates = 0
         for index in bytes.indices where "lL".utf8.contains(bytes[index]) && candidates < Self.maximumCandidates {
             guard let other = Self.end(ofName: Self.longitudes, at: index, in: bytes) else { continue }
