@@ -32,7 +32,9 @@ import Testing
     private var lines: [Substring] { ((try? String(contentsOf: record, encoding: .utf8)) ?? "").split(separator: "\n") }
 
     @Test func `two starters do not start two agents at once`() async throws {
-        let starter = try starter("echo begin >> '\(record.path)'; sleep 0.3; echo end >> '\(record.path)'")
+        let pids = folder.appendingPathComponent("pids")
+        let starter = try starter(
+            "echo $$ >> '\(pids.path)'; echo begin >> '\(record.path)'; sleep 0.3; echo end >> '\(record.path)'")
         let results = await withTaskGroup(of: AgentStarter.Result.self) { group in
             for _ in 0..<2 { group.addTask { starter.startIfNeeded() } }
             return await group.reduce(into: []) { $0.append($1) }
@@ -40,6 +42,7 @@ import Testing
         #expect(results == [.started, .started])
         _ = try FileLock.wait(for: starter.directories.agentStart)
         #expect(lines == ["begin", "end", "begin", "end"])
+        try reap(String(contentsOf: pids, encoding: .utf8))
     }
 
     @Test func `a starter sees the agent of another starter`() async throws {
@@ -65,9 +68,14 @@ import Testing
             let count = read(pipe, &piece, piece.count)
             text += piece.prefix(max(0, count))
         }
-        for agent in String(decoding: text, as: UTF8.self).split(separator: "\n") {
-            kill(try #require(Int32(agent)), SIGKILL)
-        }
+        let agents = String(decoding: text, as: UTF8.self)
+        for agent in agents.split(separator: "\n") { kill(try #require(Int32(agent)), SIGKILL) }
+        try reap(agents)
+    }
+
+    /// Waits for the agents. The test runner waits in a loop while the test process has a child that ended.
+    private func reap(_ pids: String) throws {
+        for pid in pids.split(separator: "\n") { waitpid(try #require(Int32(pid)), nil, 0) }
     }
 
     /// Lets a reference own a lock.
