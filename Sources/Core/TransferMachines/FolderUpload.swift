@@ -133,7 +133,8 @@ struct FolderUpload: UploadProtocol {
         case .lookingForBody(let index, _):
             return send("HEAD", address.file(temporaryName), [NameDoubt.wantedDigest], saving: .put, index, isStored: false)
         case .readingBody(let index, let question, _):
-            return compare(temporaryName, question, persistFirst: record(.put, index, isStored: false))
+            let request = plan.request("GET", address.file(temporaryName), question.headers)
+            return question.command(request, persistFirst: record(.put, index, isStored: false))
         case .makingFolder(let index, let level, _, _):
             return send("MKCOL", address.folder(levels: level), saving: .put, index, isStored: false)
         case .checkingBody(let index, let mayBeAnothers):
@@ -143,7 +144,8 @@ struct FolderUpload: UploadProtocol {
         case .readingBack(let index, let question, let isStored):
             // A file that this upload did not send is no lost PUT for the next process.
             let step = plan.order.method == .put && doubt.isOpen ? UploadMemory.Step.put : .chooseName
-            return compare(finalName(index), question, persistFirst: record(step, index, isStored: isStored))
+            let request = plan.request("GET", address.file(finalName(index)), question.headers)
+            return question.command(request, persistFirst: record(step, index, isStored: isStored))
         case .moving(let index):
             let headers = [
                 HeaderField("Destination", address.publicFile(finalName(index))), HeaderField("Overwrite", "F"),
@@ -304,14 +306,6 @@ struct FolderUpload: UploadProtocol {
     func finalName(_ index: Int) -> String { forbidden.replaced(in: plan.name(index, isMarked: isMarked)) }
 
     var remark: String? { forbidden.remark }
-
-    private func compare(_ name: String, _ question: ReadBack, persistFirst memory: UploadMemory) -> UploadCommand {
-        guard let address else { return .fail(TransferTrouble(.unsupportedURL)) }
-        var request = plan.request("GET", address.file(name), question.headers)
-        // The sink that compares the body also ends it.
-        request.maximumBodyBytes = nil
-        return .compare(request, question.part, persistFirst: memory)
-    }
 
     private func send(
         _ method: String, _ url: String, _ extra: [HeaderField] = [], withBody: Bool = false, saving step: UploadMemory.Step,

@@ -121,10 +121,8 @@ struct NextcloudUpload: UploadProtocol {
         case .lookingForTarget(let index, let wasRefused):
             return send("HEAD", target(index), wasRefused ? [NameDoubt.wantedDigest] : [], remembering: .move, index)
         case .readingBack(let index, let question):
-            var request = plan.request("GET", target(index), question.headers)
-            // The sink that compares the body also ends it.
-            request.maximumBodyBytes = nil
-            return .compare(request, question.part, persistFirst: memory(doubt.isOpen ? .move : .chooseName, index))
+            let request = plan.request("GET", target(index), question.headers)
+            return question.command(request, persistFirst: memory(doubt.isOpen ? .move : .chooseName, index))
         case .checking(let index): return send("HEAD", target(index), remembering: .check, index)
         }
     }

@@ -49,6 +49,16 @@ struct ReadBack: Equatable, Sendable {
         isOfAll ? [] : [HeaderField("Range", "bytes=\(part.start)-\(part.start + part.count - 1)")]
     }
 
+    /// The command that sends the request and compares the response.
+    ///
+    /// - Parameter request: a GET of the file with ``headers``.
+    func command(_ request: WireRequest, persistFirst memory: UploadMemory) -> UploadCommand {
+        var request = request
+        // The sink that compares the body also ends it.
+        request.maximumBodyBytes = nil
+        return .compare(request, part, persistFirst: memory)
+    }
+
     func finding(_ head: ResponseHead, _ comparison: BodyComparison?) -> Finding {
         switch head.status {
         case 200:
