@@ -111,9 +111,8 @@ extension FolderUpload {
 
     /// The server kept a part of the file.
     mutating func afterCut(_ length: Int64, _ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
-        let words = NameDoubt.kept(length, of: plan)
-        guard doubt.noteCut(), case .continue = tryName(after: index, isStored: false) else { return .fail(head, -1011, words) }
-        return pauses.retry(head, words)
+        let next = doubt.noteCut() ? tryName(after: index, isStored: false) : nil
+        return NameDoubt.afterCut(length, head, of: plan, next: next, pauses)
     }
 
     /// The entity tag of the response shows another version of the file than the PUT made.

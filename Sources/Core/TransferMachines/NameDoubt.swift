@@ -58,6 +58,17 @@ struct NameDoubt: Sendable {
 extension NameDoubt {
     static let notShown = "The server does not show the file it took."
 
+    /// The outcome for a file that the server cut.
+    ///
+    /// - Parameter next: the step to the next name. `nil` if the file is not sent again (``noteCut()``).
+    static func afterCut(
+        _ length: Int64, _ head: ResponseHead, of plan: UploadPlan, next: UploadOutcome?, _ pauses: Pauses
+    ) -> UploadOutcome {
+        let words = kept(length, of: plan)
+        guard case .continue? = next else { return .fail(head, -1011, words) }
+        return pauses.retry(head, words)
+    }
+
     static func kept(_ length: Int64, of plan: UploadPlan) -> String {
         "The server kept \(length) of \(plan.order.byteCount) bytes."
     }

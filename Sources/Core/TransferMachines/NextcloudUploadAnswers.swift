@@ -325,9 +325,8 @@ extension NextcloudUpload {
         case .stored, .hidden: return finish(index, .answer)
         case .again(let outcome): return outcome
         case .otherLength(let length):
-            let words = NameDoubt.kept(length, of: plan)
-            guard doubt.noteCut(), case .continue = tryName(after: index) else { return .fail(head, -1011, words) }
-            return pauses.retry(head, words)
+            let next = doubt.noteCut() ? tryName(after: index) : nil
+            return NameDoubt.afterCut(length, head, of: plan, next: next, pauses)
         case .missing:
             state = .asking(index)
             return pauses.retry(head, NameDoubt.notShown)

@@ -178,9 +178,8 @@ extension S3Upload {
         case .hidden: return finish(index, .answer)
         case .again(let outcome): return outcome
         case .otherLength(let length):
-            let words = NameDoubt.kept(length, of: plan)
-            guard doubt.noteCut(), case .continue = tryName(after: index) else { return .fail(head, -1011, words) }
-            return pauses.retry(head, words)
+            let next = doubt.noteCut() ? tryName(after: index) : nil
+            return NameDoubt.afterCut(length, head, of: plan, next: next, pauses)
         case .missing:
             // Its parts may still be there.
             state = uploadID == nil ? .looking(index, isTaken: false) : .listing(index, marker: 0)
