@@ -133,7 +133,7 @@ public struct WhyCommand: BackgroundCommand {
         let pressed = try Dictionary(grouping: transaction.undeliveredResponses(), by: \.notification).map {
             (LaunchKind.notificationResponse, $0.key, $0.value.map(\.createdAt).min() ?? now)
         }
-        let served = try transaction.liveLaunches().first { $0.kind == .urlSession }?.identifier
+        let served = try transaction.liveLaunches().servedSession(settings: settings, now: now)
         let attached = try transaction.attachedSessions()
         return try (sessions + pressed.sorted { $0.1 < $1.1 }).compactMap { kind, identifier, oldest in
             if explanation.isLive(identifier) { return nil }
@@ -145,7 +145,7 @@ public struct WhyCommand: BackgroundCommand {
             } else if kind == .urlSession, let served, !attached.contains(identifier) {
                 condition = Condition(
                     name: .turn, met: false, since: OrNull(oldest), until: OrNull(nil),
-                    detail: "the launch for \(served) runs")
+                    detail: "the launch for \(served.session) runs")
             } else {
                 return nil
             }

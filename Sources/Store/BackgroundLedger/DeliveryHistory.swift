@@ -80,4 +80,16 @@ extension Collection where Element == LaunchRecord {
         let blamed = blamed
         return blamed.first?.endedAt?.addingTimeInterval(RelaunchBackoff.delay(afterFailures: blamed.count, base: base))
     }
+
+    /// The session whose launch runs now, of live launches, and the latest end of its turn. A launch for another session waits until then.
+    ///
+    /// Code for iOS expects one process. Two processes that list their tasks at the same time would both begin a task that is missing. The turn
+    /// has a limit, for example for a process that cannot be killed.
+    package func servedSession(settings: AgentSettings, now: Date) -> (session: String, until: Date)? {
+        let longest = settings.refreshBudget + settings.grace + settings.continuation
+        let turns = filter { $0.kind == .urlSession }.map { launch in
+            (session: launch.identifier, until: launch.startedAt.addingTimeInterval(longest))
+        }
+        return turns.filter { $0.until > now }.max { $0.until < $1.until }
+    }
 }

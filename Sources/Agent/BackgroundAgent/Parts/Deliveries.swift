@@ -13,26 +13,22 @@ enum Deliveries {
     private static func deliverSessions(_ pass: inout Pass, _ moving: Set<String>) throws {
         let sessions = try pass.transaction.waitingSessions()
         guard !sessions.isEmpty else { return }
-        let live = try pass.transaction.liveLaunches().filter { $0.kind == .urlSession }
+        let live = try pass.transaction.liveLaunches()
         let attached = try pass.transaction.attachedSessions()
-        // Code for iOS expects one process. Two processes that list their tasks at the same time would both begin a task that is missing.
-        let turn = live.map { $0.startedAt.addingTimeInterval(turnOfALaunch(pass.settings)) }.filter { $0 > pass.now }.max()
+        let served = live.servedSession(settings: pass.settings, now: pass.now)
         // The session that waits the longest has the next turn.
         for (session, oldest) in sessions.sorted(by: { $0.oldest < $1.oldest }) {
             // The live launch replays them, or an attached process takes them: no second process.
-            if attached.contains(session) || live.contains(where: { $0.identifier == session }) { continue }
+            if attached.contains(session) || live.contains(where: { $0.kind == .urlSession && $0.identifier == session }) {
+                continue
+            }
             switch SessionDelivery.verdict(oldest: oldest, hasMoreRunning: moving.contains(session), now: pass.now) {
             case .wait(let until): pass.wake(at: until)
             case .deliverNow:
-                if let turn { return pass.wake(at: turn) }
+                if let served { return pass.wake(at: served.until) }
                 if try launch(.urlSession, session, since: oldest, "a transfer ended", &pass) { return }
             }
         }
-    }
-
-    /// Seconds after which the launch of another session no longer waits, for example for a process that cannot be killed.
-    private static func turnOfALaunch(_ settings: AgentSettings) -> Double {
-        settings.refreshBudget + settings.grace + settings.continuation
     }
 
     private static func deliverResponses(_ pass: inout Pass) throws {
