@@ -35,16 +35,15 @@ struct TaggedNumbers {
         else { return }
         cleanAttribute(at: position)
         let start = max(0, position - Self.neighbourhood)
-        guard Self.end(ofName: Self.latitudes, at: 0, in: name) != nil,
-            let bytes = view.bytes(start, min(2 * Self.neighbourhood, view.count - start)),
-            let end = Self.end(ofName: Self.latitudes, at: position - start, in: bytes)
+        guard let length = Self.end(ofName: Self.latitudes, at: 0, in: name),
+            let bytes = view.bytes(start, min(2 * Self.neighbourhood, view.count - start))
         else { return }
+        let end = position - start + length
         var candidates = 0
         for index in bytes.indices where "lL".utf8.contains(bytes[index]) && candidates < Self.maximumCandidates {
             guard let other = Self.end(ofName: Self.longitudes, at: index, in: bytes) else { continue }
             candidates += 1
-            let isShort = end - (position - start) < 4
-            for gap in 0...(isShort ? Self.shortGap : Self.longestGap) {
+            for gap in 0...(length < 4 ? Self.shortGap : Self.longestGap) {
                 clean(bytes, start, end + gap, other + gap, gap)
             }
         }
