@@ -14,7 +14,7 @@ package final class CurlTransport: Transport {
     ///   - handler: called on the transport's thread, in order; may call `start` and `cancel`, must not block.
     ///   - userAgent: sent unless a request has its own `User-Agent`.
     package convenience init(handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String) {
-        self.init(handler: handler, userAgent: userAgent, certificateAuthorities: nil, waker: Waker())
+        self.init(handler: handler, userAgent: userAgent, certificateAuthorities: nil)
     }
 
     /// - Parameter certificateAuthorities: a file of certificates to trust instead of the system's, for tests: TLS is

@@ -53,7 +53,7 @@ struct UploadSecrets {
 
     init(_ plan: UploadPlan) {
         var found: Set<String> = []
-        for field in plan.headers where !RedirectRule.isHarmless(field.name.lowercased()) {
+        for field in plan.headers where !RedirectRule.isHarmless(field.name) {
             found.insert(field.value)
             // "Bearer TOKEN", "Basic BASE64"
             let words = field.value.split(separator: " ").map(String.init)
