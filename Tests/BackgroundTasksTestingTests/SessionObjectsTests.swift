@@ -83,7 +83,7 @@ import Testing
             session.uploadTask(with: URLRequest(url: url), from: Data("photo".utf8)).resume()
             try await driver.advance(by: .seconds(60))
             let task = try #require(heard.ended.withLock { $0 }.first)
-            task.facts.withLock { $0.row = -1 }
+            task.facts.withLock { $0.entry = .row(-1) }
             #expect((task.response as? HTTPURLResponse)?.statusCode == 201)
             #expect(task.state == .completed && task.countOfBytesSent == 5)
         }

@@ -8,27 +8,29 @@ import TransferMachines
 // What the app may do to a task that was resumed: hold it, change it, end it.
 extension BackgroundSession {
     func suspend(_ task: URLSessionTask) {
-        guard let row = task.facts.withLock({ $0.row }) else { return }
+        guard let row = task.row(orNoting: { $0.entry.note { $0.isHeld = true } }) else { return }
         handle("a suspend", { _ in .suspended }, row)
     }
 
     func update(_ task: URLSessionTask) {
-        let (facts, now) = (task.facts.withLock { $0 }, AppRuntime.shared.now)
-        guard let row = facts.row else { return }
-        DurableWrites.shared.commit("background session \(identifier): a change of a task") { transaction in
-            try transaction.change(
-                transfer: row, description: facts.description, priority: Double(facts.priority),
-                expectedToSend: facts.expectsToSend,
-                expectedToReceive: facts.expectsToReceive, earliestBegin: facts.earliestBegin, now: now)
+        let now = AppRuntime.shared.now
+        guard let row = task.row(orNoting: { $0.entry.note { $0.isChanged = true } }) else { return }
+        DurableWrites.shared.commit("background session \(identifier): a change of a task") { [self] transaction in
+            try change(row, of: task, now, transaction)
         }
     }
 
+    /// Writes what the app set on a task.
+    func change(_ row: Int64, of task: URLSessionTask, _ now: Date, _ transaction: LedgerTransaction) throws {
+        let facts = task.facts.withLock { $0 }
+        try transaction.change(
+            transfer: row, description: facts.description, priority: Double(facts.priority), expectedToSend: facts.expectsToSend,
+            expectedToReceive: facts.expectsToReceive, earliestBegin: facts.earliestBegin, now: now)
+    }
+
     func cancel(_ task: URLSessionTask) {
-        guard let row = task.facts.withLock({ $0.row }) else {
-            let failure = URLError(.cancelled)
-            task.facts.withLock { $0.error = $0.error ?? failure }
-            return end(task, failure)
-        }
+        let failure = URLError(.cancelled)
+        guard let row = task.row(orNoting: { $0.error = $0.error ?? failure }) else { return end(task, failure) }
         guard let wasCanceling = beginCanceling(task) else { return }
         let now = AppRuntime.shared.now
         DurableWrites.shared.commit("background session \(identifier): a cancel") { transaction in

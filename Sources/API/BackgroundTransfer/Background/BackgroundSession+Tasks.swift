@@ -29,7 +29,8 @@ extension BackgroundSession {
 
     func status(of task: URLSessionTask) -> TaskStatus {
         let facts = task.facts.withLock { $0 }
-        let status = facts.end ?? facts.row.map { self.status(row: $0, of: task, facts) } ?? TaskStatus()
+        let status =
+            facts.end ?? facts.row.map { self.status(row: $0, of: task, facts) } ?? TaskStatus(state: facts.stateBeforeRow)
         return facts.completing(status)
     }
 
@@ -104,7 +105,7 @@ extension BackgroundSession {
             made = URLSessionDownloadTask(session: session, source: source, identifier: transfer.taskIdentifier)
         }
         made.facts.withLock { facts in
-            facts.row = transfer.id
+            facts.entry = transfer.id.map { .row($0) } ?? .none
             facts.isCompleted = transfer.state.isTerminal
             facts.description = transfer.taskDescription
             facts.priority = Float(transfer.priority)
@@ -122,6 +123,12 @@ extension BackgroundSession {
 }
 
 extension URLSessionTask.Facts {
+    /// The state of a task that has no row yet.
+    fileprivate var stateBeforeRow: URLSessionTask.State {
+        guard case .beginning(let beginning) = entry else { return .suspended }
+        return beginning.isHeld ?? startsSuspended ? .suspended : .running
+    }
+
     /// Returns a status with what this process knows better than the ledger.
     fileprivate func completing(_ status: TaskStatus) -> TaskStatus {
         var status = status

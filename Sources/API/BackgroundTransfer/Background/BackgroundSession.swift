@@ -173,11 +173,26 @@ final class BackgroundSession: SessionEngine {
     func resume(_ tasks: [URLSessionTask]) { Beginnings.current.run { begin(tasks) } }
 
     private func begin(_ tasks: [URLSessionTask]) {
-        let new = tasks.filter { task in
-            let (row, refused) = task.facts.withLock { ($0.row, $0.error) }
-            if let refused { refuse(task, refused) } else if let row { release(row) }
-            return refused == nil && row == nil
+        var (new, others): ([URLSessionTask], [URLSessionTask]) = ([], [])
+        for task in tasks {
+            switch task.claim() {
+            case .begin: new.append(task)
+            case .elsewhere:
+                // During a commit this waits for the row.
+                if let row = task.row(orNoting: { $0.entry.note { $0.isHeld = false } }) { release(row) }
+                others.append(task)
+            case .release(let row): release(row)
+            case .refused(let error): refuse(task, error)
+            }
         }
+        beginClaimed(new)
+        for task in new { task.endBeginning() }
+        // Two threads that begin each other's tasks must not wait before they have ended their own.
+        for task in others { task.waitForBeginning() }
+        considerEnding()
+    }
+
+    private func beginClaimed(_ new: [URLSessionTask]) {
         if let missing = AppRuntime.shared.missingAgent {
             let why = [NSLocalizedDescriptionKey: "nobody would move a byte: \(missing)"]
             for task in new { refuse(task, URLError(.backgroundSessionWasDisconnected, userInfo: why)) }
@@ -194,15 +209,23 @@ final class BackgroundSession: SessionEngine {
             if task.isAwaitedHere { listen(task.session) }
             do { submissions.append((task, try submission(of: task))) } catch { refuse(task, error) }
         }
-        guard !submissions.isEmpty else { return }
+        let written = submissions.compactMap {
+            task, order -> (task: URLSessionTask, order: Submission, meanwhile: TaskEntry.Beginning)? in
+            if let meanwhile = task.beginCommitting() { return (task, order, meanwhile) }
+            (task as? URLSessionUploadTask)?.discardSnapshot()
+            return nil
+        }
+        guard !written.isEmpty else { return }
         var refusal: URLError?
         do {
             // Known before an agent may be there to end it.
             try AppRuntime.shared.commit(usesReserve: false) { records in
-                for ((task, order), record) in zip(submissions, records) { began(task, order, record) }
+                for (entry, record) in zip(written, records) { began(entry.task, entry.order, record) }
             } _: { transaction -> [TransferRecord] in
                 if let launch { try transaction.noteTransfer(inLaunch: launch.id) }
-                do { return try submissions.map { try submit($0.task, $0.order, transaction) } } catch let error as URLError {
+                do { return try written.map { try submit($0.task, $0.order, $0.meanwhile, transaction) } } catch let error
+                    as URLError
+                {
                     refusal = error
                     throw error
                 }
@@ -211,13 +234,21 @@ final class BackgroundSession: SessionEngine {
             AppRuntime.shared.comeBackAtLogin()
             keepAgentSoon()
         } catch {
-            for (task, _) in submissions { refuse(task, refusal ?? error) }
+            for entry in written { refuse(entry.task, refusal ?? error) }
         }
     }
 
     /// Who hears of this task alone is known before its end can be: no other process tells it meanwhile.
-    private func submit(_ task: URLSessionTask, _ order: Submission, _ transaction: LedgerTransaction) throws -> TransferRecord {
-        let record = try order.write(transaction)
+    private func submit(
+        _ task: URLSessionTask, _ order: Submission, _ meanwhile: TaskEntry.Beginning, _ transaction: LedgerTransaction
+    ) throws -> TransferRecord {
+        var record = try order.write(transaction)
+        let now = AppRuntime.shared.now
+        if let isHeld = meanwhile.isHeld {
+            let event: TransferLife.Event = isHeld ? .suspended : .released(notBefore: record.earliestBegin, now: now)
+            try transaction.handle(event, &record, now: now)
+        }
+        if meanwhile.isChanged, let id = record.id { try change(id, of: task, now, transaction) }
         // One of several that joined it takes its end: the first.
         if task.delegate != nil, let id = record.id, try !transaction.isAwaited(id) {
             try transaction.attach(session: identifier, transfer: id, process: process)
@@ -228,7 +259,7 @@ final class BackgroundSession: SessionEngine {
     private func began(_ task: URLSessionTask, _ order: Submission, _ record: TransferRecord) {
         order.afterwards(record)
         KillPoint.reach(.taskResumed)
-        task.facts.withLock { $0.row = record.id }
+        task.endBeginning(row: record.id)
         // Without a delegate or a handler no code in this process waits for the end. For a delegate the app is launched later.
         let isWaitedFor =
             launch == nil ? task.facts.withLock { $0.completion != nil } : state.withLock { $0.watch != nil }
@@ -314,7 +345,7 @@ final class BackgroundSession: SessionEngine {
     /// Invalid when the tasks that this process resumed have ended, and what waited for its delegate is told.
     func considerEnding() {
         let ended = state.withLock { state -> (URLSession, HeldDelegate?)? in
-            let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.row != nil && !$0.isCompleted } }
+            let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.isBegun && !$0.isCompleted } }
             guard state.life == .ending(hasLooked: true), !state.look.isTelling, state.telling.undecided == 0,
                 state.watch == nil || !hasTasks
             else {

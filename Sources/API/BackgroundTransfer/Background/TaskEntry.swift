@@ -1,0 +1,101 @@
+import Dispatch
+import Foundation
+import FoundationNetworking
+
+/// Where a task of a background session is between its first `resume()` and its row in the ledger.
+///
+/// The file of an upload is copied in between. Meanwhile other threads may cancel, suspend, change or resume the task.
+enum TaskEntry: Sendable {
+    case none
+    case beginning(Beginning)
+    case row(Int64)
+
+    struct Beginning: Sendable {
+        /// Empty when the task has its row or was refused.
+        fileprivate let end = DispatchGroup()
+        /// The transaction has begun. What another thread asks for now waits for its end.
+        fileprivate var isCommitting = false
+        /// The last `suspend()` or `resume()` of another thread. `nil`: there was none.
+        var isHeld: Bool?
+        /// The app changed a property of the task.
+        var isChanged = false
+    }
+
+    var row: Int64? { if case .row(let row) = self { row } else { nil } }
+
+    /// Changes a beginning. Nothing happens in another state.
+    mutating func note(_ change: (inout Beginning) -> Void) {
+        guard case .beginning(var beginning) = self else { return }
+        change(&beginning)
+        self = .beginning(beginning)
+    }
+}
+
+extension URLSessionTask {
+    /// What `resume()` has to do.
+    enum Claim {
+        /// This thread begins the task.
+        case begin
+        /// Another thread begins it. `resume()` waits until the task is durable.
+        case elsewhere
+        case release(Int64)
+        case refused(URLError)
+    }
+
+    /// One thread begins a task, however many resume it.
+    func claim() -> Claim {
+        facts.withLock { facts in
+            if let error = facts.error { return .refused(error) }
+            switch facts.entry {
+            case .none:
+                let beginning = TaskEntry.Beginning()
+                beginning.end.enter()
+                facts.entry = .beginning(beginning)
+                return .begin
+            case .beginning: return .elsewhere
+            case .row(let row): return .release(row)
+            }
+        }
+    }
+
+    /// - Returns: what other threads asked for since the task was claimed. `nil`: it was cancelled, and is not written.
+    func beginCommitting() -> TaskEntry.Beginning? {
+        facts.withLock { facts in
+            guard facts.error == nil, case .beginning(var beginning) = facts.entry else { return nil }
+            beginning.isCommitting = true
+            facts.entry = .beginning(beginning)
+            return beginning
+        }
+    }
+
+    /// - Parameter row: `nil`: the task was refused or cancelled.
+    func endBeginning(row: Int64? = nil) {
+        facts.withLock { facts in
+            guard case .beginning(let beginning) = facts.entry else { return }
+            facts.entry = row.map { .row($0) } ?? .none
+            beginning.end.leave()
+        }
+    }
+
+    /// Waits for the end of a transaction that writes the task.
+    ///
+    /// - Parameter note: Called if the task has no row, before another thread can begin to write the row.
+    /// - Returns: the task's number in the ledger.
+    func row(orNoting note: (inout Facts) -> Void) -> Int64? {
+        while true {
+            let (row, end) = facts.withLock { facts -> (Int64?, DispatchGroup?) in
+                if case .beginning(let beginning) = facts.entry, beginning.isCommitting { return (nil, beginning.end) }
+                if facts.entry.row == nil { note(&facts) }
+                return (facts.entry.row, nil)
+            }
+            guard let end else { return row }
+            end.wait()
+        }
+    }
+
+    /// Waits until the thread that begins the task has written it.
+    func waitForBeginning() {
+        guard case .beginning(let beginning) = facts.withLock({ $0.entry }) else { return }
+        beginning.end.wait()
+    }
+}
