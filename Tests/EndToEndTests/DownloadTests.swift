@@ -47,6 +47,23 @@ extension EndToEnd {
             try FileManager.default.contentsOfDirectory(atPath: place.path).sorted()
         }
 
+        /// The work is queued, and the user learns that nothing begins it.
+        @Test func `a download whose agent cannot be started ends with 69 and begins with the next command`() throws {
+            let program = home.folder.appendingPathComponent("broken-agent")
+            try Data("no program".utf8).write(to: program)
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path)
+            home.environment["BACKGROUND_AGENT"] = program.path
+            let place = folder.appendingPathComponent("file.jpg")
+            let queued = try home.stormy("download", "\(server.url)/file.jpg", "-o", place.path)
+            #expect(queued.status == 69, "\(queued)")
+            #expect(queued.errors.components(separatedBy: "The agent could not be started: ").count == 2, "\(queued)")
+            #expect(try home.stormy("status").status == 0)
+            home.environment["BACKGROUND_AGENT"] = nil
+            #expect(try home.stormy("transfers").status == 0)
+            try home.wait("the download") { try $0.unfinishedTransfers().isEmpty ? true : nil }
+            #expect(try Data(contentsOf: place) == Self.file.data)
+        }
+
         @Test func followedToItsEnd() throws {
             let result = try download(server.url + "/disk.img", "--wait")
             #expect(result.status == 0 && result.output.contains(FileDigest.sha256(of: Self.file.data)), "\(result)")

@@ -35,7 +35,8 @@ package enum CommandRunner {
             }
             after(command)
             remind(program, after: command)
-            return Output.hasFailed ? ExitStatus.inputOutput.rawValue : 0
+            if Output.hasFailed { return ExitStatus.inputOutput.rawValue }
+            return AppRuntime.shared.lacksAgent ? ExitStatus.unavailable.rawValue : 0
         } catch {
             return reportUsage(root, error)
         }

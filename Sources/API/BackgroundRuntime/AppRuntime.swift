@@ -23,6 +23,7 @@ package final class AppRuntime: Sendable {
     package let manifest: AppManifest
     package let directories: AppDirectories
     let opened = Mutex<Opened?>(nil)
+    private let failedStart = Mutex<(reason: String, isAfterCommit: Bool)?>(nil)
     private let watch = Mutex<DatabaseWatch?>(nil)
     let wantedSettings = Mutex<AgentSettings?>(nil)
     let testHost: TestHost?
@@ -125,10 +126,32 @@ package final class AppRuntime: Sendable {
         // An agent would not find there what is in memory.
         if hasLedgerInMemory { return .forbidden }
         let starter = AgentStarter(directories: directories)
-        guard let testHost else { return starter.startIfNeeded() }
+        guard let testHost else { return reportStart(starter.startIfNeeded(), afterCommit: true) }
         if !testHost.hasAgent(), starter.isForbidden { return .forbidden }
         testHost.agentIsNeeded()
         return .alreadyRunning
+    }
+
+    /// Whether this process queued work, and no agent could be started for it.
+    package var lacksAgent: Bool { failedStart.withLock { $0?.isAfterCommit == true } }
+
+    /// Reports on standard error that no agent could be started, once for each reason.
+    private func reportStart(_ result: AgentStarter.Result, afterCommit: Bool) -> AgentStarter.Result {
+        let failure: String? =
+            switch result {
+            case .alreadyRunning, .started, .forbidden: nil
+            case .notFound: "background-agent was not found"
+            case .failed(let reason): reason
+            }
+        let isNew = failedStart.withLock { known in
+            let before = known
+            known = failure.map { (reason: $0, isAfterCommit: afterCommit || before?.isAfterCommit == true) }
+            return before?.reason != failure
+        }
+        if isNew, let failure {
+            report("The agent could not be started: \(failure). Queued work waits until the next command or login starts one.")
+        }
+        return result
     }
 
     /// The program that would have to be installed for anything to happen. `nil`: an agent runs, can be started, or may not be, on purpose.
@@ -209,7 +232,7 @@ package final class AppRuntime: Sendable {
         if isHosted {
             startAgent()
         } else {
-            AgentStarter(directories: directories).startIfNeeded(isSure: false)
+            _ = reportStart(AgentStarter(directories: directories).startIfNeeded(isSure: false), afterCommit: false)
             comeBackAtLogin()
         }
     }

@@ -63,9 +63,11 @@ package enum CompanionProgram {
         (environment["PATH"] ?? "/usr/bin").split(separator: ":").map { $0 + "/" + name }
     }
 
+    /// A place that cannot be looked at for the moment may have the program. Its start then gives the reason.
     private static func isProgram(_ path: String) -> Bool {
         var information = stat()
-        return path.hasPrefix("/") && access(path, X_OK) == 0 && stat(path, &information) == 0
-            && information.st_mode & S_IFMT == S_IFREG
+        guard path.hasPrefix("/") else { return false }
+        guard access(path, X_OK) == 0, stat(path, &information) == 0 else { return FileFault(errno) == .unavailable }
+        return information.st_mode & S_IFMT == S_IFREG
     }
 }
