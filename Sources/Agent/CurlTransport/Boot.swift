@@ -15,15 +15,28 @@ final class Boot {
         var old = sigset_t()
         sigfillset(&all)
         pthread_sigmask(SIG_SETMASK, &all, &old)
-        let code = pthread_create(
-            &thread, nil,
-            { context in
-                guard let context else { return nil }
-                Unmanaged<Boot>.fromOpaque(context).takeRetainedValue().body()
-                return nil
-            }, context)
+        let code = waitingForRoom {
+            pthread_create(
+                &thread, nil,
+                { context in
+                    guard let context else { return nil }
+                    Unmanaged<Boot>.fromOpaque(context).takeRetainedValue().body()
+                    return nil
+                }, context)
+        }
         pthread_sigmask(SIG_SETMASK, &old, nil)
         precondition(code == 0, "no thread for transfers (error \(code))")
         return thread
+    }
+
+    /// Tries again while the user or the control group has as many threads as it may have. libdispatch waits in the same way.
+    ///
+    /// - Returns: 0 or another error than `EAGAIN`.
+    static func waitingForRoom(pause: UInt32 = 100_000, _ create: () -> Int32) -> Int32 {
+        while true {
+            let code = create()
+            guard code == EAGAIN else { return code }
+            usleep(pause)
+        }
     }
 }
