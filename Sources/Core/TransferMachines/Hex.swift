@@ -3,11 +3,13 @@ import Foundation
 /// Bytes as text, and back.
 package enum Hex {
     package static func text(_ data: some Sequence<UInt8>) -> String {
-        let digits = Array("0123456789abcdef")
-        return data.reduce(into: "") { text, byte in
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        for byte in data {
             text.append(digits[Int(byte >> 4)])
             text.append(digits[Int(byte & 15)])
         }
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// `nil`: not a whole number of bytes, or no hex.

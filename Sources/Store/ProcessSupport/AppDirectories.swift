@@ -6,6 +6,8 @@ package struct AppDirectories: Sendable, Equatable {
     package let configuration: URL
     package let state: URL
     package let data: URL
+    /// Queued copies and parts of files.
+    package let spool: URL
     /// `nil` without `XDG_RUNTIME_DIR`: cron and some ssh sessions have none.
     package let runtime: URL?
     /// Why these folders cannot be used. `nil` if they can.
@@ -24,6 +26,7 @@ package struct AppDirectories: Sendable, Equatable {
         }
         configuration = folder("XDG_CONFIG_HOME", ".config")
         state = folder("XDG_STATE_HOME", ".local/state")
+        spool = state.appendingPathComponent("spool", isDirectory: true)
         data = folder("XDG_DATA_HOME", ".local/share")
         runtime = absolute("XDG_RUNTIME_DIR")?.appendingPathComponent(appIdentifier)
         refusal =
@@ -69,7 +72,6 @@ package struct AppDirectories: Sendable, Equatable {
     /// Processes that use the ledger lock bytes of this file: ``ProcessPresence``.
     package var processLock: URL { state.appendingPathComponent("process.lock", isDirectory: false) }
     package var launches: URL { state.appendingPathComponent("launches", isDirectory: true) }
-    package var spool: URL { state.appendingPathComponent("spool", isDirectory: true) }
     /// Returns the place of a file in the spool. Looks at no disk.
     package func spooled(_ name: String) -> URL { spool.appendingPathComponent(name, isDirectory: false) }
 
