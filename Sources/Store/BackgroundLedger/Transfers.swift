@@ -188,10 +188,8 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     }
 }
 
-extension TransferRecord: LedgerRecord {
+extension TransferRecord: RowCodable {
     package static let databaseTableName = "transfer"
-
-    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
 extension TransferRecord {
@@ -213,7 +211,7 @@ extension LedgerTransaction {
     package func insert(_ transfer: TransferRecord) throws -> TransferRecord {
         var transfer = transfer
         if transfer.taskIdentifier == 0 { transfer.taskIdentifier = try reserveTaskIdentifiers(1) }
-        try transfer.insert(database)
+        transfer.id = try transfer.insertRow(database)
         return transfer
     }
 
@@ -224,7 +222,7 @@ extension LedgerTransaction {
         return last + 1
     }
 
-    func update(_ transfer: TransferRecord) throws { try transfer.update(database) }
+    func update(_ transfer: TransferRecord) throws { try transfer.updateRow(transfer.id, database) }
 
     // MARK: What is written besides its life
 
