@@ -27,6 +27,16 @@ import Testing
         }
     }
 
+    @Test func `transfers are found by their keys and the newest one of a key counts`() throws {
+        let first = try insert("a") { $0.state = .failed }
+        let (second, other) = (try insert("a") { $0.state = .running }, try insert("b") { $0.state = .completed })
+        _ = try insert("c", session: "another")
+        let keys = ["a", "b", "c", "none"]
+        let found = try ledger.read { try $0.transfers(ofKeys: keys, session: "s") }
+        #expect(found.mapValues(\.id) == ["a": second, "b": other] && first < second)
+        #expect(try ledger.read { try $0.states(ofKeys: keys, session: "s") } == ["a": .running, "b": .completed])
+    }
+
     /// What a progress bar shows, of these and no others.
     @Test func theTallyOfSome() throws {
         let running = try insert("a") { ($0.state, $0.bytesDone, $0.bytesTotal) = (.running, 30, 100) }

@@ -283,7 +283,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
 
     let body: UploadBody?
     private let chosenDelivery = Mutex(UploadDelivery.plain)
-    private let chosenKey = Mutex<String?>(nil)
+    private let keys = Mutex<(chosen: String?, stored: String?)>((nil, nil))
     private let snapshot = Mutex<Snapshot?>(nil)
 
     /// A task of nobody's, for mocks.
@@ -314,8 +314,15 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     /// a task resumed under the key of an upload that runs or succeeded joins that one. Set before `resume()`.
     /// Beyond Apple; `nil`: every task is an upload of its own.
     public var submissionKey: String? {
-        get { chosenKey.withLock { $0 } }
-        set { chosenKey.withLock { $0 = newValue } }
+        get { keys.withLock { $0.chosen } }
+        set { keys.withLock { $0 = (newValue, newValue.map(BackgroundTransfers.stored)) } }
+    }
+
+    /// The submission key as it is stored. A process that has only the stored form of a key sets this instead of ``submissionKey``. A task of an upload
+    /// that another process began has it as well.
+    package var storedSubmissionKey: String? {
+        get { keys.withLock { $0.stored } }
+        set { keys.withLock { $0.stored = newValue } }
     }
 
     /// Always `nil`: no server that Stormy's plain uploads know can take an upload up again in its middle.

@@ -154,8 +154,7 @@ extension BackgroundSession {
         guard let body = task.body, let request = task.originalRequest else { throw Self.badResumeData }
         let order = try WireOrder(request, configuration, defaultMethod: "PUT")
         let taken = try task.currentSnapshot()
-        // An app may have put an address into it, and a password into that.
-        let key = task.submissionKey.map { "key:" + FileDigest.sha256(of: Data($0.utf8)) }
+        let key = task.storedSubmissionKey
         let (now, spool) = (AppRuntime.shared.now, AppRuntime.shared.directories.spool)
         let name = if case .file(let file) = body { file.lastPathComponent } else { "data" }
         var new = uploadRecord(order, taken, key: key ?? taken.name, now: now)

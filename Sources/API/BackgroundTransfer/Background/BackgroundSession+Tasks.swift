@@ -96,8 +96,10 @@ extension BackgroundSession {
         if let known = state.withLock({ $0.task(of: transfer) }) { return known }
         let made: URLSessionTask
         if transfer.kind == .upload {
-            made = URLSessionUploadTask(
+            let upload = URLSessionUploadTask(
                 session: session, request: transfer.request, body: nil, identifier: transfer.taskIdentifier)
+            upload.storedSubmissionKey = transfer.key
+            made = upload
         } else if transfer.taskKind == "data" {
             made = URLSessionDataTask(session: session, request: transfer.request, identifier: transfer.taskIdentifier)
         } else {

@@ -77,6 +77,10 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public let sha256: String?
     /// SHA-256 in hex of the file that an upload was made from.
     public let sourceSHA256: String?
+    /// SHA-256 in hex of the queued copy of an upload.
+    package let copySHA256: String?
+    /// The key of an upload as it is stored (``URLSessionUploadTask/storedSubmissionKey``). `nil` for a download.
+    package let submission: String?
     /// How it got on, in words: resumed or started over, and why.
     public let note: String?
     /// Of an upload that ended well.
@@ -140,13 +144,15 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         file = transfer.sourceName ?? transfer.destination ?? transfer.file
         sha256 = transfer.sha256
         sourceSHA256 = transfer.originalSHA256 ?? transfer.sourceSHA256
+        copySHA256 = transfer.sourceSHA256
+        submission = transfer.kind == .upload ? transfer.key : nil
         note = transfer.note
         receipt = transfer.receipt.map(Receipt.init)
     }
 }
 
 extension BackgroundTransferStatus.State {
-    fileprivate init(_ state: TransferRecord.State) {
+    init(_ state: TransferRecord.State) {
         self =
             switch state {
             case .queued: .queued

@@ -120,6 +120,28 @@ public enum BackgroundTransfers {
             .map(BackgroundTransferStatus.init)
     }
 
+    /// Returns the form in which a submission key is stored. An app may have put an address into its key, and a password into that.
+    package static func stored(submissionKey: String) -> String { "key:" + FileDigest.sha256(of: Data(submissionKey.utf8)) }
+
+    /// Returns the uploads of a session by their stored keys (``BackgroundTransferStatus/submission``). If an upload was submitted again after it
+    /// failed, the newest transfer of its key counts. A key without a transfer is left out.
+    ///
+    /// - Throws: when the ledger cannot be read.
+    package static func statuses(ofKeys keys: [String], session: String) throws -> [String: BackgroundTransferStatus] {
+        guard !keys.isEmpty else { return [:] }
+        return try AppRuntime.shared.ledger().read { try $0.transfers(ofKeys: keys, session: session) }
+            .mapValues(BackgroundTransferStatus.init)
+    }
+
+    /// Returns the states of the uploads that ``statuses(ofKeys:session:)`` returns. Cost: one column for each key.
+    ///
+    /// - Throws: when the ledger cannot be read.
+    package static func states(ofKeys keys: [String], session: String) throws -> [String: BackgroundTransferStatus.State] {
+        guard !keys.isEmpty else { return [:] }
+        return try AppRuntime.shared.ledger().read { try $0.states(ofKeys: keys, session: session) }
+            .mapValues(BackgroundTransferStatus.State.init)
+    }
+
     /// Returns the numbers of the transfers that have not ended. A number that no transfer has is left out.
     ///
     /// - Throws: when the ledger cannot be read.
