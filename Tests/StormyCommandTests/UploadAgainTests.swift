@@ -3,6 +3,7 @@ import BackgroundTransfer
 import Foundation
 import ProcessSupport
 import ServerScripts
+import Spool
 import Stormy
 import Testing
 
@@ -61,19 +62,11 @@ import Testing
         }
     }
 
-    private static func change(_ home: VirtualHome, _ sql: String) throws {
-        let file = home.directories.data.appendingPathComponent("stormy.sqlite").path
-        let sqlite = ChildProcess(
-            path: "/usr/bin/env", arguments: ["sqlite3", file, sql], environment: ProcessInfo.processInfo.environment)
-        let changed = try sqlite.run(within: 60, outputLimit: 1_000)
-        #expect(changed.code == 0, "\(changed)")
-    }
-
     /// A retry at the same moment has changed the store, and not yet the ledger.
     @Test func `a photo that is given again while it is retried arrives once`() async throws {
         try await playRefusedOnce { home, store, photo in
             #expect(try await home.stormy("upload", "--wait", photo).status == 69)
-            try Self.change(home, "UPDATE photo SET state = 'queued', message = NULL")
+            try home.changeStore("UPDATE photo SET state = 'queued', message = NULL")
             let again = try await home.stormy("upload", "--wait", photo)
             #expect(again.status == 0 && again.errors.contains("its failed upload is continued"), "\(again)")
             #expect(try await Self.retryAll(home).status == 0)
@@ -86,7 +79,7 @@ import Testing
         try await playRefusedOnce { home, store, photo in
             #expect(try await home.stormy("upload", "--wait", photo).status == 69)
             #expect(try await Self.retryAll(home).status == 0)
-            try Self.change(home, "UPDATE photo SET state = 'failed', message = 'refused', remoteURL = NULL")
+            try home.changeStore("UPDATE photo SET state = 'failed', message = 'refused', remoteURL = NULL")
             let again = try await home.stormy("upload", "--wait", photo)
             #expect(again.status == 0 && again.errors.contains("is there already"), "\(again)")
             #expect(home.driver.ledger.transfers.map(\.state) == [.completed] && store.files.count == 1, "\(store.files)")
@@ -101,7 +94,7 @@ import Testing
             #expect(try await home.stormy("upload", "--wait", photo).status == 0)
             #expect(try await home.stormy("upload", photo).errors.contains("is there already"))
             // As an earlier version wrote it.
-            try Self.change(home, "UPDATE photo SET destination = 'home \(PhotoHome.address)'")
+            try home.changeStore("UPDATE photo SET destination = 'home \(PhotoHome.address)'")
             #expect(try await home.stormy("upload", photo).errors.contains("is there already"))
             try home.configure(PhotoHome.destination(other == "put" ? "put" : "webdav") + (other == "put" ? "" : other))
             let again = try await home.stormy("upload", photo)
@@ -123,16 +116,14 @@ import Testing
         }
     }
 
-    /// The process ended before it stored which transfer sends the photo, and how the transfer ended. Then the photo is given
-    /// again, and the old transfer is retried.
-    @Test func `a failed transfer that the store does not know is not retried if its photo was given again`() async throws {
+    /// The store was lost after the transfer failed. The server may have a part of the photo.
+    @Test func `a failed transfer that the store does not know is continued if its photo is given again`() async throws {
         try await playRefusedOnce { home, store, photo in
             #expect(try await home.stormy("upload", "--wait", photo).status == 69)
-            try Self.change(home, "UPDATE photo SET state = 'queued', transfer = NULL, message = NULL")
-            #expect(try await home.stormy("upload", "--wait", photo).status == 0)
-            let retry = try await Self.retryAll(home)
-            #expect(retry.errors.contains("the same photo was given again"), "\(retry)")
-            #expect(store.files.count == 1, "\(store.files)")
+            try home.removeStore()
+            let again = try await home.stormy("upload", "--wait", photo)
+            #expect(again.status == 0 && again.errors.contains("its failed upload is continued"), "\(again)")
+            #expect(home.driver.ledger.transfers.map(\.state) == [.completed] && store.files.count == 1, "\(store.files)")
         }
     }
 
@@ -183,6 +174,66 @@ import Testing
             let retry = try await Self.retryAll(home)
             #expect(retry.errors.contains("its presigned address is for one file"), "\(retry)")
             #expect(store.contents(of: "/x.jpg") == (try Data(contentsOf: second)))
+        }
+    }
+
+    // MARK: A killed command
+
+    /// Plays a test with the record of a photo whose command was killed before it queued the photo. The key of the record is `key:killed`.
+    private func playKilled(
+        _ body: @Sendable (_ home: VirtualHome, _ store: DavStore, _ photo: String) async throws -> Void
+    ) async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.write(JPEG.withoutPosition, to: "a.jpg").path
+            #expect(try await home.stormy("place", "list").status == 0)
+            try home.changeStore(
+                """
+                INSERT INTO photo (state, path, digest, submission, destination, createdAt, changedAt) VALUES ('queued', '\(photo)',
+                    '\(FileDigest.sha256(of: JPEG.withoutPosition))', 'key:killed', 'home \(PhotoHome.address) webdav', 0, 0)
+                """)
+            await home.setStartsAgents(false)
+            try await body(home, store, photo)
+            #expect(try await home.command { try BackgroundTransfers.all().map(\.submission) } == ["key:killed"])
+            await home.setStartsAgents(true)
+            try await home.driver.startAgent()
+            try await home.driver.advance(by: .seconds(60))
+            #expect(store.arrived == ["a.jpg"])
+            #expect(try await home.stormy("upload", photo).errors.contains("is there already"))
+        }
+    }
+
+    @Test func `a photo of a killed command is queued by the next command`() async throws {
+        try await playKilled { home, _, photo in
+            let next = try await home.stormy("transfers")
+            #expect(next.errors.contains("1 photo queued again"), "\(next)")
+            #expect(try await home.stormy("upload", photo).errors.contains("is on its way already"))
+            #expect(try await home.stormy("transfers").errors == "")
+        }
+    }
+
+    /// The process has the lock of the spool until the ledger has the photo.
+    @Test func `a photo that a living process queues is left alone and may be given again`() async throws {
+        try await playKilled { home, _, photo in
+            let claim = try FileLock.share(home.directories.spoolLock)
+            #expect(try await home.stormy("transfers").errors == "")
+            #expect(try await home.rows("transfers").isEmpty)
+            // Another command queues the photo under the key of the first one.
+            let second = try await home.stormy("upload", photo)
+            #expect(second.status == 0 && second.output.contains("Queued 1 photo"), "\(second)")
+            extendLifetime(claim)
+        }
+    }
+
+    @Test func `a photo of a killed command is lost with its file`() async throws {
+        try await PhotoHome.play { home, _ in
+            #expect(try await home.stormy("place", "list").status == 0)
+            try home.changeStore(
+                """
+                INSERT INTO photo (state, path, digest, submission, destination, createdAt, changedAt)
+                    VALUES ('queued', '/gone.jpg', 'aa', 'key:killed', 'home \(PhotoHome.address) webdav', 0, 0)
+                """)
+            #expect(try await home.stormy("transfers").errors.contains("neither the file nor its queued copy is here any more"))
+            #expect(try await home.stormy("transfers").errors == "")
         }
     }
 

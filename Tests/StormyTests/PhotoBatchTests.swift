@@ -9,9 +9,8 @@ import Testing
 
     private func photo(_ name: String, _ state: PhotoRecord.State, _ message: String? = nil, url: String? = nil) -> PhotoRecord {
         PhotoRecord(
-            id: photos.add(1, ordering: .relaxed).newValue, storm: nil, state: state, path: "/p/\(name)", transfer: 1,
-            message: message, digest: nil, key: nil,
-            createdAt: Date(), changedAt: Date(), destination: nil, remoteURL: url)
+            id: photos.add(1, ordering: .relaxed).newValue, state: state, path: "/p/\(name)", message: message, createdAt: Date(),
+            changedAt: Date(), remoteURL: url)
     }
 
     private func words(_ photos: [PhotoRecord], left: Int) -> [String]? {
@@ -41,13 +40,12 @@ import Testing
         let folder = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }
         let store = try StormyStore(folder: folder)
-        let ids = try ["a", "b"].map { name in
-            try #require(
-                try store.beginPhoto(path: "/\(name)", digest: name, storm: nil, tells: true, as: .queued, message: nil).photo.id)
+        func begin(_ name: String) throws -> String {
+            try #require(try store.beginPhoto(.init(path: "/\(name)", digest: name, tells: true)).photo.submission)
         }
-        try store.setTransfers(ids.map { ($0, $0) })
-        func end(_ id: Int64, as state: PhotoRecord.State = .completed) throws -> (batch: PhotoBatch, left: Int) {
-            _ = try store.endPhoto(id, transfer: id, as: state, message: nil, isInBatch: { _ in true })
+        let ids = try ["a", "b"].map(begin)
+        func end(_ id: String, as state: PhotoRecord.State = .completed) throws -> (batch: PhotoBatch, left: Int) {
+            _ = try store.endPhoto(id, as: state, message: nil, isInBatch: { _ in true })
             return try StormyStore(folder: folder).photoBatch()
         }
         #expect(try end(ids[0]).left == 1)
@@ -56,9 +54,7 @@ import Testing
         // Told again: its process died before that counted.
         #expect(try end(ids[1]).batch == both.batch)
         // The next photo is in it, too, as long as nobody has said how it ended.
-        let next = try #require(
-            try store.beginPhoto(path: "/c", digest: "c", storm: nil, tells: true, as: .queued, message: nil).photo.id)
-        try store.setTransfers([(next, next)])
+        let next = try begin("c")
         #expect(try end(next, as: .failed).batch.failures.map(\.name) == ["c"])
         #expect(try !store.closePhotoBatch(both.batch))
         // Tried again, and there.
@@ -71,9 +67,7 @@ import Testing
         try store.reopenPhotoBatch(said)
         #expect(try store.photoBatch().batch == PhotoBatch() && store.saidPhotoBatch() == all.batch)
         // Something did: one notification for all of it.
-        let last = try #require(
-            try store.beginPhoto(path: "/d", digest: "d", storm: nil, tells: true, as: .queued, message: nil).photo.id)
-        try store.setTransfers([(last, last)])
+        let last = try begin("d")
         _ = try end(last, as: .failed)
         try store.reopenPhotoBatch(said)
         let joined = try store.photoBatch().batch
@@ -91,14 +85,14 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let told = Mutex(0)
         let delivery = PhotoDelivery(try StormyStore(folder: folder)) { _ in told.withLock { $0 += 1 } }
-        delivery.noted(photo("a.jpg", .completed))
+        delivery.noted(photo("a.jpg", .completed), 1)
         #expect(told.withLock { $0 } == 0)
         try await delivery.tell()
         #expect(told.withLock { $0 } == 1)
         let late = photo("b.jpg", .completed)
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
-                delivery.noted(late)
+                delivery.noted(late, 2)
                 continuation.resume()
             }
         }

@@ -1,6 +1,5 @@
 import Foundation
 import GRDB
-import ProcessSupport
 import Testing
 
 @testable import Stormy
@@ -19,18 +18,25 @@ import Testing
 
     @discardableResult
     private func begin(
-        _ path: String = "/a.jpg", digest: String = "aa", storm: Int64? = nil, as state: PhotoRecord.State = .queued
-    ) throws -> (photo: PhotoRecord, before: PhotoRecord?) {
-        try store.beginPhoto(path: path, digest: digest, storm: storm, as: state, message: nil)
+        _ path: String = "/a.jpg", digest: String = "aa", storm: Int64? = nil, at destination: String? = nil,
+        as state: PhotoRecord.State = .queued
+    ) throws -> StormyStore.Begun {
+        try store.beginPhoto(
+            .init(path: path, digest: digest, storm: storm, destination: destination), as: state,
+            message: state == .held ? "x" : nil)
+    }
+
+    /// Stores how the transfer of a photo ended.
+    @discardableResult
+    private func end(_ photo: PhotoRecord, as end: PhotoRecord.State = .completed, url: String? = nil) throws -> PhotoRecord? {
+        try store.endPhoto(try #require(photo.submission), as: end, message: end == .completed ? nil : "no", remoteURL: url)
     }
 
     /// A storm's wish for a photo.
     @discardableResult
     private func job(_ storm: Int64) throws -> Int64 {
         try store.queue.write { database in
-            var photo = PhotoRecord(
-                id: nil, storm: storm, state: .awaitingPhoto, path: nil, transfer: nil, message: nil, digest: nil,
-                key: nil, createdAt: Date(), changedAt: Date())
+            var photo = PhotoRecord(storm: storm, state: .awaitingPhoto, createdAt: Date(), changedAt: Date())
             try photo.insert(database)
             return try #require(photo.id)
         }
@@ -61,11 +67,12 @@ import Testing
         #expect(again.id == mine)
         #expect(again.path == "/a.jpg")
         #expect(try store.photos().count == 2)
-        _ = try store.endPhoto(mine, transfer: 7, as: .completed, message: nil)
+        #expect(once.submission != nil && again.submission == once.submission)
+        try end(once)
         // A ledger from a backup knows nothing of that, and its copy is gone.
-        #expect(try store.endPhoto(mine, transfer: 7, as: .failed, message: "its copy is gone") == nil)
+        #expect(try end(once, as: .failed) == nil)
         #expect(try begin(storm: 1).photo.state == .completed)
-        #expect(try begin(storm: 1).photo.transfer == 7)
+        #expect(try begin(storm: 1).photo.submission == once.submission)
     }
 
     @Test func anotherPhotoForTheSameStormIsAnother() throws {
@@ -78,123 +85,110 @@ import Testing
     func aPhotoThatDidNotArriveMayBeGivenAgain(_ end: PhotoRecord.State) throws {
         try job(1)
         let once = try begin(storm: 1).photo
-        _ = try store.endPhoto(try #require(once.id), transfer: 7, as: end, message: "no")
-        #expect(try begin(storm: 1).photo.id != once.id)
+        try self.end(once, as: end)
+        let again = try begin(storm: 1).photo
+        #expect(again.id != once.id && again.submission != once.submission)
     }
 
     @Test func aHeldPhotoIsFoundAgainByItsFile() throws {
         let held = try begin(as: .held).photo
+        #expect(held.submission == nil)
         let sent = try begin()
         #expect(sent.photo.id == held.id)
         #expect(sent.before?.state == .held)
-        #expect(sent.photo.state == .queued)
+        #expect(sent.photo.state == .queued && sent.photo.submission != nil)
     }
 
     @Test func `a photo that is known closes the record of its file that was held`() throws {
-        let known = try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: nil, destination: "home", as: .queued, message: nil)
-        _ = try store.endPhoto(try #require(known.photo.id), transfer: 1, as: .completed, message: nil)
-        let held = try store.beginPhoto(
-            path: "/a.jpg", digest: "located", storm: nil, destination: "home", as: .held, message: "x")
-        let other = try store.beginPhoto(path: "/b.jpg", digest: "bb", storm: nil, destination: "home", as: .held, message: "x")
-        let again = try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: nil, destination: "home", as: .queued, message: nil)
+        let known = try begin(at: "home")
+        try end(known.photo)
+        let held = try begin(digest: "located", at: "home", as: .held)
+        let other = try begin("/b.jpg", digest: "bb", at: "home", as: .held)
+        let again = try begin(at: "home")
         #expect(again.photo.id == known.photo.id)
-        #expect(try photo(held.photo.id).state == .cancelled)
+        #expect(try photo(held.photo.id).message == "the photo is there already")
         #expect(try photo(other.photo.id).state == .held)
     }
 
     @Test func `a photo that is known is not held as well`() throws {
-        let known = try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: nil, destination: "home", as: .queued, message: nil)
-        _ = try store.endPhoto(try #require(known.photo.id), transfer: 1, as: .completed, message: nil)
-        let held = try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: nil, destination: "home", as: .held, message: "x")
-        #expect(held.photo.id == known.photo.id && held.photo.isKnown(held.before))
+        let known = try begin(at: "home")
+        try end(known.photo)
+        let held = try begin(at: "home", as: .held)
+        #expect(held.photo.id == known.photo.id && held.isKnown)
         #expect(try store.photos().count == 1)
     }
 
     @Test func whatCouldNotBeQueuedIsWhatItWas() throws {
         let mine = try job(1)
         let filled = try begin()
-        try store.giveBack(filled.photo, before: filled.before)
+        try store.giveBack(filled)
         #expect(try photo(mine).state == .awaitingPhoto)
         #expect(try photo(mine).path == nil)
         let own = try begin(storm: 9)
-        try store.giveBack(own.photo, before: own.before)
+        try store.giveBack(own)
         #expect(try store.photos().count == 1)
     }
 
-    // MARK: The process died between the record and the queue
+    // MARK: Ends
 
-    private func recover(transfers: [Int64: Int64], isAlive: (ProcessIdentity) -> Bool = { _ in false }) throws {
-        try store.recoverPhotos(store.lostPhotos(isAlive: isAlive), transfers: transfers)
-    }
-
-    @Test func aLostPhotoIsFoundByItsTransfersLabel() throws {
+    /// The transfer was retried, and another process stored the failure late.
+    @Test func `a photo arrives after its failure was stored`() throws {
         let mine = try begin().photo
-        try recover(transfers: [try #require(mine.id): 42])
-        #expect(try photo(mine.id).transfer == 42)
-        #expect(try photo(mine.id).state == .queued)
+        try end(mine, as: .failed)
+        #expect(try end(mine, url: "u")?.state == .completed)
+        #expect(try photo(mine.id).state == .completed && photo(mine.id).remoteURL == "u" && photo(mine.id).message == nil)
     }
 
-    @Test func aLostPhotoWithoutATransferIsGivenBack() throws {
-        let filled = try job(1)
-        try begin(storm: 1)
-        let own = try begin("/b.jpg", digest: "bb").photo
-        try recover(transfers: [:])
-        #expect(try photo(filled).state == .awaitingPhoto)
-        #expect(try photo(filled).path == nil)
-        #expect(try photo(own.id).state == .cancelled)
+    @Test func `the end of a transfer does not count after the server lost its photo`() throws {
+        let mine = try begin(at: "home").photo
+        try store.photoWasLost(mine.submission, message: "gone")
+        #expect(try end(mine) == nil)
+        #expect(try photo(mine.id).state == .lost)
+        #expect(try begin(at: "home").photo.id != mine.id)
     }
 
-    @Test func `a photo of a killed command has one record when it is given again`() throws {
-        let mine = try begin().photo
-        try recover(transfers: [:])
+    @Test func `an end that the ledger has is stored once`() throws {
+        var mine = try begin().photo
+        (mine.state, mine.remoteURL) = (.completed, "u")
+        try store.change([mine], from: .queued)
+        #expect(try photo(mine.id).state == .completed && photo(mine.id).remoteURL == "u")
+        mine.state = .failed
+        try store.change([mine], from: .queued)
+        #expect(try photo(mine.id).state == .completed)
+        // Its record has another transfer by now.
+        let other = try begin("/b.jpg", digest: "bb").photo
+        var late = other
+        (late.state, late.submission) = (.failed, "key:other")
+        try store.change([late], from: .queued)
+        #expect(try photo(other.id).state == .queued)
+        // A photo that is held has no transfer.
+        late = other
+        late.state = .held
+        try store.change([late], from: .queued)
+        #expect(try photo(other.id).state == .held && photo(other.id).submission == nil)
+    }
+
+    @Test func `the transfer of an unknown photo gets a record`() throws {
+        let unknown = PhotoRecord(
+            state: .queued, path: "/z.jpg", submission: "key:zz", digest: "zz", createdAt: Date(), changedAt: Date())
+        #expect(try end(unknown) == nil)
+        #expect(try store.endPhoto("key:zz", as: .completed, message: nil, unknown: { unknown })?.id != nil)
+        #expect(try store.photo(submittedAs: "key:zz")?.state == .completed)
+        try store.adoptPhotos([unknown, unknown])
+        #expect(try store.photos().count == 1)
+    }
+
+    @Test func `a photo that the user cancelled has one record when it is given again`() throws {
+        let mine = try begin(as: .held).photo
+        #expect(try store.cancelPhoto(try #require(mine.id)))
         #expect(try photo(mine.id).state == .cancelled)
         let again = try begin()
         #expect(again.photo.id == mine.id && again.photo.state == .queued)
-        try recover(transfers: [:])
         // The photo of a storm has its own record.
+        try store.giveBack(again)
         let filled = try job(1)
         #expect(try begin().photo.id == filled)
         #expect(try store.photos().map(\.id) == [filled])
-    }
-
-    /// A computer may sleep between the record and the queue, and its clock may be set.
-    @Test func `a photo that a living process queues is left alone at any age`() throws {
-        let mine = try begin().photo
-        #expect(try store.lostPhotos(now: Date(timeIntervalSinceNow: 30 * 86_400)).isEmpty)
-        #expect(try store.lostPhotos(isAlive: { _ in false }).map(\.id) == [mine.id])
-    }
-
-    @Test func `a photo that two processes queue is lost when both have ended`() throws {
-        let (first, second) = (ProcessIdentity(pid: 7, start: 1), ProcessIdentity(pid: 8, start: 1 << 40))
-        func begin() throws -> PhotoRecord {
-            try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: nil, destination: "home", as: .queued, message: nil).photo
-        }
-        let mine = try begin()
-        try store.queue.write { database in
-            var photo = mine
-            photo.holders = PhotoHolders([first, second])
-            try photo.update(database)
-        }
-        #expect(try store.lostPhotos(isAlive: { $0 == first }).isEmpty)
-        #expect(try store.lostPhotos(isAlive: { $0 == second }).isEmpty)
-        // A third one begins the same photo.
-        #expect(try begin().id == mine.id)
-        #expect(try photo(mine.id).holders?.processes.count == 3)
-        #expect(try store.lostPhotos(isAlive: { $0 != first && $0 != second }).isEmpty)
-        let lost = try store.lostPhotos { _ in false }
-        #expect(lost.count == 1)
-        // It was queued after all.
-        try store.setTransfers([(mine.id, 9)])
-        try store.recoverPhotos(lost, transfers: [:])
-        #expect(try photo(mine.id).transfer == 9 && photo(mine.id).state == .queued && photo(mine.id).holders == nil)
-    }
-
-    @Test(arguments: [(30, false), (61, true)])
-    func `a photo of an earlier version is lost after a minute`(_ age: Int, _ isLost: Bool) throws {
-        let mine = try begin().photo
-        try store.queue.write { try $0.execute(sql: "UPDATE photo SET holders = NULL") }
-        let later = Date(timeIntervalSinceNow: Double(age))
-        #expect(try store.lostPhotos(now: later).map(\.id) == (isLost ? [mine.id] : []))
     }
 
     // MARK: Addresses for one file
@@ -213,39 +207,37 @@ import Testing
         let together = try store.beginPhotos(
             ["cc", "dd", "cc"].map { .init(path: "/x.jpg", digest: $0, destination: "other", isForOneFile: true) })
         #expect(together.map { $0?.photo.digest } == ["cc", nil, "cc"])
-        _ = try store.endPhoto(try #require(first.id), transfer: 1, as: .completed, message: nil)
+        try end(first)
         #expect(try beginAtOneAddress("bb", isAgain: true) == nil)
         #expect(try beginAtOneAddress("aa", isAgain: true)?.id != first.id)
     }
 
     @Test func `a failed photo is not retried if its address for one file has another photo`() throws {
-        let first = try #require(try beginAtOneAddress("aa")?.id)
-        _ = try store.endPhoto(first, transfer: 1, as: .failed, message: "403")
+        let first = try #require(try beginAtOneAddress("aa"))
+        try end(first, as: .failed)
         #expect(try beginAtOneAddress("bb") != nil)
-        #expect(try store.retryPhoto(first, transfer: 1, digests: ["aa"]) { $0 == "home" } == .addressIsTaken)
-        #expect(try photo(first).state == .failed)
-        #expect(try store.retryPhoto(first, transfer: 1, digests: ["aa"]) == nil)
-        #expect(try photo(first).state == .queued)
+        #expect(try store.retryPhoto(first.submission) { $0 == "home" } == .addressIsTaken)
+        #expect(try photo(first.id).state == .failed)
+        #expect(try store.retryPhoto(first.submission) == nil)
+        #expect(try photo(first.id).state == .queued)
     }
 
     // MARK: Known photos
 
     @Test func aPhotoThatIsThereFulfilsOnlyTheStormItIsGivenTo() throws {
-        let there = try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: nil, destination: "home", as: .queued, message: nil)
-        _ = try store.endPhoto(try #require(there.photo.id), transfer: 1, as: .completed, message: nil)
+        let there = try begin(at: "home")
+        try end(there.photo)
         let (first, second) = (try job(1), try job(2))
         func again(_ storm: Int64?) throws {
-            let known = try store.beginPhoto(
-                path: "/a.jpg", digest: "aa", storm: storm, destination: "home", as: .queued, message: nil)
-            #expect(known.photo.id == there.photo.id && known.photo.isKnown(known.before))
+            let known = try begin(storm: storm, at: "home")
+            #expect(known.photo.id == there.photo.id && known.isKnown)
         }
         try again(nil)
         #expect(try [first, second].map { try photo($0).state } == [.awaitingPhoto, .awaitingPhoto])
         try again(2)
         #expect(try [first, second].map { try photo($0).state } == [.awaitingPhoto, .completed])
         // Somewhere else it is not there.
-        let other = try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: nil, destination: "work", as: .queued, message: nil)
-        #expect(other.photo.id != there.photo.id)
+        #expect(try begin(at: "work").photo.id != there.photo.id)
     }
 
     // MARK: Upgrade
@@ -265,18 +257,8 @@ import Testing
         }
         let store = try StormyStore(folder: old)
         #expect(try store.photos().first?.changedAt == Date(timeIntervalSince1970: 1_000))
-        let filled = try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: 3, as: .queued, message: nil)
+        let filled = try store.beginPhoto(.init(path: "/a.jpg", digest: "aa", storm: 3))
         #expect(filled.before?.state == .awaitingPhoto)
-        #expect(filled.photo.key != nil)
-    }
-
-    @Test func labelsAreReadBack() throws {
-        for tells in [true, false] {
-            let label = PhotoUploads.Label(photo: 12, tells: tells)
-            let read = try #require(PhotoUploads.Label(parsing: label.text))
-            #expect(read.photo == 12)
-            #expect(read.tells == tells)
-        }
-        for text in [nil, "", "photo", "photo-", "photo-x", "video-1", "12"] { #expect(PhotoUploads.Label(parsing: text) == nil) }
+        #expect(filled.photo.submission != nil)
     }
 }

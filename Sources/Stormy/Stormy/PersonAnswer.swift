@@ -6,6 +6,17 @@ import UserNotifications
 
 /// A notification that answers a person who just asked for something.
 package enum PersonAnswer {
+    /// `true` if a notification can be shown: there is a session bus here, or the agent knows of one. Elsewhere a notification would wait
+    /// for ever, and the agent with it.
+    package static var hasDesktop: Bool { AppRuntime.shared.knowsDesktop || isOnDesktop }
+
+    /// `true` if there is a session bus here.
+    package static var isOnDesktop: Bool {
+        let environment = ThisProcess.environment
+        if environment["DBUS_SESSION_BUS_ADDRESS"]?.isEmpty == false { return true }
+        return environment["XDG_RUNTIME_DIR"].map { FileManager.default.fileExists(atPath: $0 + "/bus") } ?? false
+    }
+
     /// Where the agent cannot be told, or none is there, the desktop is told without it.
     ///
     /// - Throws: why nobody can be told.

@@ -44,7 +44,7 @@ package struct PhotoBatch: Codable, Equatable {
             url = photo.remoteURL ?? url
         case .failed: failures.append(Failure(name: name, reason: photo.message ?? "not uploaded", photo: photo.id))
         // The person ended it, and knows.
-        case .cancelled, .awaitingPhoto, .held, .queued: break
+        case .cancelled, .awaitingPhoto, .held, .queued, .lost: break
         }
     }
 
@@ -118,10 +118,11 @@ package struct PhotoBatch: Codable, Equatable {
         var isSaid = false
         try await joinUnseen(store)
         repeat {
-            // A person who paused some does not wait for them.
-            let queued = try store.queuedPhotos().filter(\.tells).compactMap(\.transfer)
-            let paused = queued.isEmpty ? [] : try BackgroundTransfers.statuses(of: queued).filter { $0.state == .paused }
-            let (batch, left) = try store.photoBatch(without: Set(paused.map(\.id)))
+            // A person who paused some does not wait for them. A photo that the ledger does not know is not on its way yet.
+            let queued = try store.queuedPhotos().filter(\.tells)
+            let states = try PhotoUploads.states(of: queued)
+            let (batch, left) = try store.photoBatch(
+                without: Set(queued.compactMap(\.submission).filter { states[$0] == nil || states[$0] == .paused }))
             try await say(batch, left: left)
             isSaid = try left > 0 || batch == PhotoBatch() || store.closePhotoBatch(batch)
         } while !isSaid
@@ -194,11 +195,11 @@ extension PhotoBatch {
 extension StormyStore {
     /// What ended of the batch, and how many photos are still on their way.
     ///
-    /// - Parameter paused: transfers that are not on their way.
-    func photoBatch(without paused: Set<Int64> = []) throws -> (batch: PhotoBatch, left: Int) {
+    /// - Parameter paused: The submission keys of photos that are not on their way.
+    func photoBatch(without paused: Set<String> = []) throws -> (batch: PhotoBatch, left: Int) {
         try queue.read { database in
-            let coming = try Int64.fetchAll(
-                database, sql: "SELECT transfer FROM photo WHERE state = 'queued' AND tells = 1 AND transfer IS NOT NULL")
+            let coming = try String.fetchAll(
+                database, sql: "SELECT submission FROM photo WHERE state = 'queued' AND tells = 1 AND submission IS NOT NULL")
             return (try PhotoBatch(.open, in: database) ?? PhotoBatch(), coming.filter { !paused.contains($0) }.count)
         }
     }

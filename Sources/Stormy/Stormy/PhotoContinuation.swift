@@ -9,78 +9,42 @@ extension PhotoUploads {
     /// The server may have the photo, or a part of it, and only the transfer knows where. A second transfer would send a second copy. The
     /// ledger decides: of two commands at once, one continues the transfer, and the other finds it on its way.
     ///
-    /// - Returns: What became of the photos whose transfers continue, or had completed after all, by the positions of the photos.
-    func continueFailed(_ photos: [Prepared], _ order: BatchOptions) throws -> [Int: Result] {
+    /// - Returns: The keys of the transfers that continue. The store knows of them, and of those that had completed after all.
+    func continueFailed(_ digests: [String], _ order: BatchOptions) throws -> Set<String> {
         // The address of a transfer does not change: a presigned one may be over.
-        guard !order.isAgain, !order.isHeld, !order.destination.isForOneFile else { return [:] }
-        let failed = try store.failedPhotos(photos.map(\.digest), to: order.destination.identity)
-        let byTransfer = Dictionary(failed.values.compactMap { photo in photo.transfer.map { ($0, photo) } }) { one, _ in one }
-        let reconciliation = PhotoReconciliation(store: store)
-        let transfers = try BackgroundTransfers.statuses(of: byTransfer.keys.sorted()).filter { status in
-            try byTransfer[status.id].map { reconciliation.isOf($0, status) } ?? false && status.state != .cancelled
-                && !BackgroundTransfers.lacksCopy(status.id)
+        guard !order.isAgain, !order.isHeld, !order.destination.isForOneFile else { return [] }
+        let failed = try store.failedPhotos(digests, to: order.destination.identity)
+        let transfers = try Self.transfers(of: failed).values.filter {
+            try $0.state != .cancelled && !BackgroundTransfers.lacksCopy($0.id)
         }
-        guard !transfers.isEmpty else { return [:] }
-        let ids = transfers.map(\.id)
-        try BackgroundTransfers.perform(.retry, on: .ids(Set(ids))) { _ in order.destination.asCredential }
-        let after = Dictionary(try BackgroundTransfers.statuses(of: ids).map { ($0.id, $0) }) { one, _ in one }
-        var (results, continued) = ([Int: Result](), [StormyStore.Continued]())
-        for (index, photo) in photos.enumerated() {
-            guard let record = failed[photo.digest], let id = record.id, let transfer = record.transfer,
-                let status = after[transfer],
-                status.state == .completed || !status.state.hasEnded
-            else { continue }
-            let url = status.state == .completed ? status.receipt?.url ?? order.destination.url.absoluteString : nil
-            continued.append(StormyStore.Continued(id: id, new: newPhoto(photo, order), remoteURL: url))
-            results[index] =
-                url == nil
-                ? photo.queued(as: id, transfer, "its failed upload is continued", isContinued: true)
-                : .known(photo: id, transfer: transfer, url: url)
+        guard !transfers.isEmpty else { return [] }
+        try BackgroundTransfers.perform(.retry, on: .ids(Set(transfers.map(\.id)))) { _ in order.destination.asCredential }
+        let after = try Self.transfers(of: failed)
+        let continued = failed.compactMap { photo -> PhotoRecord? in
+            guard let transfer = photo.submission.flatMap({ after[$0] }), transfer.state == .completed || !transfer.state.hasEnded
+            else { return nil }
+            var photo = photo
+            (photo.state, photo.message, photo.changedAt) = (.queued, nil, BGTaskScheduler.now)
+            guard transfer.state == .completed else { return photo }
+            (photo.state, photo.remoteURL) = (.completed, transfer.receipt?.url ?? order.destination.url.absoluteString)
+            return photo
         }
-        try store.continuePhotos(continued)
-        return results
+        try store.change(continued, from: .failed)
+        return Set(continued.filter { $0.state == .queued }.compactMap(\.submission))
     }
 }
 
 extension StormyStore {
-    /// Photos whose latest upload to a destination failed, by their digests.
-    func failedPhotos(_ digests: [String], to destination: String) throws -> [String: PhotoRecord] {
+    /// Photos whose latest upload to a destination failed.
+    func failedPhotos(_ digests: [String], to destination: String) throws -> [PhotoRecord] {
         try queue.read { database in
             let statement = try database.cachedStatement(
                 sql: """
                     SELECT * FROM photo WHERE digest = ? AND destination = ? AND state <> 'held' ORDER BY id DESC LIMIT 1
                     """)
-            return try digests.reduce(into: [:]) { found, digest in
-                let photo = try PhotoRecord.fetchOne(statement, arguments: [digest, destination])
-                guard let photo, photo.state == .failed, photo.transfer ?? Self.noTransfer != Self.noTransfer else { return }
-                found[digest] = photo
-            }
-        }
-    }
-
-    /// A failed photo that is given again, and whose transfer continues or has completed.
-    struct Continued {
-        var id: Int64
-        var new: NewPhoto
-        /// Where the server has it. `nil` if the transfer continues.
-        var remoteURL: String?
-    }
-
-    func continuePhotos(_ photos: [Continued]) throws {
-        guard !photos.isEmpty else { return }
-        try queue.write { database in
-            for continued in photos {
-                let new = continued.new
-                guard var photo = try PhotoRecord.fetchOne(database, key: continued.id), photo.state == .failed else { continue }
-                (photo.state, photo.message, photo.changedAt) = (
-                    continued.remoteURL == nil ? .queued : .completed, nil, BGTaskScheduler.now
-                )
-                photo.remoteURL = continued.remoteURL
-                photo.tells = photo.tells || new.tells
-                try photo.update(database)
-                try Self.closeHeld(new.path, new.destination, in: database)
-                if let storm = new.storm, photo.storm != storm, new.isPhoto { try Self.closeJob(of: storm, in: database) }
-            }
+            return try Set(digests).compactMap { digest in
+                try PhotoRecord.fetchOne(statement, arguments: [digest, destination])
+            }.filter { $0.state == .failed }
         }
     }
 

@@ -27,27 +27,25 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
 
     package func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let upload = task as? URLSessionUploadTask, let number = upload.transferNumber,
-            let label = PhotoUploads.Label(parsing: task.taskDescription)
+            let submission = upload.storedSubmissionKey
         else { return }
         trouble.noting {
             let photo = try store.endPhoto(
-                label.photo, transfer: number, as: Self.state(error), message: error?.localizedDescription,
-                // Given again where there is a desktop: told there.
-                remoteURL: upload.remoteURL?.absoluteString, isInBatch: { !saysEnds && (label.tells || $0.tells) }
+                submission, as: Self.state(error), message: error?.localizedDescription,
+                remoteURL: upload.remoteURL?.absoluteString, isInBatch: { !saysEnds && $0.tells }
             ) {
                 // Nobody else would say how it ended.
                 try BackgroundTransfers.statuses(of: [number]).first.map { PhotoReconciliation.photo(of: $0) }
             }
-            guard let photo else { return }
-            noted(photo)
+            if let photo { noted(photo, number) }
         }
     }
 
     /// Somebody hears of them otherwise than by notification.
     var saysEnds: Bool { false }
 
-    /// An end that the store has.
-    func noted(_ photo: PhotoRecord) {
+    /// An end that the store has, of a photo and its transfer.
+    func noted(_ photo: PhotoRecord, _ transfer: Int64) {
         if phase.withLock({ $0 }) == .telling { tellBatch() }
     }
 
@@ -79,30 +77,32 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
     private let notifies: Bool
     /// Transfers of which a notification says how they ended.
     private let told = Mutex<Set<Int64>>([])
-    private let onEnd: @Sendable (PhotoRecord) -> Bool
+    private let onEnd: @Sendable (PhotoRecord, Int64) -> Bool
 
     /// - Parameters:
     ///   - notifies: somebody may see a notification.
-    ///   - onEnd: called with each end, before it counts as told; `false`: it could not be said.
-    package init(_ store: StormyStore, notifies: Bool, onEnd: @escaping @Sendable (PhotoRecord) -> Bool) {
+    ///   - onEnd: called with each end and the number of its transfer, before it counts as told; `false`: it could not be said.
+    package init(_ store: StormyStore, notifies: Bool, onEnd: @escaping @Sendable (PhotoRecord, Int64) -> Bool) {
         (self.notifies, self.onEnd) = (notifies, onEnd)
         super.init(store)
     }
 
     override var saysEnds: Bool { true }
 
-    override func noted(_ photo: PhotoRecord) {
-        if onEnd(photo) || !notifies { return }
+    override func noted(_ photo: PhotoRecord, _ transfer: Int64) {
+        if onEnd(photo, transfer) || !notifies { return }
         trouble.noting { try store.addToPhotoBatch(photo) }
-        if let transfer = photo.transfer { told.withLock { _ = $0.insert(transfer) } }
+        told.withLock { _ = $0.insert(transfer) }
         tellBatch()
     }
 
     /// The terminal did not take that all is well.
     package func tell(completed transfers: [Int64]) async throws {
         guard notifies else { return }
-        let untold = Set(transfers).subtracting(told.withLock { $0 })
-        for photo in try store.photos() where photo.state == .completed && photo.transfer.map(untold.contains) ?? false {
+        let told = told.withLock { $0 }
+        let untold = try BackgroundTransfers.statuses(of: transfers.filter { !told.contains($0) })
+        for submission in untold.compactMap(\.submission) {
+            guard let photo = try store.photo(submittedAs: submission), photo.state == .completed else { continue }
             try store.addToPhotoBatch(photo)
         }
         try await PhotoBatch.tell(store)

@@ -9,46 +9,40 @@ extension StormyStore {
     ///   - unknown: makes the photo of which this store knows nothing; it was made anew, or comes from a backup.
     /// - Returns: `nil`: there is nothing to tell.
     func endPhoto(
-        _ id: Int64, transfer: Int64, as state: PhotoRecord.State, message: String?, remoteURL: String? = nil,
+        _ submission: String, as state: PhotoRecord.State, message: String?, remoteURL: String? = nil,
         isInBatch: (PhotoRecord) -> Bool = { _ in false }, unknown: () throws -> PhotoRecord? = { nil }
     ) throws -> PhotoRecord? {
         try queue.write { database in
-            // A transfer of another photo, from before this store was made anew, may have the label of one of today's.
-            let photo = try PhotoRecord.fetchOne(
-                database.cachedStatement(sql: "SELECT * FROM photo WHERE id = ?"), arguments: [id])
-            // One that its server lost is no transfer's any more.
-            if photo?.transfer == Self.noTransfer { return nil }
-            let isLabelled = photo.map { $0.transfer == transfer || $0.transfer == nil && $0.state == .queued } ?? false
-            let known =
-                try isLabelled
-                ? photo
-                : PhotoRecord.fetchOne(
-                    database.cachedStatement(sql: "SELECT * FROM photo WHERE \"transfer\" = ?"), arguments: [transfer])
-            guard var photo = try known ?? unknown() else { return nil }
+            guard var photo = try Self.photo(submittedAs: submission, in: database) ?? unknown() else { return nil }
+            switch photo.state {
             // The server has it: a ledger from a backup knows of that no more, and its copy is gone.
-            if known != nil, photo.state == .completed, photo.transfer == transfer, state != .completed { return nil }
-            photo.state = state
-            photo.transfer = transfer
-            photo.message = message
-            photo.remoteURL = remoteURL
-            photo.holders = nil
+            case .completed where state != .completed: return nil
+            case .awaitingPhoto, .held, .lost: return nil
+            case .queued, .completed, .failed, .cancelled: break
+            }
+            (photo.state, photo.message, photo.remoteURL) = (state, message, remoteURL)
             try photo.save(database)
             if isInBatch(photo) { try PhotoBatch.add(photo, in: database) }
             return photo
         }
     }
 
-    /// Writes the ends of queued photos, in one transaction. A record that has another transfer by now, or has ended, stays.
-    func endPhotos(_ photos: [PhotoRecord]) throws {
+    /// Writes new states of photos, in one transaction. A record that has another transfer by now, or is not in this state any more, stays.
+    func change(_ photos: [PhotoRecord], from state: PhotoRecord.State) throws {
         guard !photos.isEmpty else { return }
         try queue.write { database in
             let statement = try database.cachedStatement(
                 sql: """
-                    UPDATE photo SET state = ?, message = ?, remoteURL = ? WHERE id = ? AND "transfer" = ? AND state = 'queued'
+                    UPDATE photo SET state = ?1, message = ?2, remoteURL = ?3, changedAt = ?4,
+                        submission = CASE WHEN ?1 = 'held' THEN NULL ELSE submission END
+                    WHERE id = ?5 AND submission IS ?6 AND state = ?7
                     """)
             for photo in photos {
                 try statement.execute(
-                    arguments: [photo.state.rawValue, photo.message, photo.remoteURL, photo.id, photo.transfer])
+                    arguments: [
+                        photo.state.rawValue, photo.message, photo.remoteURL, photo.changedAt.timeIntervalSince1970, photo.id,
+                        photo.submission, state.rawValue,
+                    ])
             }
         }
     }

@@ -50,42 +50,25 @@ package struct PhotoReconciliation {
         private func them(_ number: Int) -> String { number == 1 ? "it" : "them" }
     }
 
-    /// Cost, where nothing is wrong: two rows of the ledger, and a look at the state of each photo on its way.
+    /// Cost, where nothing is wrong: two rows of the ledger, and the state of each photo on its way.
     @discardableResult
     package func run() throws -> Outcome {
         var outcome = Outcome()
-        let queued = try store.queuedPhotos()
-        let settled = try settled(queued)
-        let ended = try end(settled)
-        for photo in ended where photo.state == .failed {
+        var queued = try store.queuedPhotos()
+        if queued.contains(where: { $0.submission == nil }) {
+            try store.queue.write(PhotoRecord.identifyEarlier)
+            queued = try store.queuedPhotos()
+        }
+        let states = try PhotoUploads.states(of: queued)
+        let ended = queued.filter { photo in photo.submission.flatMap { states[$0] }?.hasEnded == true }
+        for photo in try end(ended, PhotoUploads.transfers(of: ended)) where photo.state == .failed {
             outcome.failed.append("\(photo.path ?? "a photo"): not sent: \(photo.message ?? "")")
         }
-        // A new ledger counts from one again, so the number of a photo may be that of another transfer. Two of many photos show that.
-        let looksRight = try (queued.count <= 200 ? queued : [queued.last, queued.first].compactMap { $0 }).allSatisfy(isKnown)
-        let endedIDs = Set(ended.compactMap(\.id))
-        try queueAgain((looksRight ? settled : queued).filter { !endedIDs.contains($0.id!) }, &outcome)
+        try queueAgain(queued, states, &outcome)
         try adoptUnknown(&outcome)
         if !outcome.lost.isEmpty { tellOfLost(outcome) }
         if !outcome.waiting.isEmpty { tellOfWaiting(outcome) }
         return outcome
-    }
-
-    private func isKnown(_ photo: PhotoRecord) throws -> Bool {
-        guard let number = photo.transfer else { return false }
-        return try BackgroundTransfers.statuses(of: [number]).contains { isOf(photo, $0) }
-    }
-
-    /// Numbers begin again in a new ledger: what is carried counts, too.
-    func isOf(_ photo: PhotoRecord, _ transfer: BackgroundTransferStatus) -> Bool {
-        guard transfer.session == PhotoUploads.sessionIdentifier else { return false }
-        // The same photo may have gone to another destination.
-        if let name = transfer.serverName, settings.destinations.contains(where: { $0.name == name }), photo.goesTo(name) == false
-        {
-            return false
-        }
-        // One that was adopted has another photo's label; one that was cleaned has another digest than its file.
-        return PhotoUploads.Label(parsing: transfer.taskDescription)?.photo == photo.id
-            || photo.digest != nil && photo.digest == transfer.sourceSHA256
     }
 
     // MARK: What the ledger knows better
@@ -94,54 +77,28 @@ package struct PhotoReconciliation {
     /// may be given again.
     ///
     /// - Returns: the photos, with their ends.
-    private func end(_ settled: [PhotoRecord]) throws -> [PhotoRecord] {
-        let transfers = try BackgroundTransfers.statuses(of: settled.compactMap(\.transfer)).filter(\.state.hasEnded)
-        let ended = Dictionary(transfers.map { ($0.id, $0) }) { one, _ in one }
-        let photos = settled.compactMap { photo -> PhotoRecord? in
-            guard let transfer = photo.transfer.flatMap({ ended[$0] }), isOf(photo, transfer) else { return nil }
-            var photo = photo
-            photo.state =
-                switch transfer.state {
-                case .completed: .completed
-                case .cancelled: .cancelled
-                default: .failed
-                }
-            (photo.message, photo.remoteURL) = (transfer.trouble?.message, transfer.receipt?.url)
-            return photo
-        }
-        try store.endPhotos(photos)
-        return photos
-    }
-
-    /// Returns the photos whose transfers have ended, or are not in the ledger.
-    private func settled(_ queued: [PhotoRecord]) throws -> [PhotoRecord] {
-        let unfinished = try BackgroundTransfers.unfinished(among: queued.compactMap(\.transfer))
-        return queued.filter { photo in photo.transfer.map { !unfinished.contains($0) } ?? false }
-    }
-
-    /// Photos that are given again, and are on their way for all that the store knows: asks the ledger for each of them.
-    ///
-    /// - Returns: the numbers of the photos that are not on their way. The store knows how they ended.
-    func takeEnds(of known: [PhotoRecord]) throws -> Set<Int64> {
-        guard !known.isEmpty else { return [] }
-        let settled = try settled(known)
-        let ended = Set(try end(settled).compactMap(\.id))
-        for photo in settled where !ended.contains(photo.id!) {
-            try store.photoIsUnknown(photo, message: "the agent did not know of it any more")
-        }
-        return Set(settled.compactMap(\.id))
+    @discardableResult
+    func end(_ queued: [PhotoRecord], _ transfers: [String: BackgroundTransferStatus]) throws -> [PhotoRecord] {
+        let ended = queued.compactMap { photo in photo.submission.flatMap { transfers[$0] }.flatMap(photo.ended) }
+        try store.change(ended, from: .queued)
+        return ended
     }
 
     // MARK: What the ledger does not know
 
-    private func queueAgain(_ suspects: [PhotoRecord], _ outcome: inout Outcome) throws {
-        let unknown = try suspects.filter { try !isKnown($0) }
-        guard !unknown.isEmpty else { return }
-        var copies: [String: BackgroundTransfers.LeftCopy] = [:]
+    /// Queues photos again under their keys: the ledger was lost, or comes from a backup, or a process ended before it queued its photo.
+    private func queueAgain(
+        _ queued: [PhotoRecord], _ states: [String: BackgroundTransferStatus.State], _ outcome: inout Outcome
+    ) throws {
+        func unknown(_ states: [String: BackgroundTransferStatus.State]) -> [PhotoRecord] {
+            queued.filter { photo in photo.submission.flatMap { states[$0] } == nil }
+        }
         // Somebody is queuing photos just now: looked at again next time, as nothing may be called lost before.
-        guard let left = try? BackgroundTransfers.leftCopies() else { return }
+        guard !unknown(states).isEmpty, let left = try? BackgroundTransfers.leftCopies() else { return }
+        var copies: [String: BackgroundTransfers.LeftCopy] = [:]
         for copy in left { if let digest = try? copy.sha256() { copies[digest] = copy } }
-        for photo in unknown {
+        // A process that was queuing one of them until then has done so.
+        for photo in unknown(try PhotoUploads.states(of: queued)) {
             switch try queueAgain(photo, photo.digest.flatMap { copies[$0] }) {
             case .queued: outcome.queuedAgain += 1
             case .lost: outcome.lost.append(photo.path ?? "a photo")
@@ -164,7 +121,7 @@ package struct PhotoReconciliation {
         guard let id = photo.id, let path = photo.path else { return .waits }
         let hasOriginal = FileManager.default.isReadableFile(atPath: path)
         guard copy != nil || hasOriginal else {
-            try store.photoIsUnknown(photo, message: "its queued copy is gone, and so is the file")
+            try change(photo, to: .failed, "its queued copy is gone, and so is the file")
             return .lost
         }
         guard let destination = destination(of: photo) else {
@@ -181,24 +138,27 @@ package struct PhotoReconciliation {
                 ?? uploads.prepare(PhotoFile(path: path, isKnownPhotoOnly: false), order)
         }
         guard let prepared = made else { return .waits }
-        // The request for that moment went with the ledger.
-        if order.isHeld { try HeldUploads.submit() }
-        try store.forgetTransfer(of: photo)
-        let queued = logged(path) { try uploads.queue([prepared], order) }
-        guard case .success(let result)? = queued?.first else {
-            // Looked at again next time.
-            try store.setTransfers([(id, photo.transfer ?? 0)])
+        if case .hold(let reason) = prepared.privacy {
+            prepared.task.discardSnapshot()
+            try change(photo, to: .held, reason)
+            // Nothing else has the photo if its file is gone.
+            if hasOriginal { copy?.remove() }
             return .waits
         }
+        // The request for that moment went with the ledger.
+        if order.isHeld { try HeldUploads.submit() }
+        let queued = logged(path) { try uploads.queue([prepared], order) }
+        guard case .success(let result)? = queued?.first else { return .waits }
         // A file that was changed since is another photo.
-        if case .queued(let other, _, _, _, _) = result, other != id { try store.removePhoto(id) }
-        guard case .held = result else {
-            copy?.remove()
-            return .queued
-        }
-        // Nothing else has the photo if its file is gone.
-        if hasOriginal { copy?.remove() }
-        return .waits
+        if result.photo != id { try store.removePhoto(id) }
+        copy?.remove()
+        return .queued
+    }
+
+    private func change(_ photo: PhotoRecord, to state: PhotoRecord.State, _ message: String) throws {
+        var photo = photo
+        (photo.state, photo.message) = (state, message)
+        try store.change([photo], from: .queued)
     }
 
     /// Never another than the person chose; those of old versions, which did not write it down, have the default.
@@ -209,34 +169,27 @@ package struct PhotoReconciliation {
 
     // MARK: What this store does not know
 
-    private func adoptUnknown(_ outcome: inout Outcome) throws {
-        try adoptArrived()
-        guard let newest = try BackgroundTransfers.newestUnfinished(session: PhotoUploads.sessionIdentifier),
-            try isUnknown(newest, by: store.photos())
-        else { return }
-        let photos = try store.photos()
-        for transfer in try BackgroundTransfers.unfinished(session: PhotoUploads.sessionIdentifier)
-        where isUnknown(transfer, by: photos) {
-            try store.adoptPhoto(Self.photo(of: transfer, settings))
-            outcome.adopted += 1
-        }
-    }
-
     /// What arrived while another store was here is not sent again when it is given again.
     ///
-    /// Cost, where nothing is unknown: a row of each.
-    private func adoptArrived() throws {
-        guard let newest = try BackgroundTransfers.newest(session: PhotoUploads.sessionIdentifier),
-            try newest > store.newestTransfer() ?? 0
+    /// Cost, where nothing is unknown: two rows of each.
+    private func adoptUnknown(_ outcome: inout Outcome) throws {
+        let session = PhotoUploads.sessionIdentifier
+        let newest = try BackgroundTransfers.newest(session: session).map { try BackgroundTransfers.statuses(of: [$0]) } ?? []
+        guard
+            try newest.contains(where: isUnknown)
+                || BackgroundTransfers.newestUnfinished(session: session).map(isUnknown) ?? false
         else { return }
-        for transfer in try BackgroundTransfers.all()
-        where transfer.session == PhotoUploads.sessionIdentifier && transfer.state == .completed && transfer.sourceSHA256 != nil {
-            var photo = Self.photo(of: transfer, settings)
-            // Sent elsewhere it is another matter. What this store knows may be more: that the server has lost it since, say.
-            guard let destination = photo.destination, try !store.knowsPhoto(photo.digest, at: destination) else { continue }
-            (photo.state, photo.remoteURL) = (.completed, transfer.receipt?.url)
-            try store.adoptPhoto(photo)
-        }
+        let unknown = try BackgroundTransfers.all().filter { try $0.session == session && isUnknown($0) }
+        try store.adoptPhotos(
+            unknown.map { transfer in
+                let photo = Self.photo(of: transfer, settings)
+                return photo.ended(by: transfer) ?? photo
+            })
+        outcome.adopted = unknown.count { !$0.state.hasEnded }
+    }
+
+    private func isUnknown(_ transfer: BackgroundTransferStatus) throws -> Bool {
+        try transfer.submission.map { try store.photo(submittedAs: $0) == nil } ?? false
     }
 
     /// The photo of a transfer that the agent has and this store does not know.
@@ -248,16 +201,10 @@ package struct PhotoReconciliation {
                 && transfer.serverName.map { $0 == destination.name } ?? true
         }
         let now = BGTaskScheduler.now
+        // The lost record had stored whether the command had a desktop.
         return PhotoRecord(
-            id: nil, storm: nil, state: .queued, path: transfer.file ?? "photo", transfer: transfer.id, message: nil,
-            digest: transfer.sourceSHA256, key: UUID().uuidString, createdAt: now, changedAt: now,
-            destination: destination?.identity, remoteURL: nil)
-    }
-
-    private func isUnknown(_ transfer: BackgroundTransferStatus, by photos: [PhotoRecord]) -> Bool {
-        guard let label = PhotoUploads.Label(parsing: transfer.taskDescription) else { return false }
-        // Without a number yet: its process may be at it still.
-        return !photos.contains { $0.transfer == transfer.id || $0.id == label.photo && $0.transfer == nil }
+            state: .queued, path: transfer.file ?? "photo", submission: transfer.submission, digest: transfer.copySHA256,
+            createdAt: now, changedAt: now, destination: destination?.identity, tells: PersonAnswer.hasDesktop)
     }
 
     private func tellOfWaiting(_ outcome: Outcome) {
@@ -276,5 +223,20 @@ package struct PhotoReconciliation {
         content.categoryIdentifier = PhotoUploads.category
         UNUserNotificationCenter.current().add(
             UNNotificationRequest(identifier: identifier, content: content, trigger: nil, alertsOncePerContent: true))
+    }
+}
+
+extension PhotoRecord {
+    /// The photo after its transfer has ended; `nil`: it has not.
+    fileprivate func ended(by transfer: BackgroundTransferStatus) -> PhotoRecord? {
+        var photo = self
+        switch transfer.state {
+        case .queued, .running, .waiting, .paused: return nil
+        case .completed: photo.state = .completed
+        case .failed: photo.state = .failed
+        case .cancelled: photo.state = .cancelled
+        }
+        (photo.message, photo.remoteURL) = (transfer.trouble?.message, transfer.receipt?.url)
+        return photo
     }
 }

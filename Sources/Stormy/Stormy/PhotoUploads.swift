@@ -46,6 +46,12 @@ package struct PhotoUploads: Sendable {
         case held(photo: Int64, reason: String)
         /// The same photo is there already, or on its way.
         case known(photo: Int64, transfer: Int64?, url: String?)
+
+        var photo: Int64 {
+            switch self {
+            case .queued(let photo, _, _, _, _), .held(let photo, _), .known(let photo, _, _): photo
+            }
+        }
     }
 
     let store: StormyStore
@@ -195,85 +201,100 @@ package struct PhotoUploads: Sendable {
     ///
     /// - Returns: what became of each, in their order.
     package func queue(_ photos: [Prepared], _ order: BatchOptions) throws -> [Swift.Result<Result, any Error>] {
-        var results: [Int: Swift.Result<Result, any Error>] = [:]
-        var sendable: [Int] = []
-        for (index, photo) in photos.enumerated() {
-            guard case .hold(let reason) = photo.privacy else {
-                sendable.append(index)
-                continue
-            }
-            photo.task.discardSnapshot()
-            let (record, before) = try store.beginPhoto(
-                path: photo.path, digest: photo.digest, storm: order.storm, destination: order.destination.identity, as: .held,
-                message: reason, isPhoto: photo.isPhoto)
-            results[index] = .success(
-                record.isKnown(before) && !order.isAgain
-                    ? .known(photo: record.id!, transfer: record.transfer, url: record.remoteURL)
-                    : .held(photo: record.id!, reason: reason))
-        }
         try store.renameDestination(to: order.destination)
-        var begun: [(index: Int, photo: PhotoRecord, before: PhotoRecord?, note: String?)] = []
-        for (index, beginning) in zip(sendable, try begin(sendable.map { photos[$0] }, order)) {
-            let (photo, before): StormyStore.Begun
+        let beginnings = try begin(photos, order)
+        var submitted: [(index: Int, begun: StormyStore.Begun, note: String?)] = []
+        var results: [Int: Swift.Result<Result, any Error>] = [:]
+        for (index, beginning) in beginnings {
             switch beginning {
-            case .continued(let result):
-                photos[index].task.discardSnapshot()
-                results[index] = .success(result)
-                continue
-            case .record(nil):
-                photos[index].task.discardSnapshot()
-                results[index] = .failure(PhotoUploadError.addressIsTaken(path: photos[index].path))
-                continue
-            case .record(let record?): (photo, before) = record
-            }
-            let isKnown = photo.isKnown(before)
-            let lacksCopy = try isKnown && photo.transfer.map(BackgroundTransfers.lacksCopy) ?? false
-            guard !isKnown || lacksCopy, !begun.contains(where: { $0.photo.id == photo.id }) else {
-                photos[index].task.discardSnapshot()
-                results[index] = .success(.known(photo: photo.id!, transfer: photo.transfer, url: photo.remoteURL))
+            case .done(let result): results[index] = result
+            case .submit(let begun, let note):
+                // Given twice in one call.
+                if submitted.contains(where: { $0.begun.photo.id == begun.photo.id }) {
+                    results[index] = .success(.known(photo: begun.photo.id!, transfer: nil, url: nil))
+                    break
+                }
+                let task = photos[index].task
+                task.storedSubmissionKey = begun.photo.submission
+                task.delegate = order.follower
+                submitted.append((index, begun, note))
                 continue
             }
-            let task = photos[index].task
-            task.submissionKey = photo.key.map { "\($0) \(order.destination.url.absoluteString)" }
-            task.taskDescription = Label(photo: photo.id!, tells: order.tells).text
-            task.delegate = order.follower
-            begun.append((index, photo, before, lacksCopy ? "its queued copy was missing; this one replaces it" : nil))
+            photos[index].task.discardSnapshot()
         }
-        session(for: order.destination).resume(begun.map { photos[$0.index].task })
-        try store.setTransfers(begun.compactMap { entry in photos[entry.index].task.transferNumber.map { (entry.photo.id, $0) } })
-        for (index, photo, before, note) in begun {
-            results[index] = try outcome(of: photos[index], photo, before, note)
-        }
+        session(for: order.destination).resume(submitted.map { photos[$0.index].task })
+        for (index, begun, note) in submitted { results[index] = try outcome(of: photos[index], begun, note) }
         return photos.indices.map { results[$0]! }
     }
 
     private enum Beginning {
-        case continued(Result)
-        /// `nil` if the address is for one file, and another photo went there.
-        case record(StormyStore.Begun?)
+        case done(Swift.Result<Result, any Error>)
+        case submit(StormyStore.Begun, note: String?)
     }
 
     /// The records first: an upload may have ended before this process gets to write anything.
-    private func begin(_ photos: [Prepared], _ order: BatchOptions) throws -> [Beginning] {
+    ///
+    /// - Returns: what becomes of each, in their order.
+    private func begin(_ photos: [Prepared], _ order: BatchOptions) throws -> [(index: Int, Beginning)] {
         var beginnings: [Int: Beginning] = [:]
-        func begin(_ positions: [Int]) throws -> [PhotoRecord] {
-            let continued = try continueFailed(positions.map { photos[$0] }, order)
-            for (index, result) in continued { beginnings[positions[index]] = .continued(result) }
-            let new = positions.indices.filter { continued[$0] == nil }.map { positions[$0] }
-            let records = try store.beginPhotos(new.map { newPhoto(photos[$0], order) })
-            for (position, record) in zip(new, records) { beginnings[position] = .record(record) }
-            return records.compactMap { $0?.photo }
+        for (index, photo) in photos.enumerated() {
+            if case .hold(let reason) = photo.privacy { beginnings[index] = .done(.success(try hold(photo, reason, order))) }
         }
-        let records = try begin(Array(photos.indices))
-        // The store may not have heard yet of the end of an upload. A photo that did not arrive is queued again. Or another command retries
-        // it at this moment, and has changed the store, and not yet the ledger.
-        let known = records.filter { $0.state == .queued && $0.transfer != nil }
-        let ended = try PhotoReconciliation(store: store).takeEnds(of: known)
-        let again = photos.indices.filter { position in
-            if case .record(let record?)? = beginnings[position] { ended.contains(record.photo.id!) } else { false }
+        while beginnings.count < photos.count {
+            let left = photos.indices.filter { beginnings[$0] == nil }
+            let continued = try continueFailed(left.map { photos[$0].digest }, order)
+            let records = try store.beginPhotos(left.map { newPhoto(photos[$0], order) })
+            let known = records.compactMap { $0?.isKnown == true ? $0?.photo : nil }
+            let transfers = try Self.transfers(of: known)
+            // The store may not have heard yet of the end of an upload. A photo that did not arrive is queued again. Or another command
+            // retries it at this moment, and has changed the store, and not yet the ledger.
+            try PhotoReconciliation(store: store).end(known.filter { $0.state == .queued }, transfers)
+            for (index, begun) in zip(left, records) {
+                guard let begun else {
+                    beginnings[index] = .done(.failure(PhotoUploadError.addressIsTaken(path: photos[index].path)))
+                    continue
+                }
+                let transfer = begun.photo.submission.flatMap { transfers[$0] }
+                beginnings[index] = try beginning(of: photos[index], begun, transfer, continued)
+            }
         }
-        if !again.isEmpty { _ = try begin(again) }
-        return photos.indices.map { beginnings[$0]! }
+        return photos.indices.map { ($0, beginnings[$0]!) }
+    }
+
+    /// - Parameter transfer: The transfer of a photo that is known. `nil` if the ledger has none.
+    /// - Returns: `nil` if the transfer has ended and the photo begins again.
+    private func beginning(
+        of prepared: Prepared, _ begun: StormyStore.Begun, _ transfer: BackgroundTransferStatus?, _ continued: Set<String>
+    ) throws -> Beginning? {
+        let photo = begun.photo
+        let known = Beginning.done(.success(.known(photo: photo.id!, transfer: transfer?.id, url: photo.remoteURL)))
+        if photo.state == .completed { return known }
+        // Another process may be about to begin the transfer. Both processes use one key, so the photo has one transfer.
+        guard begun.isKnown, let transfer else { return .submit(begun, note: nil) }
+        if transfer.state.hasEnded { return nil }
+        if photo.submission.map(continued.contains) == true {
+            let note = "its failed upload is continued"
+            return .done(.success(prepared.queued(as: photo.id!, transfer.id, note, isContinued: true)))
+        }
+        let lacksCopy = try BackgroundTransfers.lacksCopy(transfer.id)
+        return lacksCopy ? .submit(begun, note: "its queued copy was missing; this one replaces it") : known
+    }
+
+    private func hold(_ photo: Prepared, _ reason: String, _ order: BatchOptions) throws -> Result {
+        let begun = try store.beginPhoto(newPhoto(photo, order), as: .held, message: reason)
+        let record = begun.photo
+        guard begun.isKnown, !order.isAgain else { return .held(photo: record.id!, reason: reason) }
+        return .known(photo: record.id!, transfer: try Self.transfers(of: [record]).values.first?.id, url: record.remoteURL)
+    }
+
+    /// Returns the transfers of photos, by their submission keys.
+    package static func transfers(of photos: [PhotoRecord]) throws -> [String: BackgroundTransferStatus] {
+        try BackgroundTransfers.statuses(ofKeys: photos.compactMap(\.submission), session: sessionIdentifier)
+    }
+
+    /// Returns the states of the transfers of photos, by their submission keys.
+    static func states(of photos: [PhotoRecord]) throws -> [String: BackgroundTransferStatus.State] {
+        try BackgroundTransfers.states(ofKeys: photos.compactMap(\.submission), session: sessionIdentifier)
     }
 
     func newPhoto(_ photo: Prepared, _ order: BatchOptions) -> StormyStore.NewPhoto {
@@ -284,15 +305,15 @@ package struct PhotoUploads: Sendable {
     }
 
     private func outcome(
-        of prepared: Prepared, _ photo: PhotoRecord, _ before: PhotoRecord?, _ copyNote: String?
+        of prepared: Prepared, _ begun: StormyStore.Begun, _ note: String?
     ) throws -> Swift.Result<Result, any Error> {
         // Queued it may have failed by now: that is told with its end, as of every other.
         guard let number = prepared.task.transferNumber else {
-            try store.giveBack(photo, before: before)
+            try store.giveBack(begun)
             let reason = prepared.task.error?.localizedDescription ?? "not queued"
             return .failure(PhotoUploadError.cannotRead(path: prepared.path, reason: reason))
         }
-        return .success(prepared.queued(as: photo.id!, number, copyNote))
+        return .success(prepared.queued(as: begun.photo.id!, number, note))
     }
 
     static func configuration() -> URLSessionConfiguration {
@@ -329,25 +350,6 @@ package struct PhotoUploads: Sendable {
         if mayTryAgain, verdict == .interrupted { throw CleanerInterrupted() }
         let isProved = if case .clean = verdict { true } else { false }
         return PhotoPrivacy(format: format, verdict: verdict, looksLocated: isProved ? false : try Self.saysWhere(copy))
-    }
-
-    /// By which a transfer finds its photo again, and whether the person hears of its end by notification.
-    package struct Label {
-        package let photo: Int64
-        let tells: Bool
-
-        var text: String { "photo-\(photo)" + (tells ? "-tell" : "") }
-
-        init(photo: Int64, tells: Bool) {
-            self.photo = photo
-            self.tells = tells
-        }
-
-        package init?(parsing text: String?) {
-            let parts = text?.split(separator: "-") ?? []
-            guard parts.count >= 2, parts[0] == "photo", let photo = Int64(parts[1]) else { return nil }
-            self.init(photo: photo, tells: parts.count == 3)
-        }
     }
 
     private static func saysWhere(_ file: URL) throws -> Bool {

@@ -1,4 +1,5 @@
 import BackgroundTasks
+import BackgroundTransfer
 import Foundation
 import GRDB
 
@@ -9,24 +10,25 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
         case awaitingPhoto
         /// Kept here because it says where it was taken.
         case held
-        /// The agent's: its transfer says more.
+        /// The agent's ledger has the state of its transfer, which has the key ``PhotoRecord/submission``.
         case queued
         case completed
         case failed
         case cancelled
+        /// It had arrived. The server does not have it any more, or it is sent again.
+        case lost
     }
 
     package var id: Int64?
     package var storm: Int64?
     package var state: State
     package var path: String?
-    /// Number of its transfer with the agent.
-    package var transfer: Int64?
+    /// The stored submission key of its transfer. No two photos have one key, also after the store was made again. `nil` if the photo was never
+    /// given to the agent.
+    package var submission: String?
     package var message: String?
     /// SHA-256 of what was queued, hex.
     package var digest: String?
-    /// Under which it is submitted: never used twice, also when this store is made anew and its numbers begin again.
-    package var key: String?
     package var createdAt: Date
     package var changedAt: Date
     /// The destination it is for: its name and its address, as one of them may be given another meaning.
@@ -39,16 +41,8 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var isForLater = false
     /// The choice of the option with which the photo was given. `nil` if no option was given.
     package var keepsLocation: Bool?
-    /// The processes that are about to queue the photo. `nil` after it was queued, and in a record of an earlier version.
-    package var holders: PhotoHolders?
-
     /// Returns whether the destination with this name gets the photo. `nil` if that was not written down.
     package func goesTo(_ name: String) -> Bool? { destination.map { $0.hasPrefix(name + " ") } }
-
-    /// Nothing is left to do: it is there, or on its way. What this process just changed is not.
-    func isKnown(_ before: PhotoRecord?) -> Bool {
-        before == self && (state == .completed || state == .queued && transfer != nil)
-    }
 }
 
 extension PhotoRecord: StoreRecord {
@@ -57,35 +51,55 @@ extension PhotoRecord: StoreRecord {
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
+extension [PhotoRecord] {
+    /// The photos that were given to the agent, by their submission keys.
+    package var bySubmission: [String: PhotoRecord] {
+        Dictionary(compactMap { photo in photo.submission.map { ($0, photo) } }) { one, _ in one }
+    }
+}
+
 extension StormyStore {
     package func photos() throws -> [PhotoRecord] {
         try queue.read { try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo ORDER BY id") }
     }
 
-    /// The record of a photo that is about to be queued or held: a held one of the same file, the job it fills (that of
-    /// `storm`, or the oldest that waits), or a new one. One transaction: two uploads at once never fill one job.
-    ///
-    /// The same photo given to the same storm again is the same record: a pressed button is told again when its app died.
-    ///
-    /// - Returns: the record, and what it was before; `nil`: new.
-    func beginPhoto(
-        path: String, digest: String, storm: Int64?, destination: String? = nil, tells: Bool = false,
-        as state: PhotoRecord.State, message: String?, isPhoto: Bool = true
-    ) throws -> Begun {
-        try queue.write { database in
-            try Self.begin(
-                NewPhoto(path: path, digest: digest, storm: storm, destination: destination, tells: tells, isPhoto: isPhoto),
-                as: state, message: message, in: database)
-        }
+    package func photo(submittedAs submission: String) throws -> PhotoRecord? {
+        try queue.read { try Self.photo(submittedAs: submission, in: $0) }
     }
 
-    typealias Begun = (photo: PhotoRecord, before: PhotoRecord?)
+    static func photo(submittedAs submission: String?, in database: Database) throws -> PhotoRecord? {
+        try PhotoRecord.fetchOne(
+            database.cachedStatement(sql: "SELECT * FROM photo WHERE submission = ?"), arguments: [submission])
+    }
+
+    /// Photos of which the store has no end.
+    func queuedPhotos() throws -> [PhotoRecord] {
+        try queue.read { try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo WHERE state = 'queued' ORDER BY id") }
+    }
+
+    /// The record of a photo that is given now.
+    struct Begun {
+        var photo: PhotoRecord
+        /// The record before. `nil` if the record is new.
+        var before: PhotoRecord?
+        /// The photo was given before, and has arrived or is queued.
+        var isKnown: Bool { photo == before }
+    }
+
+    /// The record of a photo that is about to be queued or held: a held one of the same file, the job it fills (that of its storm, or the
+    /// oldest that waits), or a new one. One transaction: two uploads at once never fill one job.
+    ///
+    /// The same photo given to the same storm again is the same record: a pressed button is told again when its app died.
+    func beginPhoto(_ photo: NewPhoto, as state: PhotoRecord.State = .queued, message: String? = nil) throws -> Begun {
+        try queue.write { try Self.begin(photo, as: state, message: message, in: $0) }
+    }
 
     /// Begins photos that are queued, in one transaction. Two commands at once never get one presigned address.
     ///
     /// - Returns: `nil` for a photo whose address is for one file, if another photo went there.
     func beginPhotos(_ photos: [NewPhoto]) throws -> [Begun?] {
-        try queue.write { database in
+        if photos.isEmpty { return [] }
+        return try queue.write { database in
             try photos.map { new in
                 if new.isForOneFile, try Self.isTaken(new.destination, by: new.digest, in: database) { return nil }
                 if new.isAgain { try Self.forgetArrivals(of: new, in: database) }
@@ -132,19 +146,19 @@ extension StormyStore {
                     AND destination IS ?3 AND (?3 IS NOT NULL OR storm IS ?2 AND ?2 IS NOT NULL)
                     ORDER BY state, id LIMIT 1
                     """), arguments: [digest, storm, destination])
-        // A photo that was sent with its location is not held as well.
-        if let again, state != .queued, again.isKnown(again) { return (again, again) }
-        if var again, state == .queued {
+        if var again {
+            // A photo that was sent with its location is not held as well.
+            guard state == .queued else { return Begun(photo: again, before: again) }
             try closeHeld(path, destination, in: database)
             let stored = again
             // Wanted at once by now, or by somebody with a desktop.
             again.isForLater = again.isForLater && new.isForLater
             again.tells = again.tells || new.tells
-            // This process begins the transfer as well, under the same key. Each of the processes may be stopped before it begins it.
-            if again.state == .queued, again.transfer == nil { again.holders = again.holders?.addingThisProcess ?? .thisProcess }
+            // The ledger was lost before an upgrade.
+            again.submission = again.submission ?? newSubmission()
             if again != stored { try again.update(database) }
             if let storm, again.storm != storm, new.isPhoto { try closeJob(of: storm, in: database) }
-            return (again, again)
+            return Begun(photo: again, before: again)
         }
         let held = try PhotoRecord.fetchOne(
             database.cachedStatement(
@@ -154,36 +168,27 @@ extension StormyStore {
             database.cachedStatement(
                 sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1"),
             arguments: [storm])
-        // From a command that was killed before it queued the photo.
+        // A held photo that the user cancelled.
         let abandoned = try PhotoRecord.fetchOne(
             database.cachedStatement(
                 sql: """
-                    SELECT * FROM photo WHERE digest = ? AND state = 'cancelled' AND "transfer" IS NULL AND storm IS NULL
+                    SELECT * FROM photo WHERE digest = ? AND state = 'cancelled' AND submission IS NULL AND storm IS NULL
                     AND path = ? AND destination IS ? ORDER BY id LIMIT 1
                     """), arguments: [digest, path, destination])
         let before = held ?? (new.isPhoto ? job : nil) ?? abandoned
         if let abandoned, before?.id != abandoned.id { try abandoned.delete(database) }
         let now = BGTaskScheduler.now
-        var photo =
-            before
-            ?? PhotoRecord(
-                id: nil, storm: storm, state: state, path: path, transfer: nil, message: nil, digest: nil, key: nil,
-                createdAt: now, changedAt: now, destination: nil, remoteURL: nil)
-        photo.state = state
-        photo.path = path
-        photo.digest = digest
-        photo.destination = destination
+        var photo = before ?? PhotoRecord(storm: storm, state: state, createdAt: now, changedAt: now)
+        (photo.state, photo.path, photo.digest, photo.destination) = (state, path, digest, destination)
         photo.storm = photo.storm ?? storm
-        photo.tells = new.tells
-        photo.isForLater = new.isForLater
-        photo.keepsLocation = new.keepsLocation
-        photo.holders = state == .queued ? .thisProcess : nil
-        photo.key = UUID().uuidString
-        photo.message = message
-        photo.changedAt = now
+        (photo.tells, photo.isForLater, photo.keepsLocation) = (new.tells, new.isForLater, new.keepsLocation)
+        photo.submission = state == .queued ? newSubmission() : nil
+        (photo.message, photo.changedAt) = (message, now)
         try photo.save(database)
-        return (photo, before)
+        return Begun(photo: photo, before: before)
     }
+
+    private static func newSubmission() -> String { BackgroundTransfers.stored(submissionKey: UUID().uuidString) }
 
     /// The file was held before, and is known now: nothing of it is left to do.
     static func closeHeld(_ path: String, _ destination: String?, in database: Database) throws {
@@ -205,65 +210,20 @@ extension StormyStore {
     }
 
     /// It could not be queued after all: it is what it was.
-    func giveBack(_ photo: PhotoRecord, before: PhotoRecord?) throws {
+    func giveBack(_ begun: Begun) throws {
         try queue.write { database in
-            if let before { try before.update(database) } else { try photo.delete(database) }
-        }
-    }
-
-    func setTransfers(_ transfers: [(photo: Int64?, transfer: Int64)]) throws {
-        try queue.write { database in
-            let statement = try database.cachedStatement(sql: "UPDATE photo SET transfer = ?, holders = NULL WHERE id = ?")
-            for (photo, transfer) in transfers { try statement.execute(arguments: [transfer, photo]) }
-        }
-    }
-
-    /// Photos that are said to be with the agent.
-    func queuedPhotos() throws -> [PhotoRecord] {
-        try queue.read {
-            try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo WHERE state = 'queued' AND transfer IS NOT NULL ORDER BY id")
-        }
-    }
-
-    /// The agent knows nothing of it: it may be given again, and this is what became of it if nobody does.
-    func photoIsUnknown(_ photo: PhotoRecord, message: String) throws {
-        try queue.write { database in
-            var photo = photo
-            (photo.state, photo.transfer, photo.message) = (.failed, nil, message)
-            try photo.update(database)
-        }
-    }
-
-    /// It is about to be queued again, under its own record.
-    func forgetTransfer(of photo: PhotoRecord) throws {
-        try queue.write { database in
-            var photo = photo
-            (photo.transfer, photo.changedAt) = (nil, BGTaskScheduler.now)
-            photo.holders = .thisProcess
-            try photo.update(database)
+            if let before = begun.before { try before.update(database) } else { try begun.photo.delete(database) }
         }
     }
 
     func removePhoto(_ id: Int64) throws { _ = try queue.write { try PhotoRecord.deleteOne($0, key: id) } }
 
-    /// The agent has a photo that this store knows nothing of: it was made anew, or comes from a backup.
-    func adoptPhoto(_ photo: PhotoRecord) throws {
+    /// Adds photos that the agent has and this store does not know, because the store was made again or comes from a backup.
+    func adoptPhotos(_ photos: [PhotoRecord]) throws {
         try queue.write { database in
-            var photo = photo
-            guard try PhotoRecord.filter(Column("transfer") == photo.transfer).fetchCount(database) == 0 else { return }
-            try photo.insert(database)
-        }
-    }
-
-    /// The greatest number of a transfer that this store knows.
-    func newestTransfer() throws -> Int64? { try queue.read { try Int64.fetchOne($0, sql: "SELECT MAX(transfer) FROM photo") } }
-
-    /// This store knows what became of it there.
-    func knowsPhoto(_ digest: String?, at destination: String) throws -> Bool {
-        try queue.read { database in
-            try Bool.fetchOne(
-                database, sql: "SELECT EXISTS (SELECT 1 FROM photo WHERE digest = ? AND destination = ?)",
-                arguments: [digest, destination]) ?? false
+            for var photo in photos where try Self.photo(submittedAs: photo.submission, in: database) == nil {
+                try photo.insert(database)
+            }
         }
     }
 
@@ -283,25 +243,18 @@ extension StormyStore {
     /// A failed transfer is tried again: so is its photo, unless it was given again meanwhile.
     ///
     /// - Parameters:
-    ///   - digests: of what the transfer carries.
+    ///   - submission: The stored submission key of the transfer.
     ///   - isForOneFile: whether the destination with this identity takes one file.
     /// - Returns: why it may not be: sent now, it would be there twice, or replace another.
-    package func retryPhoto(
-        _ id: Int64, transfer: Int64, digests: [String], isForOneFile: (String?) -> Bool = { _ in false }
-    ) throws -> RetryObstacle? {
+    package func retryPhoto(_ submission: String?, isForOneFile: (String?) -> Bool = { _ in false }) throws -> RetryObstacle? {
         try queue.write { database in
-            guard var photo = try PhotoRecord.fetchOne(database, key: id) else { return nil }
-            guard photo.transfer == transfer else {
-                // Given again before this store heard of the transfer: the same photo has another by now.
-                let isSame = photo.digest.map(digests.contains) ?? false
-                return isSame && (photo.state == .queued || photo.state == .completed) ? .photoWasGivenAgain : nil
-            }
+            guard var photo = try Self.photo(submittedAs: submission, in: database) else { return nil }
             let isElsewhere = try Bool.fetchOne(
                 database,
                 sql: """
                     SELECT EXISTS (SELECT 1 FROM photo WHERE digest = ? AND destination IS ? AND id <> ?
                     AND state IN ('queued', 'completed'))
-                    """, arguments: [photo.digest, photo.destination, id])
+                    """, arguments: [photo.digest, photo.destination, photo.id])
             if isElsewhere == true { return .photoWasGivenAgain }
             if isForOneFile(photo.destination), try Self.isTaken(photo.destination, by: photo.digest, in: database) {
                 return .addressIsTaken
@@ -313,15 +266,11 @@ extension StormyStore {
         }
     }
 
-    /// The number of none.
-    static let noTransfer: Int64 = 0
-
-    /// A server no longer has it: it may be given again.
-    package func photoWasLost(_ id: Int64, transfer: Int64, message: String) throws {
+    /// A server no longer has it: it may be given again. The end of its transfer, which may be delivered after this, does not count.
+    package func photoWasLost(_ submission: String?, message: String) throws {
         try queue.write { database in
-            guard var photo = try PhotoRecord.fetchOne(database, key: id), photo.transfer ?? transfer == transfer else { return }
-            // No transfer's any more: the word of its end, which may come after this, changes nothing.
-            (photo.state, photo.transfer, photo.message, photo.remoteURL) = (.failed, Self.noTransfer, message, nil)
+            guard var photo = try Self.photo(submittedAs: submission, in: database) else { return }
+            (photo.state, photo.message, photo.remoteURL) = (.lost, message, nil)
             try photo.update(database)
         }
     }
@@ -330,10 +279,10 @@ extension StormyStore {
     private static func forgetArrivals(of new: NewPhoto, in database: Database) throws {
         try database.cachedStatement(
             sql: """
-                UPDATE photo SET state = 'failed', "transfer" = ?, message = 'to be sent again', remoteURL = NULL
+                UPDATE photo SET state = 'lost', message = 'to be sent again', remoteURL = NULL
                 WHERE digest = ? AND destination = ? AND state = 'completed'
                 """
-        ).execute(arguments: [noTransfer, new.digest, new.destination])
+        ).execute(arguments: [new.digest, new.destination])
     }
 
     /// Takes a held photo or a waiting job off the list.

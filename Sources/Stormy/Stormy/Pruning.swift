@@ -16,7 +16,7 @@ extension StormyStore {
             try database.execute(sql: "DELETE FROM forecast WHERE fetchedAt < ?", arguments: [before])
             try database.execute(sql: "DELETE FROM warningFeed WHERE receivedAt < ?", arguments: [before])
             try database.execute(
-                sql: "DELETE FROM photo WHERE state = 'cancelled' AND path IS NULL AND transfer IS NULL AND changedAt < ?",
+                sql: "DELETE FROM photo WHERE state = 'cancelled' AND path IS NULL AND submission IS NULL AND changedAt < ?",
                 arguments: [before])
         }
     }

@@ -139,9 +139,7 @@ extension StormyStore {
         try queue.write { database in
             let open = try PhotoRecord.filter(Column("storm") == storm.id && Column("state") != "cancelled").fetchCount(database)
             guard open == 0 else { return }
-            var request = PhotoRecord(
-                id: nil, storm: storm.id, state: .awaitingPhoto, path: nil, transfer: nil, message: nil, createdAt: now,
-                changedAt: now)
+            var request = PhotoRecord(storm: storm.id, state: .awaitingPhoto, createdAt: now, changedAt: now)
             try request.insert(database)
         }
     }

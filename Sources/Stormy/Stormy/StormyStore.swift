@@ -306,6 +306,7 @@ package final class StormyStore: Sendable {
             try database.alter(table: "photo") { $0.add(column: "holders", .text) }
         }
         migrator.registerMigration("17: the daily check is one row", migrate: DailyCheck.migrate)
+        migrator.registerMigration("18: photos are found by submission keys", migrate: PhotoRecord.addSubmissions)
         return migrator
     }
 

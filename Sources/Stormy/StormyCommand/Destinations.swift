@@ -52,10 +52,10 @@ struct Destinations {
     /// The one that a photo was queued for, as it is configured now; `nil`: it is not there any more, or is another place.
     ///
     /// By its name first: two may have one address, and different users.
-    func of(_ upload: BackgroundTransferStatus, _ photos: [PhotoRecord]) throws -> PhotoDestination? {
-        guard let label = PhotoUploads.Label(parsing: upload.taskDescription),
-            let photo = photos.first(where: { $0.id == label.photo }), let identity = photo.destination
-        else { return nil }
+    ///
+    /// - Parameter photos: The photos by their submission keys.
+    func of(_ upload: BackgroundTransferStatus, _ photos: [String: PhotoRecord]) throws -> PhotoDestination? {
+        guard let photo = upload.submission.flatMap({ photos[$0] }), let identity = photo.destination else { return nil }
         let names = Set(configuration.upload.destinations.keys)
         let named = configuration.upload.destinations.filter { photo.goesTo($0.key) == true }
         for (name, destination) in named.isEmpty ? configuration.upload.destinations : named {

@@ -19,17 +19,7 @@ extension TransferReport {
     /// The store and the ledger find each other again: a process died between a photo's record and its transfer, or one of the two
     /// files was moved away, or comes from a backup.
     static func reconcile(_ store: StormyStore) throws {
-        try recoverPhotos(store)
         for sentence in try PhotoReconciliation(store: store).run().sentences { Output.note("stormy: \(sentence)") }
-    }
-
-    private static func recoverPhotos(_ store: StormyStore) throws {
-        let lost = try store.lostPhotos()
-        guard !lost.isEmpty else { return }
-        let labelled = try BackgroundTransfers.all().compactMap { transfer in
-            PhotoUploads.Label(parsing: transfer.taskDescription).map { ($0.photo, transfer.id) }
-        }
-        try store.recoverPhotos(lost, transfers: Dictionary(labelled, uniquingKeysWith: { _, last in last }))
     }
 
     /// Photos that are with the agent are its transfers; the others stand for themselves.
@@ -48,7 +38,7 @@ extension TransferReport {
                 "stormy: the photos were not compared with what the agent knows: \(CommandFailure(ofStormy: trouble).message)")
         }
         let photos = try store.photos().filter {
-            $0.transfer == nil && ($0.state == .awaitingPhoto || $0.state == .held || $0.state == .cancelled)
+            $0.submission == nil && ($0.state == .awaitingPhoto || $0.state == .held || $0.state == .cancelled)
         }
         return transfers.map(TransferReport.init) + photos.map(TransferReport.init)
     }

@@ -27,22 +27,21 @@ struct UploadVerification {
         let names = files.map(PathName.canonical)
         let wanted = Set(names)
         var problem = FirstProblem()
-        let photos = try store.photos().filter { photo in
+        let known = try store.photos().filter { photo in
             destination.map { photo.goesTo($0) ?? false } ?? true
         }
-        let numbers = Set(photos.map(\.id))
+        let photos = known.bySubmission
         let uploads = Self.newest(
             try BackgroundTransfers.all().filter { transfer in
-                let photo = PhotoUploads.Label(parsing: transfer.taskDescription)?.photo
-                return transfer.receipt != nil
+                transfer.receipt != nil
                     && (wanted.isEmpty || transfer.file.map { wanted.contains(.canonical($0)) } ?? false)
-                    && (destination == nil || photo.map(numbers.contains) ?? false)
+                    && (destination == nil || transfer.submission.map { photos[$0] != nil } ?? false)
             })
         let proven = Set(uploads.compactMap(\.file).map(PathName.canonical))
         var missing = wanted.subtracting(proven)
         // Receipts are with the transfers: kept for a month at least, and lost with the ledger.
-        let unproven = Set(photos.filter { $0.state == .completed }.compactMap(\.path).map(PathName.canonical)).subtracting(
-            proven)
+        let arrived = known.filter { $0.state == .completed }.compactMap(\.path)
+        let unproven = Set(arrived.map(PathName.canonical)).subtracting(proven)
         var reports: [Report] = []
         for (position, name) in names.enumerated() where missing.remove(name) != nil {
             let path = PathName.absolute(files[position])
@@ -110,8 +109,7 @@ struct UploadVerification {
         case .same, .sameRecord, .sameLength, .unknown, .unreachable: return
         case .gone, .differs: break
         }
-        guard let label = PhotoUploads.Label(parsing: upload.taskDescription) else { return }
-        try store.photoWasLost(label.photo, transfer: upload.id, message: finding.words)
+        try store.photoWasLost(upload.submission, message: finding.words)
     }
 }
 

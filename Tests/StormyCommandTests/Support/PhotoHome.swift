@@ -1,5 +1,6 @@
 import BackgroundTasksTesting
 import Foundation
+import ProcessSupport
 import ServerScripts
 import Spool
 import Testing
@@ -87,6 +88,15 @@ extension VirtualHome {
             try await driver.advance(by: .milliseconds(50))
         }
         #expect(driver.ledger.transfers.first?.state == state, "\(driver.ledger.transfers)")
+    }
+
+    /// Changes Stormy's own store.
+    func changeStore(_ statement: String) throws {
+        let store = directories.data.appendingPathComponent("stormy.sqlite").path
+        let sqlite = ChildProcess(
+            path: "/usr/bin/env", arguments: ["sqlite3", store, statement], environment: ProcessInfo.processInfo.environment)
+        let changed = try sqlite.run(within: 60, outputLimit: 1_000)
+        #expect(changed.code == 0, "\(changed)")
     }
 
     /// Removes Stormy's own store. The agent's ledger remains.

@@ -219,7 +219,7 @@ private final class DownloadFollower: URLSessionDownloadDelegate, Sendable {
             defer { isTold = true }
             return !isTold
         }
-        guard isFirst, DesktopAnswer.hasDesktop else { return }
+        guard isFirst, PersonAnswer.hasDesktop else { return }
         let name = URL(exactPath: path).lastPathComponent
         Downloads.tell(name, trouble: trouble, taskIdentifier: taskIdentifier) { error in
             if let error { Output.note("stormy: \(name): not told on the desktop: \(error.localizedDescription)") }

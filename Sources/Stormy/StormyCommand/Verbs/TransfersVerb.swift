@@ -55,6 +55,7 @@ struct TransfersVerb: AsyncParsableCommand {
         // What goes on goes to its destination as it is configured now.
         let destinations = action == .resume || action == .retry ? try Destinations() : nil
         let photos = try store.photos()
+        let photosBySubmission = photos.bySubmission
         let numbers = unknown.compactMap(BackgroundTransfers.number(of:))
         var selection = ids.contains("all") ? BackgroundTransfers.Selection.all : .ids(Set(numbers))
         if action == .retry {
@@ -64,7 +65,7 @@ struct TransfersVerb: AsyncParsableCommand {
             Self.forgetTold(try Self.asked(selection))
         }
         let changes = try BackgroundTransfers.perform(action, on: selection) {
-            try destinations?.of($0, photos)?.asCredential
+            try destinations?.of($0, photosBySubmission)?.asCredential
         }
         let cancelledPhotos = try photosEnded.get()
         unknown.subtract(try BackgroundTransfers.known(numbers).map(String.init))
@@ -84,13 +85,14 @@ struct TransfersVerb: AsyncParsableCommand {
 
     /// Why an action does nothing for an id that is not of a transfer. `nil` if it has nothing to do.
     private static func failure(_ action: BackgroundTransfers.Action, _ id: String, _ photo: PhotoRecord?) -> CommandFailure? {
-        switch photo?.state {
+        let transfer = try? PhotoUploads.transfers(of: [photo].compactMap(\.self)).values.first?.id
+        return switch photo?.state {
         case nil: CommandFailure(.notFound, "no transfer has the id \(id)")
         case .cancelled where action == .cancel: nil
         case .awaitingPhoto, .held: CommandFailure(.usage, "\(id) is not being sent: only cancel applies to it")
         case .queued:
-            CommandFailure(.usage, "\(id) is being sent: use the id of its transfer instead (\(photo?.transfer ?? 0))")
-        case .completed, .failed, .cancelled:
+            CommandFailure(.usage, "\(id) is being sent: use the id of its transfer instead (\(transfer ?? 0))")
+        case .completed, .failed, .cancelled, .lost:
             CommandFailure(.unavailable, "\(id) has ended: \(action.rawValue) does not apply to it")
         }
     }
@@ -132,10 +134,7 @@ struct TransfersVerb: AsyncParsableCommand {
         let ofOneFile = Set(StormySettings.current.destinations.filter(\.isForOneFile).map { $0.identity as String? })
         var skipped: Set<Int64> = []
         for transfer in asked where transfer.state.hasEnded && transfer.state != .completed {
-            guard let label = PhotoUploads.Label(parsing: transfer.taskDescription) else { continue }
-            let digests = [transfer.sourceSHA256, transfer.sha256].compactMap { $0 }
-            let obstacle = try store.retryPhoto(label.photo, transfer: transfer.id, digests: digests) { ofOneFile.contains($0) }
-            guard let obstacle else { continue }
+            guard let obstacle = try store.retryPhoto(transfer.submission, isForOneFile: ofOneFile.contains) else { continue }
             skipped.insert(transfer.id)
             switch obstacle {
             case .photoWasGivenAgain: Output.note("\(transfer.id): \(obstacle)")

@@ -72,8 +72,9 @@ struct UploadVerb: AsyncParsableCommand {
                 location: LocationDecision(
                     option: keepLocation ? true : removeLocation ? false : nil, destination: destination,
                     configuration: StormySettings.current.keepsLocation),
-                tells: DesktopAnswer.hasDesktop, isHeld: when == .charging, isAgain: again,
-                follower: wait ? FollowedPhotos(try StormyStore.open(), notifies: DesktopAnswer.hasDesktop) { said.say($0) } : nil
+                tells: PersonAnswer.hasDesktop, isHeld: when == .charging, isAgain: again,
+                follower: wait
+                    ? FollowedPhotos(try StormyStore.open(), notifies: PersonAnswer.hasDesktop) { said.say($0, $1) } : nil
             ))
         try TransferReport.reconcile(try StormyStore.open())
         let hasFiles = found.contains { if case .file = $0 { true } else { false } }
@@ -342,9 +343,9 @@ private final class SaidEnds: Sendable {
     private let output = CapturedOutput.current
 
     /// - Returns: `false`: the terminal did not take it.
-    func say(_ photo: PhotoRecord) -> Bool {
+    func say(_ photo: PhotoRecord, _ transfer: Int64) -> Bool {
         // Good news are said at the end of all.
-        guard photo.state != .completed, let transfer = photo.transfer else { return Output.takes() }
+        guard photo.state != .completed else { return Output.takes() }
         return say(transfer, photo.path ?? "transfer \(transfer)", photo.state.rawValue, photo.message ?? "")
     }
 
