@@ -177,6 +177,19 @@ import Testing
         }
     }
 
+    /// A command of an earlier version runs during the upgrade. It stores the number of the transfer.
+    @Test func `a photo of an earlier version gets the key of its transfer`() async throws {
+        try await PhotoHome.play { home, _ in
+            await home.setStartsAgents(false)
+            let photo = try home.write(JPEG.withoutPosition, to: "a.jpg").path
+            #expect(try await home.stormy("upload", photo).status == 0)
+            try home.changeStore("UPDATE photo SET \"transfer\" = 1, submission = NULL")
+            #expect(try await home.stormy("transfers").errors == "")
+            #expect(try await home.stormy("upload", photo).errors.contains("is on its way already"))
+            #expect(try await home.rows("transfers").count == 1)
+        }
+    }
+
     // MARK: A killed command
 
     /// Plays a test with the record of a photo whose command was killed before it queued the photo. The key of the record is `key:killed`.
