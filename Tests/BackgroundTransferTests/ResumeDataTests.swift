@@ -118,6 +118,12 @@ import TransferMachines
         #expect(throws: URLError.self) { try WireOrder(request, configuration) }
     }
 
+    @Test(arguments: ["GET\r\nX: 1", "A B", "ÄNDERN"]) func `a method that cannot be sent is refused`(_ method: String) throws {
+        var request = URLRequest(url: try #require(URL(string: "https://h/a")))
+        request.httpMethod = method
+        #expect(throws: URLError.self) { try WireOrder(request, .background(withIdentifier: "s")) }
+    }
+
     @Test func theConfigurationsHeadersComeWhereTheRequestHasNone() throws {
         let configuration = URLSessionConfiguration.background(withIdentifier: "s")
         configuration.httpAdditionalHeaders = ["accept": "b", "X-App": "1"]

@@ -268,6 +268,38 @@ import Testing
         }
     }
 
+    /// Its upload is known by the bytes that were sent, which are not those of the file.
+    @Test(arguments: [true, false]) func `a cleaned photo is not sent again after the store was lost`(_ hasArrived: Bool)
+        async throws
+    {
+        try await PhotoHome.play { home, store in
+            await home.setStartsAgents(hasArrived)
+            let photo = try home.write(JPEG.picture("a", isLocated: true), to: "a.jpg").path
+            #expect(try await home.stormy(["upload", photo] + (hasArrived ? ["--wait"] : [])).status == 0)
+            try home.removeStore()
+            let again = try await home.stormy("upload", photo)
+            let words = hasArrived ? "is there already" : "is on its way already"
+            #expect("\(again)".contains(words), "\(again)")
+            #expect(try await home.rows("transfers").count == 1)
+        }
+    }
+
+    @Test(arguments: [true, false]) func `a presigned address is used once after the store was lost`(_ hasArrived: Bool)
+        async throws
+    {
+        try await PhotoHome.play(PhotoHome.destination("put", PhotoHome.address + "x.jpg?X-Sig=secret")) { home, _ in
+            await home.setStartsAgents(hasArrived)
+            let (first, second) = (try home.picture("one.jpg"), try home.picture("two.jpg"))
+            #expect(try await home.stormy(["upload", first.path] + (hasArrived ? ["--wait"] : [])).status == 0)
+            try home.removeStore()
+            let other = try await home.stormy("upload", second.path)
+            #expect(other.status != 0 && "\(other)".contains("another photo went there"), "\(other)")
+            let again = try await home.stormy("upload", first.path)
+            #expect("\(again)".contains("already"), "\(again)")
+            #expect(try await home.rows("transfers").count == 1)
+        }
+    }
+
     /// A new store counts its photos from one again. The agent's ledger was not lost.
     @Test func `a new store does not mistake an old upload for the upload of a new photo`() async throws {
         let configuration =

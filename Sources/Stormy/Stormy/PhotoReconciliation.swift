@@ -1,6 +1,7 @@
 import BackgroundTasks
 import BackgroundTransfer
 import Foundation
+import TransferMachines
 import UserNotifications
 
 /// Photos and their transfers find each other again, whatever became of the ledger or of this store in between: moved away, lost, or
@@ -194,10 +195,9 @@ package struct PhotoReconciliation {
 
     /// The photo of a transfer that the agent has and this store does not know.
     static func photo(of transfer: BackgroundTransferStatus, _ settings: StormySettings = .current) -> PhotoRecord {
-        let address = transfer.url.map(PhotoDestination.withoutPassword)
-        // Two destinations may have one address, and different users.
+        // Two destinations may have one address, and different users. A transfer lists no password and no signature.
         let destination = settings.destinations.first { destination in
-            PhotoDestination.withoutPassword(destination.url.absoluteString) == address
+            PublicAddress.of(destination.url.absoluteString) == transfer.url
                 && transfer.serverName.map { $0 == destination.name } ?? true
         }
         let now = BGTaskScheduler.now

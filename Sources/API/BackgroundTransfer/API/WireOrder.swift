@@ -56,6 +56,10 @@ struct WireOrder: Sendable {
         }
         let asked = request.httpMethod ?? ""
         method = ["", "GET"].contains(asked) ? defaultMethod : asked
+        guard HeaderField.isToken(method) else {
+            throw URLError(
+                .badURL, userInfo: [NSLocalizedDescriptionKey: "The method of the request cannot be sent: it is not a name."])
+        }
         self.url = url.absoluteString
         body = request.httpBody
         guard method != "GET" || body?.isEmpty != false && request.httpBodyStream == nil else {
@@ -140,9 +144,10 @@ struct WireOrder: Sendable {
 extension HeaderField {
     /// The name is a token, and the value is one line (RFC 9110 §5).
     fileprivate var canBeSent: Bool {
-        !name.isEmpty && name.utf8.allSatisfy { Self.tokenBytes.contains($0) }
-            && !value.utf8.contains { [0, 10, 13].contains($0) }
+        Self.isToken(name) && !value.utf8.contains { [0, 10, 13].contains($0) }
     }
+
+    fileprivate static func isToken(_ text: String) -> Bool { !text.isEmpty && text.utf8.allSatisfy { tokenBytes.contains($0) } }
 
     private static let tokenBytes = Set(
         "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
