@@ -7,7 +7,7 @@ import Spool
 import Synchronization
 import Testing
 
-/// What other threads do to a task of a background session while `resume()` copies its file.
+/// Calls of other threads to a task of a background session while `resume()` copies the task's file.
 @Suite(.timeLimit(.minutes(30))) struct TaskBeginningTests {
     /// Calls a closure while its body is copied.
     private final class Upload: URLSessionUploadTask, @unchecked Sendable {  // because its base is

@@ -268,7 +268,7 @@ import Testing
         }
     }
 
-    /// Its upload is known by the bytes that were sent, which are not those of the file.
+    /// The digest of the sent bytes differs from the digest of the file.
     @Test(arguments: [true, false]) func `a cleaned photo is not sent again after the store was lost`(_ hasArrived: Bool)
         async throws
     {

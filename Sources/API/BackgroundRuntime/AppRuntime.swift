@@ -132,7 +132,7 @@ package final class AppRuntime: Sendable {
         return .alreadyRunning
     }
 
-    /// Whether this process queued work, and no agent could be started for it.
+    /// `true` if this process queued work and no agent could be started for that work.
     package var lacksAgent: Bool { failedStart.withLock { $0?.isAfterCommit == true } }
 
     /// Reports on standard error that no agent could be started, once for each reason.

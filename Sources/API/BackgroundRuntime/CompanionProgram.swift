@@ -63,7 +63,7 @@ package enum CompanionProgram {
         (environment["PATH"] ?? "/usr/bin").split(separator: ":").map { $0 + "/" + name }
     }
 
-    /// A place that cannot be looked at for the moment may have the program. Its start then gives the reason.
+    /// A file that cannot be examined for the moment may be the program. If it is not, its start fails with a reason.
     private static func isProgram(_ path: String) -> Bool {
         var information = stat()
         guard path.hasPrefix("/") else { return false }

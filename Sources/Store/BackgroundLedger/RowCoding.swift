@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 
 // GRDB finds each column by its name and tries every value as a scalar before it writes JSON. The agent reads and writes the row of a
-// transfer several times for each transfer, with 60 columns each time. That was a sixth of its work. The columns here are the same.
+// transfer several times for each transfer, with 60 columns each time. GRDB's coding took a sixth of the agent's time. The columns and their values are the same here.
 
 /// A record whose columns are scalars, dates, raw values of enums and option sets, and JSON.
 protocol RowCodable: LedgerRecord {}
@@ -78,7 +78,7 @@ private final class RowEncoder: Encoder {
 
         func encodeNil(forKey key: Key) { add(.null, key) }
         func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws { add(try RowEncoder.value(value), key) }
-        // For a missing value of a standard type the protocol has methods of its own, which write nothing.
+        // The protocol's own methods for optional values of standard types write no column for `nil`.
         func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try addIfPresent(value, key) }
         func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try addIfPresent(value, key) }
         func encodeIfPresent(_ value: Int?, forKey key: Key) throws { try addIfPresent(value, key) }

@@ -43,11 +43,11 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var isRefusalRead = false
         var expectedSHA256: String?
         var delegate: HeldDelegate?
-        /// In a background session: where it is on its way into the ledger.
+        /// In a background session: the steps from `resume()` to the row in the ledger.
         var entry = TaskEntry.none
         /// Number in the ledger, once resumed in a background session.
         var row: Int64? { entry.row }
-        /// It was resumed in a background session.
+        /// The task was resumed in a background session.
         var isBegun: Bool { if case .none = entry { false } else { true } }
         /// Where an upload is on its server.
         var remoteURL: URL?

@@ -2,9 +2,9 @@ import Dispatch
 import Foundation
 import FoundationNetworking
 
-/// Where a task of a background session is between its first `resume()` and its row in the ledger.
+/// The steps of a background task from its first `resume()` to its row in the ledger.
 ///
-/// The file of an upload is copied in between. Meanwhile other threads may cancel, suspend, change or resume the task.
+/// The file of an upload is copied between the two, and other threads may cancel, suspend, change or resume the task during that time.
 enum TaskEntry: Sendable {
     case none
     case beginning(Beginning)
@@ -13,7 +13,7 @@ enum TaskEntry: Sendable {
     struct Beginning: Sendable {
         /// Empty when the task has its row or was refused.
         fileprivate let end = DispatchGroup()
-        /// The transaction has begun. What another thread asks for now waits for its end.
+        /// The transaction has begun. Calls of other threads wait until it has ended.
         fileprivate var isCommitting = false
         /// The last `suspend()` or `resume()` of another thread. `nil`: there was none.
         var isHeld: Bool?
@@ -23,7 +23,7 @@ enum TaskEntry: Sendable {
 
     var row: Int64? { if case .row(let row) = self { row } else { nil } }
 
-    /// Changes a beginning. Nothing happens in another state.
+    /// Changes a task that is being begun. Other tasks stay as they are.
     mutating func note(_ change: (inout Beginning) -> Void) {
         guard case .beginning(var beginning) = self else { return }
         change(&beginning)
@@ -32,9 +32,9 @@ enum TaskEntry: Sendable {
 }
 
 extension URLSessionTask {
-    /// What `resume()` has to do.
+    /// The work of one `resume()` call.
     enum Claim {
-        /// This thread begins the task.
+        /// The calling thread begins the task.
         case begin
         /// Another thread begins it. `resume()` waits until the task is durable.
         case elsewhere
@@ -42,7 +42,7 @@ extension URLSessionTask {
         case refused(URLError)
     }
 
-    /// One thread begins a task, however many resume it.
+    /// Lets one thread begin the task if several threads resume it.
     func claim() -> Claim {
         facts.withLock { facts in
             if let error = facts.error { return .refused(error) }
