@@ -36,6 +36,8 @@ import Testing
 
     /// Hemispheres and names in other languages, and other marks.
     static let languages = [
+        "Breitengrad: 47.370094 La\u{308}ngengrad: 8.549106", "coordonne\u{301}es: 47.370094, 8.549106",
+        "latitude: \u{2013}47.370094 longitude: \u{2011}8.549106", "纬度：－47.370094 经度：－8.549106",
         "47,370094 N 8,549106 E", "47,370094° N, 8,549106° E", "47,370094N 8,549106E", "Lat.: 47.370094; Long.: 8.549106",
         "Lat. 47.370094, Long. 8.549106", "Lat.: 47,370094; Long.: 8,549106", "lat=47,370094 lon=8,549106",
         "latitude is 47.370094", "latitude of 47.370094", "Latitude (WGS84): 47.370094", "47.370094°N 8.549106°O",
@@ -298,6 +300,13 @@ import Testing
                     + Samples.box("moov", Samples.box("udta", Samples.box("©cmt", [0, UInt8(bytes.count), 0, 0] + bytes)))
             ),
         ]
+    }
+
+    @Test func `digits and marks of double width become spaces`() {
+        let text = "纬度：３３．８５６７８４ 经度：１５１．２１５２９７"
+        let blanks = CoordinateText(Array(text.utf8)).all().flatMap(\.blanks)
+        let digits = Array("８５".utf8)
+        #expect(blanks.count == 2 && blanks.contains { Array(text.utf8)[$0].firstRange(of: digits) != nil })
     }
 
     @Test(arguments: places + languages + links) func `the same text is cleaned in every block`(_ place: String) throws {

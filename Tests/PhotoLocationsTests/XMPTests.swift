@@ -36,6 +36,18 @@ import Testing
         #expect(try !cleaned(Samples.packet("<\(name)>Secret place</\(name)>")).contains("Secret"))
     }
 
+    @Test(arguments: [
+        ("q:Längengrad", "151.215297"), ("q:La\u{308}ngengrad", "151.215297"), ("q:Współrzędne", "-33.856784, 151.215297"),
+        ("q:Широта", "-33.856784"), ("q:経度", "151.215297"), ("q:Coordonnées", "-33.856784, 151.215297"),
+        ("q:geohash", "r3gx2ux9gpvd"), ("q:GeoHash", "r3gx2ux9gpvd"), ("q:MGRS", "56HLH3489852286"),
+        ("q:UTM", "56H 334898 6252286"),
+        ("q:Locator", "QF56od54"),
+    ])
+    func `properties with names of other languages and of codes`(_ name: String, _ value: String) throws {
+        #expect(try !cleaned(Samples.packet("<\(name)>\(value)</\(name)>")).contains(value))
+        #expect(try !cleaned(Samples.packet("", "\(name)=\"\(value)\"")).contains(value))
+    }
+
     /// ExifTool reads what follows such a mark.
     @Test(arguments: ["<?rdf:Alt>", "<!--", "<![CDATA["]) func `a mark without an end hides no place`(_ mark: String) throws {
         let text = try cleaned(Samples.packet("<dc:title>Hail\(mark)<photoshop:City>Secret place</photoshop:City>"))

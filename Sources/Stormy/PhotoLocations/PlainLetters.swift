@@ -148,7 +148,8 @@ struct PlainLetters {
     // MARK: Tables
 
     private static let table: PatternTable<Change> = {
-        let texts = (marks + names + sides + accents).map { (Array($0.0.utf8), Array($0.1.utf8)) }
+        let texts = (marks + names + sides + accents + decomposed).map { (Array($0.0.utf8), Array($0.1.utf8)) }
+        let wideDigits = (UInt8(0)...9).map { digit -> ([UInt8], [UInt8]) in ([0xEF, 0xBC, 0x90 + digit], [48 + digit]) }
         // ISO 8859-1.
         let bytes: [([UInt8], [UInt8])] = [
             ([0xE4, 0x6E, 0x67, 0x65], Array("ange".utf8)), ([0xE9, 0x65, 0x73], Array("ees".utf8)),
@@ -158,7 +159,7 @@ struct PlainLetters {
                 + (UInt8(48)...57).map { ([UInt8(ascii: ","), $0], .decimal) }
                 + spelled.map { (Array($0.0.utf8), .word(count: $0.0.utf8.count, Array($0.1.utf8), isUnit: false)) }
                 + capitalized(units).map { (Array($0.0.utf8), .word(count: $0.0.utf8.count, Array($0.1.utf8), isUnit: true)) }
-                + (texts + bytes).map { ($0, .letters(count: $0.count, $1)) })
+                + (texts + wideDigits + bytes).map { ($0, .letters(count: $0.count, $1)) })
     }()
 
     private static let marks = [
@@ -166,7 +167,8 @@ struct PlainLetters {
         ("′", "'"),
         ("´", "'"), ("ʹ", "'"), ("ʼ", "'"), ("分", "'"), ("\\u2032", "'"), ("”", "\""), ("“", "\""), ("″", "\""), ("ʺ", "\""),
         ("秒", "\""), ("\\u2033", "\""), ("：", ":"), ("，", ","), ("、", ","), ("（", "("), ("）", ")"), ("\u{A0}", " "),
-        ("\u{202F}", " "), ("−", "-"), ("WGS-84", "wgs"), ("WGS 84", "wgs"), ("WGS84", "wgs"),
+        ("\u{202F}", " "), ("−", "-"), ("–", "-"), ("‒", "-"), ("‑", "-"), ("‐", "-"), ("－", "-"), ("．", "."),
+        ("WGS-84", "wgs"), ("WGS 84", "wgs"), ("WGS84", "wgs"),
         ("EPSG:4326", "wgs"),
     ]
     private static let units = [
@@ -211,9 +213,19 @@ struct PlainLetters {
         ("ć", "c"),
         ("ó", "o"), ("ę", "e"),
     ]
+    /// The same with combining marks, as macOS writes the names of files.
+    private static let decomposed = [
+        ("a\u{308}nge", "ange"), ("A\u{308}NGE", "ANGE"), ("e\u{301}es", "ees"), ("o\u{308}r", "or"), ("o\u{301}", "o"),
+        ("e\u{328}", "e"), ("s\u{301}", "s"), ("c\u{301}", "c"),
+    ]
     /// The words of other scripts with which a text about a location begins.
     static let words: [[UInt8]] =
         (names + sides.filter { $0.1 == "N" || $0.1 == "S" } + marks.filter { $0.1 == "°" }).map { Array($0.0.utf8) }
         + spelled.filter { $0.1 == "N" || $0.1 == "S" }.map { Array($0.0.utf8) }
-        + ["änge", "ÄNGE", "ługo", "rzędn", "ördin"].map { Array($0.utf8) } + [[0xE4, 0x6E, 0x67, 0x65]]
+        + [
+            "änge", "ÄNGE", "ługo", "rzędn", "ördin", "a\u{308}nge", "A\u{308}NGE", "rze\u{328}dn", "o\u{308}rdin",
+            "donne\u{301}e",
+        ].map {
+            Array($0.utf8)
+        } + [[0xE4, 0x6E, 0x67, 0x65]]
 }

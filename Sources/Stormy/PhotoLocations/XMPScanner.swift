@@ -150,7 +150,7 @@ struct XMPScanner {
 
     /// The first letters of the content of an element that began before the position.
     private func contentRange(of name: [UInt8]) -> Range<Int> {
-        guard position < text.count, CoordinateName(Self.local(name)) != nil else { return position..<position }
+        guard position < text.count, Self.placeName(name) != nil else { return position..<position }
         let limit = min(text.count, position + 1_000)
         let end = text[position..<limit].firstRange(of: [60, 47] + name).map(\.lowerBound)
         return position..<(end ?? limit)
@@ -160,17 +160,29 @@ struct XMPScanner {
         name[((name.firstIndex(of: UInt8(ascii: ":")) ?? -1) + 1)...]
     }
 
+    /// The name in the letters of `CoordinateText`. `nil` if neither coordinates nor a code of a place are expected behind it.
+    private static func placeName(_ name: [UInt8]) -> [UInt8]? {
+        var name = Array(local(name))
+        if name.contains(where: { $0 >= 0x80 }) { name = PlainLetters(name).letters }
+        if CoordinateName(name) != nil { return name }
+        let small = name.map { (65...90).contains($0) ? $0 | 0x20 : $0 }
+        return CoordinateText.labels.contains { small.starts(with: $0) } ? name : nil
+    }
+
     /// True if the value is what is expected behind a name of coordinates: "lat", "coordinates", "center". These names have other meanings as well.
     private mutating func holdsCoordinates(_ name: [UInt8], _ value: Range<Int>) -> Bool {
         guard !value.isEmpty, !name.starts(with: "rdf:".utf8), !name.starts(with: "xmlns".utf8),
-            let meaning = CoordinateName(Self.local(name))
+            let name = Self.placeName(name)
         else { return false }
         valuesRead += 1
         guard !isTooExpensive else { return false }
         let letters = XMPValue(text, value, withoutTags: true).letters
+        guard let meaning = CoordinateName(name) else {
+            return CoordinateText(name + Array("=".utf8) + letters).code(at: 0) != nil
+        }
         // "Long" also is a word about size and time.
         if case .size = meaning, !letters.contains(46) { return false }
-        let finds = CoordinateText(Array("geo_".utf8) + Self.local(name) + Array("=".utf8) + letters).all()
+        let finds = CoordinateText(Array("geo_".utf8) + name + Array("=".utf8) + letters).all()
         guard !finds.isEmpty else { return false }
         for place in finds.flatMap(\.places) { pairs.append((place.latitude, place.longitude)) }
         return true
