@@ -143,6 +143,8 @@ package final class AppRuntime: Sendable {
             case .notFound: "background-agent was not found"
             case .failed(let reason): reason
             }
+        let isUnproven = result == .started && !afterCommit
+        guard failure == nil || hasWorkLeft, !isUnproven else { return result }
         let isNew = failedStart.withLock { known in
             let before = known
             known = failure.map { (reason: $0, isAfterCommit: afterCommit || before?.isAfterCommit == true) }

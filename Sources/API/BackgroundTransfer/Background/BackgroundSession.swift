@@ -329,14 +329,15 @@ final class BackgroundSession: SessionEngine {
         // Without a session object nobody is told of anything.
         state.withLock { if $0.life == .open { $0.life = .ending(hasLooked: $0.session == nil) } }
         if cancelling {
+            // First, because a task that another thread is beginning gets its row now.
+            let unresumed = state.withLock { $0.tasks.values.filter { $0.facts.withLock { $0.row == nil } } }
+            for task in unresumed { cancel(task) }
             let now = AppRuntime.shared.now
             DurableWrites.shared.commit("background session \(identifier): the cancel of its tasks") { [identifier] transaction in
                 for var transfer in try transaction.unfinishedTransfers(session: identifier) {
                     try transaction.handle(.cancelled(message: nil, now: now), &transfer, now: now)
                 }
             }
-            let unresumed = state.withLock { $0.tasks.values.filter { $0.facts.withLock { $0.row == nil } } }
-            for task in unresumed { cancel(task) }
         }
         lookSoon()
         considerEnding()
