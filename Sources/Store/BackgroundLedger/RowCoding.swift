@@ -143,7 +143,9 @@ private struct RowDecoder: Decoder {
 
         private func decode<Value: Decodable>(_ column: DatabaseValue, _ key: Key) throws -> Value {
             if let value = try Self.scalar(Value.self, column) { return value }
-            guard !(Value.self is any DatabaseValueConvertible.Type), let text = String.fromDatabaseValue(column) else {
+            guard !(Value.self is any DatabaseValueConvertible.Type), !(Value.self is any RawRepresentable.Type),
+                let text = String.fromDatabaseValue(column)
+            else {
                 throw DecodingError.dataCorruptedError(forKey: key, in: self, debugDescription: "the column has another type")
             }
             return try ColumnJSON.decoder.decode(Value.self, from: Data(text.utf8))
@@ -152,7 +154,12 @@ private struct RowDecoder: Decoder {
         /// - Returns: `nil` if the type is JSON in a column, or the value is none of the type.
         private static func scalar<Value>(_ type: Value.Type, _ column: DatabaseValue) throws -> Value? {
             if type == Date.self { return Double.fromDatabaseValue(column).map { Date(timeIntervalSince1970: $0) } as? Value }
-            if let scalar = type as? any DatabaseValueConvertible.Type { return scalar.fromDatabaseValue(column) as? Value }
+            if let scalar = type as? any DatabaseValueConvertible.Type {
+                // SQLite reads a text as 0 where a number is expected.
+                let isText = Int64.fromDatabaseValue(column) == nil && Double.fromDatabaseValue(column) == nil
+                let isNumber = type == Int64.self || type == Int.self || type == Bool.self || type == Double.self
+                return scalar.fromDatabaseValue(isNumber && isText ? 0.databaseValue : column) as? Value
+            }
             guard let raw = type as? any RawRepresentable.Type else { return nil }
             return value(of: raw, column) as? Value
         }

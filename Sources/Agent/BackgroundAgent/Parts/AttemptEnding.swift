@@ -158,7 +158,9 @@ struct AttemptEnding {
         case .fail(let trouble):
             transfer.uploadMemory = machine.memory ?? transfer.uploadMemory
             entry.notFound += 1
-            guard trouble.status == 404, entry.notFound < RetryPolicy.maximumNotFound else {
+            // 405 is also the answer of Go's WebDAV server to a PUT for which its disk has no room.
+            let mayBeFull = trouble.status == 405 && transfer.upload?.method == .webdav
+            guard trouble.status == 404 || mayBeFull, entry.notFound < RetryPolicy.maximumNotFound else {
                 try pass.fail(&transfer, trouble)
                 return .nothing
             }
@@ -166,7 +168,7 @@ struct AttemptEnding {
             entry.machine = nil
             record(progress: false, &transfer, &entry, pass)
             let pause = RetryPolicy.ofAgent.backoff(attemptsWithoutProgress: entry.notFound, jitter: pass.jitter())
-            try wait(&transfer, pause, trouble, &entry, &pass)
+            try wait(&transfer, mayBeFull ? max(pause, RetryPolicy.ofAgent.fullDelay) : pause, trouble, &entry, &pass)
         }
         return .nothing
     }
