@@ -30,6 +30,7 @@ extension EndToEnd {
             let statements = """
                 ATTACH '\(home.directories.ledger.path)' AS ledger;
                 UPDATE photo SET "transfer" = (SELECT id FROM transfer WHERE transfer.key = submission);
+                UPDATE ledger.transfer SET taskDescription = 'photo-' || (SELECT id FROM photo WHERE submission = ledger.transfer.key);
                 UPDATE photo SET "transfer" = 0, state = 'failed' WHERE state = 'lost';
                 DROP INDEX photoSubmission;
                 ALTER TABLE photo DROP COLUMN submission;
@@ -39,6 +40,22 @@ extension EndToEnd {
             let file = home.folder.appendingPathComponent("data/stormy/stormy.sqlite").path
             let changed = try Child.run("sqlite3", ["-bail", file, statements], environment: home.environment)
             #expect(changed.status == 0, "\(changed)")
+        }
+
+        /// The server lost the first photo. The command that sent it again was killed before the ledger had it.
+        @Test func `a photo that its server lost does not count as sent after an upgrade`() throws {
+            let file = try photo("1.jpg")
+            #expect(try home.stormy("upload", "--wait", file).status == 0)
+            try makeEarlier(
+                """
+                INSERT INTO photo (state, path, digest, destination, createdAt, changedAt)
+                    SELECT 'queued', path, digest, destination, createdAt, changedAt FROM photo;
+                UPDATE photo SET "transfer" = 0, state = 'failed' WHERE id = 1;
+                """)
+            #expect(try home.stormy("transfers").errors.contains("1 photo queued again"))
+            try home.waitForQuiet(seconds: 60)
+            #expect(try home.rows("transfers").count == 2)
+            #expect(try home.stormy("upload", file).errors.contains("is there already"))
         }
 
         @Test func `photos under way are found again after an upgrade`() throws {

@@ -13,24 +13,53 @@ extension PhotoRecord {
         try database.execute(sql: "UPDATE photo SET state = 'lost' WHERE \"transfer\" = 0 AND state = 'failed'")
     }
 
+    /// Whether photos of an earlier version have no key yet.
+    static func lackSubmissions(_ database: Database) throws -> Bool {
+        try Bool.fetchOne(
+            database,
+            sql: "SELECT EXISTS (SELECT 1 FROM photo WHERE submission IS NULL AND (\"transfer\" IS NOT NULL OR state = 'queued'))"
+        )
+            ?? false
+    }
+
     /// Gives photos without a key the key of their transfer. The digest must match as well, because the numbers of a new ledger begin at one.
     static func identifyEarlier(in database: Database) throws {
-        let earlier = try Row.fetchAll(
+        var earlier = try Row.fetchAll(
             database,
-            sql: """
-                SELECT * FROM photo WHERE submission IS NULL AND ("transfer" IS NOT NULL OR state = 'queued') ORDER BY id DESC
-                """)
+            sql: "SELECT * FROM photo WHERE submission IS NULL AND (\"transfer\" IS NOT NULL OR state = 'queued') ORDER BY id")
         if earlier.isEmpty { return }
-        var transfers = try BackgroundTransfers.all().filter { $0.session == PhotoUploads.sessionIdentifier }
-        for row in earlier {
-            let (photo, number) = (try PhotoRecord(row: row), row["transfer"] as Int64? ?? 0)
-            // The number is not known if the server lost the photo, or if the command was killed.
-            let position = transfers.lastIndex { [0, $0.id].contains(number) && photo.isSent(by: $0) }
-            guard let position else { continue }
-            try database.execute(
-                sql: "UPDATE OR IGNORE photo SET submission = ? WHERE id = ?",
-                arguments: [transfers.remove(at: position).submission, photo.id])
+        let known = try Set(String.fetchAll(database, sql: "SELECT submission FROM photo WHERE submission IS NOT NULL"))
+        var transfers = try BackgroundTransfers.all().filter { transfer in
+            transfer.session == PhotoUploads.sessionIdentifier && transfer.submission.map { !known.contains($0) } ?? false
         }
+        // The number of a transfer decides. Without it (the server lost the photo, or the command was killed) the label of the transfer does.
+        for hasNumber in [true, false] {
+            earlier = try earlier.filter { row in
+                let (photo, number) = (try PhotoRecord(row: row), row["transfer"] as Int64? ?? 0)
+                let position = transfers.lastIndex { transfer in
+                    photo.isSent(by: transfer)
+                        && (hasNumber ? transfer.id == number : number == 0 && photo.isLabel(transfer.taskDescription))
+                }
+                guard let position else { return true }
+                try photo.setSubmission(transfers.remove(at: position).submission, in: database)
+                return false
+            }
+        }
+        // The ledger has forgotten the transfers of the others. A queued photo is queued again.
+        for row in earlier where row["state"] != "queued" {
+            let photo = try PhotoRecord(row: row)
+            try photo.setSubmission("forgotten:\(photo.id ?? 0)", in: database)
+        }
+    }
+
+    private func setSubmission(_ submission: String?, in database: Database) throws {
+        try database.execute(sql: "UPDATE photo SET submission = ? WHERE id = ?", arguments: [submission, id])
+    }
+
+    /// "photo-7" and "photo-7-tell".
+    private func isLabel(_ text: String?) -> Bool {
+        let parts = text?.split(separator: "-") ?? []
+        return parts.count > 1 && parts[0] == "photo" && Int64(parts[1]) == id
     }
 
     private func isSent(by transfer: BackgroundTransferStatus) -> Bool {

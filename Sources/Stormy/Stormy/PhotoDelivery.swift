@@ -30,13 +30,11 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
             let submission = upload.storedSubmissionKey
         else { return }
         trouble.noting {
+            // The store was made again, or comes from a backup.
+            if try store.photo(submittedAs: submission) == nil { try PhotoReconciliation(store: store).adoptAll() }
             let photo = try store.endPhoto(
                 submission, as: Self.state(error), message: error?.localizedDescription,
-                remoteURL: upload.remoteURL?.absoluteString, isInBatch: { !saysEnds && $0.tells }
-            ) {
-                // Nobody else would say how it ended.
-                try BackgroundTransfers.statuses(of: [number]).first.map { PhotoReconciliation.photo(of: $0) }
-            }
+                remoteURL: upload.remoteURL?.absoluteString, isInBatch: { !saysEnds && $0.tells })
             if let photo { noted(photo, number) }
         }
     }

@@ -6,14 +6,13 @@ extension StormyStore {
     ///
     /// - Parameters:
     ///   - isInBatch: whether a person hears of it by notification: it is in the batch then, before anybody can count it as told.
-    ///   - unknown: makes the photo of which this store knows nothing; it was made anew, or comes from a backup.
     /// - Returns: `nil`: there is nothing to tell.
     func endPhoto(
         _ submission: String, as state: PhotoRecord.State, message: String?, remoteURL: String? = nil,
-        isInBatch: (PhotoRecord) -> Bool = { _ in false }, unknown: () throws -> PhotoRecord? = { nil }
+        isInBatch: (PhotoRecord) -> Bool = { _ in false }
     ) throws -> PhotoRecord? {
         try queue.write { database in
-            guard var photo = try Self.photo(submittedAs: submission, in: database) ?? unknown() else { return nil }
+            guard var photo = try Self.photo(submittedAs: submission, in: database) else { return nil }
             switch photo.state {
             // The server has it: a ledger from a backup knows of that no more, and its copy is gone.
             case .completed where state != .completed: return nil

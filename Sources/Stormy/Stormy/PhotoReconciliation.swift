@@ -55,11 +55,8 @@ package struct PhotoReconciliation {
     @discardableResult
     package func run() throws -> Outcome {
         var outcome = Outcome()
-        var queued = try store.queuedPhotos()
-        if queued.contains(where: { $0.submission == nil }) {
-            try store.queue.write(PhotoRecord.identifyEarlier)
-            queued = try store.queuedPhotos()
-        }
+        if try store.queue.read(PhotoRecord.lackSubmissions) { try store.queue.write(PhotoRecord.identifyEarlier) }
+        let queued = try store.queuedPhotos()
         let states = try PhotoUploads.states(of: queued)
         let ended = queued.filter { photo in photo.submission.flatMap { states[$0] }?.hasEnded == true }
         for photo in try end(ended, PhotoUploads.transfers(of: ended)) where photo.state == .failed {
@@ -98,8 +95,9 @@ package struct PhotoReconciliation {
         guard !unknown(states).isEmpty, let left = try? BackgroundTransfers.leftCopies() else { return }
         var copies: [String: BackgroundTransfers.LeftCopy] = [:]
         for copy in left { if let digest = try? copy.sha256() { copies[digest] = copy } }
-        // A process that was queuing one of them until then has done so.
-        for photo in unknown(try PhotoUploads.states(of: queued)) {
+        // A process that was queuing one of them until then has done so, or has given it back.
+        let kept = Set(try store.queuedPhotos().map(\.id))
+        for photo in unknown(try PhotoUploads.states(of: queued)) where kept.contains(photo.id) {
             switch try queueAgain(photo, photo.digest.flatMap { copies[$0] }) {
             case .queued: outcome.queuedAgain += 1
             case .lost: outcome.lost.append(photo.path ?? "a photo")
@@ -180,13 +178,19 @@ package struct PhotoReconciliation {
             try newest.contains(where: isUnknown)
                 || BackgroundTransfers.newestUnfinished(session: session).map(isUnknown) ?? false
         else { return }
-        let unknown = try BackgroundTransfers.all().filter { try $0.session == session && isUnknown($0) }
+        outcome.adopted = try adoptAll().count { !$0.state.hasEnded }
+    }
+
+    /// - Returns: the transfers that this store did not know.
+    @discardableResult
+    func adoptAll() throws -> [BackgroundTransferStatus] {
+        let unknown = try BackgroundTransfers.all().filter { try $0.session == PhotoUploads.sessionIdentifier && isUnknown($0) }
         try store.adoptPhotos(
             unknown.map { transfer in
                 let photo = Self.photo(of: transfer, settings)
                 return photo.ended(by: transfer) ?? photo
             })
-        outcome.adopted = unknown.count { !$0.state.hasEnded }
+        return unknown
     }
 
     private func isUnknown(_ transfer: BackgroundTransferStatus) throws -> Bool {

@@ -209,8 +209,9 @@ extension StormyStore {
                 """, arguments: [storm])
     }
 
-    /// It could not be queued after all: it is what it was.
+    /// Undoes the beginning of a photo that could not be queued. A photo that was known before is another command's.
     func giveBack(_ begun: Begun) throws {
+        if begun.isKnown { return }
         try queue.write { database in
             if let before = begun.before { try before.update(database) } else { try begun.photo.delete(database) }
         }
