@@ -31,6 +31,22 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .running)
     }
 
+    @Test(arguments: [-60.0, -1_200, -7_200]) func `a clock that is set back does not prolong the pause of a transfer`(
+        _ step: Double
+    )
+        throws
+    {
+        let id = try bench.download()
+        try bench.turn()
+        let attempt = try bench.attempt(id)
+        let broken = WireEnd(head: nil, failure: .connectionLost, bytesSent: 0, bytesReceived: 0)
+        try bench.hear(.transport(.ended(attempt.id, broken)))
+        let pause = try #require(try bench.transfer(id).nextAttemptAt).timeIntervalSince(bench.now)
+        try bench.step(step)
+        let rest = try #require(try bench.transfer(id).nextAttemptAt).timeIntervalSince(bench.now)
+        #expect(abs(rest - pause) < 0.01)
+    }
+
     /// What was planned before the jump comes as long after it.
     @Test func whatTheWrongClockPlannedComesAsSoon() throws {
         let id = try bench.download { $0.earliestBegin = bench.now + 3_600 }

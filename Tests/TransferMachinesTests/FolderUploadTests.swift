@@ -87,6 +87,24 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     /// A server that knows PUT alone overwrites what this machine put there before, unless that is known here.
+    /// A folder for files that nobody may read.
+    @Test func `a folder that forbids HEAD gets the file by PUT`() {
+        var machine = UploadMachine(plan: plan(.put))
+        _ = play(&machine, [("HEAD \(name)", 403)])
+        let put = ask(&machine)
+        #expect(put?.line == "PUT \(name) body")
+        #expect(put?.request.headers.contains(HeaderField("If-None-Match", "*")) == true)
+        #expect(
+            play(&machine, [("PUT \(name) body", 201), ("HEAD \(name)", 403)]) == .finished(remoteURL: "https://host/dav/\(name)")
+        )
+        machine = UploadMachine(plan: plan(.put))
+        guard case .fail(let trouble)? = play(&machine, [("HEAD \(name)", 403), ("PUT \(name) body", 403)]) else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(trouble.status == 403)
+    }
+
     @Test(arguments: [404, 405, 501]) func anotherUploadsNameIsTaken(_ status: Int) {
         var machine = UploadMachine(plan: plan(.put))
         _ = play(&machine, [("HEAD \(name)", status)])

@@ -43,6 +43,7 @@ extension FolderUpload {
 
     /// Answers that mean the same to every request.
     mutating func commonStatus(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
+        if isWriteOnly(head) { return nil }
         guard let common = CommonAnswer(head, pauses) else { return nil }
         if case .sendingBody(let index, _) = state, !common.mayHaveActed || Self.refusals.contains(head.status) {
             if plan.order.method == .put { state = .choosingName(index, isStored: false) }
@@ -50,6 +51,11 @@ extension FolderUpload {
             noteUncertainty()
         }
         return common.outcome
+    }
+
+    /// A folder may permit PUT and forbid HEAD. The response to PUT decides.
+    private func isWriteOnly(_ head: ResponseHead) -> Bool {
+        if case .choosingName = state { head.status == 403 } else { false }
     }
 
     /// Answers by which a server says that it did nothing (RFC 6585 §4, RFC 4918 §11.3, RFC 8470 §5.2, RFC 9110 §15.5.20). Not 503: a
@@ -351,6 +357,7 @@ extension FolderUpload {
         case 200..<300: .there(length: head["Content-Encoding"] == nil ? head.contentLength : nil)
         case 404, 410, 409: .absent
         case 405, 501: .unknown
+        case 403 where isWriteOnly(head): .unknown
         default: .refused
         }
     }

@@ -206,12 +206,17 @@ extension LedgerTransaction {
                     """), arguments: StatementArguments(hosts)) ?? false
     }
 
-    /// A pause after trouble ends at this moment at the latest; a beginning that the app chose stays.
-    package func shortenTransferDelays(to latest: Date) throws {
+    /// Keeps the length of pauses after trouble although the clock was set back. A beginning that the app chose stays.
+    ///
+    /// - Parameters:
+    ///   - setBack: The seconds that the clock was set back.
+    ///   - latest: The latest end of a pause, for pauses of an earlier agent.
+    package func shortenTransferDelays(by setBack: Double, to latest: Date) throws {
         try database.run(
-            sql:
-                "UPDATE transfer SET nextAttemptAt = ?1 WHERE state = 'waiting' AND nextAttemptAt > ?1 AND errorCode IS NOT NULL",
-            arguments: [latest.timeIntervalSince1970])
+            sql: """
+                UPDATE transfer SET nextAttemptAt = MIN(nextAttemptAt - ?1, ?2)
+                WHERE state = 'waiting' AND errorCode IS NOT NULL AND (?1 > 0 OR nextAttemptAt > ?2)
+                """, arguments: [setBack, latest.timeIntervalSince1970])
     }
 
     /// Bytes are to move, now or later, without anybody's doing.

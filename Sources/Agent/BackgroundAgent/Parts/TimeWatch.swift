@@ -13,6 +13,8 @@ struct TimeWatch {
     private(set) var mustReplan = true
     /// It was set back by more than it is mistaken by in passing: what was written just now was written by a clock that was wrong.
     private var wasAhead = false
+    /// Seconds that the clock was set back since moments were planned.
+    private var setBack: Double = 0
     /// When this agent last noted that it looked.
     private var lastNoted: Date?
     /// Wall clock minus seconds awake, as last seen.
@@ -46,6 +48,7 @@ struct TimeWatch {
         let hasSlept = pass.moment.slept > slept + 1
         slept = pass.moment.slept
         if abs(shift) > 0.5 { mustReplan = true }
+        if shift < -0.5 { setBack -= shift }
         if shift < -WallClockRule.servedAhead { wasAhead = true }
         if pass.zone != zone {
             zone = pass.zone
@@ -95,6 +98,7 @@ struct TimeWatch {
             backoffBase: pass.settings.backoffBase, now: pass.now, in: pass.zone)
         for identifier in replanned { pass.log(.requestReplanned, (.identifier, identifier)) }
         let latestAttempt = pass.now.addingTimeInterval(RetryPolicy.standard.maximumRetryAfter)
-        try pass.transaction.shortenTransferDelays(to: latestAttempt)
+        try pass.transaction.shortenTransferDelays(by: setBack, to: latestAttempt)
+        setBack = 0
     }
 }
