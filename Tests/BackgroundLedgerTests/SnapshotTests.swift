@@ -186,6 +186,48 @@ import Testing
         #expect(spooled.isEmpty, "nothing is left behind")
     }
 
+    /// Some programs for photos write in place and set the time of the file back.
+    @Test func `a file that is written in place with its old time`() throws {
+        try Data(count: 64 << 20).write(to: source)
+        let path = source.path
+        let started = DispatchSemaphore(value: 0)
+        let flag = Flag()
+        let writer = Background {
+            let descriptor = clinux_open(path, O_WRONLY | O_CLOEXEC, 0)
+            defer { close(descriptor) }
+            var (count, times) = (UInt64(0), [timespec](repeating: timespec(tv_sec: 1_000_000_000, tv_nsec: 0), count: 2))
+            repeat {
+                count += 1
+                pwrite(descriptor, &count, 8, 0)
+                futimens(descriptor, &times)
+                started.signal()
+            } while !flag.isSet
+        }
+        started.wait()
+        #expect(throws: Snapshot.Failure.changedWhileRead(path)) { try take() }
+        flag.set()
+        try writer.value()
+        #expect(spooled.isEmpty)
+    }
+
+    /// The copy is whole whatever happens to the name and the rights.
+    @Test func `a file whose rights change while it is copied`() throws {
+        try Data(count: 64 << 20).write(to: source)
+        let path = source.path
+        let started = DispatchSemaphore(value: 0)
+        let flag = Flag()
+        let rights = Background {
+            repeat {
+                chmod(path, 0o600)
+                started.signal()
+            } while !flag.isSet
+        }
+        started.wait()
+        #expect(throws: Never.self) { try take() }
+        flag.set()
+        try rights.value()
+    }
+
     @Test func aSpoolThatIsGone() throws {
         try Data("a".utf8).write(to: source)
         try FileManager.default.removeItem(at: test.directories.spool)

@@ -121,10 +121,13 @@ package struct Snapshot: Sendable {
                 ? FileDigest.sha256(ofOpenFile: output, path: copy.path)
                 : copyBytes(of: before, from: input, path, to: output, copy.path, in: directories)
             let after = try information(of: input, path)
-            let isSame =
-                before.st_size == after.st_size && before.st_mtim.tv_sec == after.st_mtim.tv_sec
-                && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec
-            guard isSame, count == Int64(after.st_size) else { throw .changedWhileRead(path) }
+            guard isSame(before.st_mtim, after.st_mtim), before.st_size == after.st_size, count == Int64(after.st_size) else {
+                throw .changedWhileRead(path)
+            }
+            // A new name or other rights change this time as well. So does a program that writes and sets the time of the file back.
+            if !isSame(before.st_ctim, after.st_ctim), try FileDigest.sha256(ofOpenFile: input, path: path).digest != digest {
+                throw .changedWhileRead(path)
+            }
             return Snapshot(copy, byteCount: count, sha256: digest)
         }
     }
@@ -166,6 +169,10 @@ package struct Snapshot: Sendable {
             throw cannotWrite(errno, copy.path, in: directories)
         }
         return snapshot
+    }
+
+    private static func isSame(_ one: timespec, _ other: timespec) -> Bool {
+        one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec
     }
 
     private static func information(of descriptor: Int32, _ path: String) throws(Failure) -> stat {
