@@ -13,20 +13,20 @@ extension PhotoRecord {
         try database.execute(sql: "UPDATE photo SET state = 'lost' WHERE \"transfer\" = 0 AND state = 'failed'")
     }
 
-    /// Whether photos of an earlier version have no key yet.
+    /// Photos that an earlier version gave to the agent and that have no key.
+    private static let unidentified = """
+        FROM photo WHERE submission IS NULL AND state NOT IN ('held', 'awaitingPhoto')
+            AND ("transfer" IS NOT NULL OR state = 'queued')
+        """
+
+    /// Returns whether photos of an earlier version have no key yet.
     static func lackSubmissions(_ database: Database) throws -> Bool {
-        try Bool.fetchOne(
-            database,
-            sql: "SELECT EXISTS (SELECT 1 FROM photo WHERE submission IS NULL AND (\"transfer\" IS NOT NULL OR state = 'queued'))"
-        )
-            ?? false
+        try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 \(unidentified))") ?? false
     }
 
     /// Gives photos without a key the key of their transfer. The digest must match as well, because the numbers of a new ledger begin at one.
     static func identifyEarlier(in database: Database) throws {
-        var earlier = try Row.fetchAll(
-            database,
-            sql: "SELECT * FROM photo WHERE submission IS NULL AND (\"transfer\" IS NOT NULL OR state = 'queued') ORDER BY id")
+        var earlier = try Row.fetchAll(database, sql: "SELECT * \(unidentified) ORDER BY id")
         if earlier.isEmpty { return }
         let known = try Set(String.fetchAll(database, sql: "SELECT submission FROM photo WHERE submission IS NOT NULL"))
         var transfers = try BackgroundTransfers.all().filter { transfer in
