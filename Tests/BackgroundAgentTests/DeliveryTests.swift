@@ -104,6 +104,23 @@ import TransferMachines
         #expect(bench.launcher.started.count == 5)
     }
 
+    /// A user may have corrected the configuration.
+    @Test func `a change of the app's files ends the pause after failed launches`() throws {
+        try bench.settings { $0.backoffBase = 1_000 }
+        let id = try bench.download()
+        try bench.turn()
+        try bench.answer(id)
+        for _ in 0..<2 {
+            try bench.end(bench.onlyLive(), nil, .signalled(9))
+            try bench.pass(1)
+            #expect(try bench.live().isEmpty)
+            try bench.hear(.filesChanged)
+        }
+        // The next failure counts as the third.
+        try bench.end(bench.onlyLive(), nil, .signalled(9))
+        #expect(try pause() == .failed(launches: 3, until: bench.now + 4_000))
+    }
+
     /// What `why` says of it.
     private func pause() throws -> DeliveryHistory.Pause? {
         try bench.ledger.read { transaction in

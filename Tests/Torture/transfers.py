@@ -25,7 +25,7 @@ Exits 1 if something was found, and keeps the folder then. STORMY_BINARIES names
 
 usage: transfers.py [--power] [KILLS] [SEED]
 """
-import collections, hashlib, json, os, pathlib, random, re, shutil, signal, sqlite3, subprocess, sys, tempfile, time, urllib.parse
+import collections, contextlib, hashlib, json, os, pathlib, random, re, shutil, signal, sqlite3, subprocess, sys, tempfile, time, urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "Interop"))
 import power_cut, support, upload_servers
@@ -565,6 +565,12 @@ class Ground:
 
     def settle(self):
         """The app is told of everything, and nothing lies about."""
+        # Launches that were killed again and again wait for an hour, and one second is too short to deliver hundreds of ends.
+        configuration = self.kept / "config/stormy/config.toml"
+        configuration.write_text(re.sub("(refresh_budget|grace)_seconds = 1\n", "", configuration.read_text()))
+        self.command("status", may_die=False)
+        with contextlib.closing(sqlite3.connect(self.ledger, timeout=10)) as ledger, ledger:
+            ledger.execute("DELETE FROM launch WHERE kind = 'urlSession' AND endedAt IS NOT NULL")
         spool = self.ledger.parent / "spool"
         # A file that no row knows is a crash's; a young one may be of a command that is about to write its row, and is left.
         for file in spool.iterdir():

@@ -49,9 +49,15 @@ extension LedgerTransaction {
         if let pause = Self.pauseOfSession(kind, earlier, now), pause.until > now {
             return DeliveryHistory(failures: Array(failures), pause: pause)
         }
-        let end = failures.endOfRelaunchPause(base: settings.backoffBase)
+        let end =
+            try hasAppChanged(since: failures.first, now: now) ? nil : failures.endOfRelaunchPause(base: settings.backoffBase)
         let pause = end.flatMap { $0 > now ? DeliveryHistory.Pause.failed(launches: failures.blamed.count, until: $0) : nil }
         return DeliveryHistory(failures: Array(failures), pause: pause)
+    }
+
+    private func hasAppChanged(since launch: LaunchRecord?, now: Date) throws -> Bool {
+        guard let changed = try fact(.appChangedAt), let ended = launch?.endedAt else { return false }
+        return changed > ended && changed <= now
     }
 
     private static func pauseOfSession(_ kind: LaunchKind, _ earlier: [LaunchRecord], _ now: Date) -> DeliveryHistory.Pause? {

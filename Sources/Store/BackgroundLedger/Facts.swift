@@ -204,6 +204,8 @@ extension FactName where Value == Int {
 extension FactName where Value == Date {
     /// When somebody last wanted a transfer tried at once.
     package static var retriedAt: Self { Self("retriedAt") }
+    /// When the app's files changed last (``AgentSettings/watchedFiles``).
+    package static var appChangedAt: Self { Self("appChangedAt") }
     /// Since when the desktop shows no notifications at the person's wish.
     package static var doNotDisturbSince: Self { Self("doNotDisturbSince") }
     /// The last instant that the machine was woken for: it is never woken for it again.

@@ -139,8 +139,9 @@ extension LedgerTransaction {
         }.map(\.identifier)
     }
 
-    /// The app's files changed: a request whose launches failed is due at once. How often they failed stays known.
+    /// The app's files changed: what waits after failed launches is due at once. How often they failed stays known.
     package func noteChangedApp(now: Date, in zone: TimeZone) throws {
+        try setFact(.appChangedAt, now)
         for var request in try requestsDelayed(beyond: .distantPast) { try handle(.appChanged, &request, now: now, in: zone) }
     }
 
