@@ -41,4 +41,22 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .failed)
         #expect(bench.transport.started.count { $0.request.method == "PUT" } == RetryPolicy.maximumNotFound)
     }
+
+    /// Go's WebDAV server has no other answer for a full disk.
+    @Test func `a WebDAV upload whose PUT is answered 405 is tried again for some hours`() throws {
+        let id = try bench.upload(.webdav)
+        try answer(id, 404)
+        #expect(try bench.attempt(id).request.method == "PUT")
+        try answer(id, 405, sent: 5)
+        #expect(try bench.transfer(id).state == .waiting)
+        try bench.pass(1_700)
+        #expect(try bench.transfer(id).state == .waiting)
+        for _ in 0..<20 where try bench.transfer(id).state != .failed {
+            try bench.pass(4_000)
+            let isPut = try bench.attempt(id).request.method == "PUT"
+            try answer(id, isPut ? 405 : 404, sent: isPut ? 5 : 0)
+        }
+        #expect(try bench.transfer(id).state == .failed)
+        #expect(bench.transport.started.count { $0.request.method == "PUT" } == RetryPolicy.maximumNotFound)
+    }
 }

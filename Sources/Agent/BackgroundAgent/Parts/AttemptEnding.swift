@@ -159,7 +159,7 @@ struct AttemptEnding {
             transfer.uploadMemory = machine.memory ?? transfer.uploadMemory
             entry.notFound += 1
             // 405 is also the answer of Go's WebDAV server to a PUT for which its disk has no room.
-            let mayBeFull = trouble.status == 405 && transfer.upload?.method == .webdav
+            let mayBeFull = trouble.status == 405 && transfer.upload?.method == .webdav && transfer.uploadMemory?.step == .put
             guard trouble.status == 404 || mayBeFull, entry.notFound < RetryPolicy.maximumNotFound else {
                 try pass.fail(&transfer, trouble)
                 return .nothing
