@@ -498,7 +498,7 @@ import TransferMachines
         let (id, _) = try upload(.webdav) { $0.launchesApp = false }
         try bench.turn()
         let attempt = try bench.attempt(id)
-        let head = ResponseHead(status: 403, headers: [], url: attempt.request.url)
+        let head = ResponseHead(status: 401, headers: [], url: attempt.request.url)
         let end = WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: 0)
         bench.agent.hear(.transport(.ended(attempt.id, end)))
         let wake = try #require(try bench.turn())
