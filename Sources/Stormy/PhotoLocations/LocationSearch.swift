@@ -125,8 +125,8 @@ final class LocationSearch {
         }
         reads += 1
         bytesRead += range.count
-        // Parsers read a byte a few times. A file that makes them read a block again and again costs more.
-        guard reads < Self.maximumReads, bytesRead < 64 * source.count + (1 << 28) else {
+        // Parsers read a byte a few times, and large files have more parts. A file that makes them read a block again and again costs more.
+        guard reads < max(Self.maximumReads, source.count >> 5), bytesRead < 64 * source.count + (1 << 28) else {
             fail(.tooExpensive("too many parts"))
             return nil
         }
