@@ -164,30 +164,11 @@ import Testing
         #expect(throws: Snapshot.Failure.self) { try take() }
     }
 
-    @Test func aFileThatGrowsMeanwhile() throws {
+    /// Changes a file again and again, from before `body` to its end.
+    ///
+    /// - Parameter change: gets the file, open for writing.
+    private func whileChanging(_ change: @escaping @Sendable (Int32) -> Void, _ body: () throws -> Void) throws {
         // Long enough to copy that the writer gets its turn in the middle, on a busy machine too.
-        try Data(count: 64 << 20).write(to: source)
-        let path = source.path
-        let started = DispatchSemaphore(value: 0)
-        let flag = Flag()
-        let writer = Background {
-            let descriptor = clinux_open(path, O_WRONLY | O_APPEND | O_CLOEXEC, 0)
-            defer { close(descriptor) }
-            repeat {
-                var byte: UInt8 = 1
-                write(descriptor, &byte, 1)
-                started.signal()
-            } while !flag.isSet
-        }
-        started.wait()
-        #expect(throws: Snapshot.Failure.changedWhileRead(path)) { try take() }
-        flag.set()
-        try writer.value()
-        #expect(spooled.isEmpty, "nothing is left behind")
-    }
-
-    /// Some programs for photos write in place and set the time of the file back.
-    @Test func `a file that is written in place with its old time`() throws {
         try Data(count: 64 << 20).write(to: source)
         let path = source.path
         let started = DispatchSemaphore(value: 0)
@@ -195,37 +176,51 @@ import Testing
         let writer = Background {
             let descriptor = clinux_open(path, O_WRONLY | O_CLOEXEC, 0)
             defer { close(descriptor) }
-            var (count, times) = (UInt64(0), [timespec](repeating: timespec(tv_sec: 1_000_000_000, tv_nsec: 0), count: 2))
             repeat {
-                count += 1
-                pwrite(descriptor, &count, 8, 0)
-                futimens(descriptor, &times)
+                change(descriptor)
                 started.signal()
             } while !flag.isSet
         }
         started.wait()
-        #expect(throws: Snapshot.Failure.changedWhileRead(path)) { try take() }
+        try body()
         flag.set()
         try writer.value()
+    }
+
+    @Test func aFileThatGrowsMeanwhile() throws {
+        let path = source.path
+        try whileChanging { descriptor in
+            var byte: UInt8 = 1
+            lseek(descriptor, 0, SEEK_END)
+            write(descriptor, &byte, 1)
+        } _: {
+            #expect(throws: Snapshot.Failure.changedWhileRead(path)) { try take() }
+        }
+        #expect(spooled.isEmpty, "nothing is left behind")
+    }
+
+    /// Some programs for photos write in place and set the time of the file back.
+    @Test func `a file that is written in place with its old time`() throws {
+        let path = source.path
+        try whileChanging { descriptor in
+            var (value, times) = (
+                UInt64.random(in: 1 ... .max), [timespec](repeating: timespec(tv_sec: 1_000_000_000, tv_nsec: 0), count: 2)
+            )
+            pwrite(descriptor, &value, 8, 0)
+            futimens(descriptor, &times)
+        } _: {
+            #expect(throws: Snapshot.Failure.changedWhileRead(path)) { try take() }
+        }
         #expect(spooled.isEmpty)
     }
 
     /// The copy is whole whatever happens to the name and the rights.
     @Test func `a file whose rights change while it is copied`() throws {
-        try Data(count: 64 << 20).write(to: source)
-        let path = source.path
-        let started = DispatchSemaphore(value: 0)
-        let flag = Flag()
-        let rights = Background {
-            repeat {
-                chmod(path, 0o600)
-                started.signal()
-            } while !flag.isSet
+        try whileChanging { descriptor in
+            fchmod(descriptor, 0o600)
+        } _: {
+            #expect(throws: Never.self) { try take() }
         }
-        started.wait()
-        #expect(throws: Never.self) { try take() }
-        flag.set()
-        try rights.value()
     }
 
     @Test func aSpoolThatIsGone() throws {

@@ -142,7 +142,7 @@ private struct RowDecoder: Decoder {
         }
 
         private func decode<Value: Decodable>(_ column: DatabaseValue, _ key: Key) throws -> Value {
-            if let value = try Self.scalar(Value.self, column) { return value }
+            if let value = Self.scalar(Value.self, column) { return value }
             guard !(Value.self is any DatabaseValueConvertible.Type), !(Value.self is any RawRepresentable.Type),
                 let text = String.fromDatabaseValue(column)
             else {
@@ -152,7 +152,7 @@ private struct RowDecoder: Decoder {
         }
 
         /// - Returns: `nil` if the type is JSON in a column, or the value is none of the type.
-        private static func scalar<Value>(_ type: Value.Type, _ column: DatabaseValue) throws -> Value? {
+        private static func scalar<Value>(_ type: Value.Type, _ column: DatabaseValue) -> Value? {
             if type == Date.self { return Double.fromDatabaseValue(column).map { Date(timeIntervalSince1970: $0) } as? Value }
             if let scalar = type as? any DatabaseValueConvertible.Type {
                 // SQLite reads a text as 0 where a number is expected.

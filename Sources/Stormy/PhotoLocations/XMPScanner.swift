@@ -160,24 +160,25 @@ struct XMPScanner {
         name[((name.firstIndex(of: UInt8(ascii: ":")) ?? -1) + 1)...]
     }
 
-    /// The name in the letters of `CoordinateText`. `nil` if neither coordinates nor a code of a place are expected behind it.
-    private static func placeName(_ name: [UInt8]) -> [UInt8]? {
+    /// The name in the letters of `CoordinateText`, and its meaning. `nil` if neither coordinates nor a code of a place are expected behind it. A
+    /// name of a code has no meaning.
+    private static func placeName(_ name: [UInt8]) -> (letters: [UInt8], meaning: CoordinateName?)? {
         var name = Array(local(name))
         if name.contains(where: { $0 >= 0x80 }) { name = PlainLetters(name).letters }
-        if CoordinateName(name) != nil { return name }
+        if let meaning = CoordinateName(name) { return (name, meaning) }
         let small = name.map { (65...90).contains($0) ? $0 | 0x20 : $0 }
-        return CoordinateText.labels.contains { small.starts(with: $0) } ? name : nil
+        return CoordinateText.labels.contains { small.starts(with: $0) } ? (name, nil) : nil
     }
 
     /// True if the value is what is expected behind a name of coordinates: "lat", "coordinates", "center". These names have other meanings as well.
     private mutating func holdsCoordinates(_ name: [UInt8], _ value: Range<Int>) -> Bool {
         guard !value.isEmpty, !name.starts(with: "rdf:".utf8), !name.starts(with: "xmlns".utf8),
-            let name = Self.placeName(name)
+            let (name, meaning) = Self.placeName(name)
         else { return false }
         valuesRead += 1
         guard !isTooExpensive else { return false }
         let letters = XMPValue(text, value, withoutTags: true).letters
-        guard let meaning = CoordinateName(name) else {
+        guard let meaning else {
             return CoordinateText(name + Array("=".utf8) + letters).code(at: 0) != nil
         }
         // "Long" also is a word about size and time.

@@ -7,7 +7,7 @@ extension PhotoRecord {
     static func addSubmissions(_ database: Database) throws {
         try database.alter(table: "photo") { $0.add(column: "submission", .text) }
         try database.execute(sql: "CREATE UNIQUE INDEX photoSubmission ON photo (submission)")
-        // Without a key a photo that is on its way is found at the next look, and a failed one is a new upload if it is given again.
+        // A ledger that cannot be read now is read at the next look.
         logged("the photos of an earlier version") { try identifyEarlier(in: database) }
         // The number 0 meant that a server had lost the photo.
         try database.execute(sql: "UPDATE photo SET state = 'lost' WHERE \"transfer\" = 0 AND state = 'failed'")
@@ -26,7 +26,9 @@ extension PhotoRecord {
 
     /// Gives photos without a key the key of their transfer. The digest must match as well, because the numbers of a new ledger begin at one.
     static func identifyEarlier(in database: Database) throws {
-        var earlier = try Row.fetchAll(database, sql: "SELECT * \(unidentified) ORDER BY id")
+        var earlier = try Row.fetchAll(database, sql: "SELECT * \(unidentified) ORDER BY id").map { row in
+            (photo: try PhotoRecord(row: row), number: row["transfer"] as Int64? ?? 0)
+        }
         if earlier.isEmpty { return }
         let known = try Set(String.fetchAll(database, sql: "SELECT submission FROM photo WHERE submission IS NOT NULL"))
         var transfers = try BackgroundTransfers.all().filter { transfer in
@@ -34,8 +36,7 @@ extension PhotoRecord {
         }
         // The number of a transfer decides. Without it (the server lost the photo, or the command was killed) the label of the transfer does.
         for hasNumber in [true, false] {
-            earlier = try earlier.filter { row in
-                let (photo, number) = (try PhotoRecord(row: row), row["transfer"] as Int64? ?? 0)
+            earlier = try earlier.filter { photo, number in
                 let position = transfers.lastIndex { transfer in
                     photo.isSent(by: transfer)
                         && (hasNumber ? transfer.id == number : number == 0 && photo.isLabel(transfer.taskDescription))
@@ -46,8 +47,7 @@ extension PhotoRecord {
             }
         }
         // The ledger has forgotten the transfers of the others. A queued photo is queued again.
-        for row in earlier where row["state"] != "queued" {
-            let photo = try PhotoRecord(row: row)
+        for (photo, _) in earlier where photo.state != .queued {
             try photo.setSubmission("forgotten:\(photo.id ?? 0)", in: database)
         }
     }

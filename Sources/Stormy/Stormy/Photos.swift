@@ -24,7 +24,7 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var state: State
     package var path: String?
     /// The stored submission key of its transfer. No two photos have one key, also after the store was made again. `nil` if the photo was never
-    /// given to the agent.
+    /// given to the agent, or if an earlier version gave it and its key is not known yet.
     package var submission: String?
     package var message: String?
     /// SHA-256 of what was queued, hex.
@@ -41,6 +41,7 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var isForLater = false
     /// The choice of the option with which the photo was given. `nil` if no option was given.
     package var keepsLocation: Bool?
+
     /// Returns whether the destination with this name gets the photo. `nil` if that was not written down.
     package func goesTo(_ name: String) -> Bool? { destination.map { $0.hasPrefix(name + " ") } }
 }
