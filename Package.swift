@@ -44,7 +44,10 @@ let floors: [(name: String, modules: [String])] = [
     ("Store", ["ProcessSupport", "UserUnits", "SQLiteFiles", "Spool", "BackgroundLedger"]),
     (
         "Agent",
-        ["BackgroundAgent", "CurlTransport", "DesktopServices", "RehearsalSupport", "BackgroundAgentTool", "background-agent"]
+        [
+            "BackgroundAgent", "CurlTransport", "DesktopBus", "DesktopServices", "RehearsalSupport", "BackgroundAgentTool",
+            "background-agent",
+        ]
     ),
     (
         "API",
@@ -143,9 +146,12 @@ let package = Package(
             ], swiftSettings: strict),
         .target(
             name: "CurlTransport", dependencies: ["CLibcurl", "CLinux", "COpenSSL", "TransferMachines"], swiftSettings: strict),
+        // Without Foundation, which is ten times the size of file-chooser.
+        .target(name: "DesktopBus", dependencies: ["CLibnotify"], swiftSettings: strict),
         .target(
             name: "DesktopServices",
-            dependencies: ["BackgroundNotices", "BackgroundScheduling", "CLibnotify", "CLinux"], swiftSettings: strict),
+            dependencies: ["BackgroundNotices", "BackgroundScheduling", "CLibnotify", "CLinux", "DesktopBus"],
+            swiftSettings: strict),
         .target(name: "RehearsalSupport", dependencies: ["BackgroundScheduling", "ProcessSupport"], swiftSettings: strict),
         .target(
             name: "BackgroundAgentTool",
@@ -215,7 +221,8 @@ let package = Package(
         .executableTarget(
             name: "photo-cleaner", dependencies: ["CLinux", "PhotoLocations"], swiftSettings: strict, linkerSettings: shipped),
         .executableTarget(
-            name: "file-chooser", dependencies: ["CLibnotify", "CLinux"], swiftSettings: strict, linkerSettings: shipped),
+            name: "file-chooser", dependencies: ["CLibnotify", "CLinux", "DesktopBus"], swiftSettings: strict,
+            linkerSettings: shipped),
 
         // TestKit: what proves it, here and in an author's tests.
         .target(name: "ServerScripts", swiftSettings: strict),
@@ -335,7 +342,8 @@ let package = Package(
         .testTarget(
             name: "DesktopServicesTests",
             dependencies: [
-                "BackgroundNotices", "BackgroundScheduling", "BackgroundTasksTesting", "CLibnotify", "DesktopServices",
+                "BackgroundNotices", "BackgroundScheduling", "BackgroundTasksTesting", "CLibnotify", "DesktopBus",
+                "DesktopServices",
             ], swiftSettings: strict),
         .testTarget(
             name: "EndToEndTests",

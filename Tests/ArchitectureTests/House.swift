@@ -12,7 +12,7 @@ struct House {
             "CLibcurl": ["CurlTransport"],
             "CLibcrypto": ["Spool"],
             "COpenSSL": ["CurlTransport", "FaultyServer"],
-            "CLibnotify": ["DesktopServices", "file-chooser"],
+            "CLibnotify": ["DesktopBus", "DesktopServices", "file-chooser"],
             "CLibexpat": ["TransferMachines"],
             "CZlib": ["PhotoLocations"],
             "CCairo": ["Stormy"],

@@ -2,6 +2,7 @@ import BackgroundNotices
 import Foundation
 import Testing
 
+@testable import DesktopBus
 @testable import DesktopServices
 
 @Suite struct PowerRules {

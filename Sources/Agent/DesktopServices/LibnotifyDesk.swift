@@ -1,5 +1,6 @@
 import BackgroundNotices
 import CLibnotify
+import DesktopBus
 
 /// Shows notifications by libnotify, on the loop's thread. libnotify's own use of the notification portal is switched off: the portal
 /// reports neither a closing nor a press to a later process.
@@ -267,13 +268,23 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
     }
 
     private func openBus(busAddress: String?) throws(PresenterFailure) -> OpaquePointer {
-        let connection = try bus.open(busAddress: busAddress)
+        let connection = try connect(busAddress)
         messages?.listen(on: connection)
         if notify_is_initted() == 0 {
             g_setenv("NOTIFY_IGNORE_PORTAL", "1", 1)
             notify_init(appName)
         }
         return connection
+    }
+
+    private func connect(_ busAddress: String?) throws(PresenterFailure) -> OpaquePointer {
+        do {
+            return try bus.open(busAddress: busAddress)
+        } catch .noAddress {
+            throw .noSessionBus(BusTrouble.noAddress.reason)
+        } catch {
+            throw .busUnreachable(error.reason)
+        }
     }
 
     private func currentServer(mayStart: Bool) throws(PresenterFailure) -> PresenterServer {

@@ -1,5 +1,6 @@
 import BackgroundScheduling
 import CLibnotify
+import DesktopBus
 import Foundation
 
 /// logind, as the manager of sleep, and UPower for what is left of the battery. Nothing is asked, and no connection made, before somebody wants

@@ -1,5 +1,6 @@
 import BackgroundNotices
 import CLibnotify
+import DesktopBus
 
 /// The notification server that answers on the session bus.
 package struct PresenterServer: Sendable, Equatable {

@@ -1,4 +1,5 @@
 import CLibnotify
+import DesktopBus
 import Foundation
 
 /// GLib's shared connection to the system bus, for every thread. Nobody else asks GLib for it: it waits for a bus that stands still as long as that

@@ -1,4 +1,5 @@
 import CLibnotify
+import DesktopBus
 import Foundation
 import Glibc
 

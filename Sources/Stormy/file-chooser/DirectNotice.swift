@@ -1,23 +1,22 @@
 import CLibnotify
+import DesktopBus
 
-/// A notification without an agent: for what a person has to know where nothing can be written down that an agent would show.
+/// Shows a notification without an agent, for a message that must not get lost although no agent can be told.
 enum DirectNotice {
-    /// - Returns: why it is not shown; `nil`: it is.
-    static func show(_ title: String, _ body: String) -> String? {
-        SessionBus.withConnection(or: { $0 }) { connection, _ in
-            let server = SessionBus.Object(
-                name: "org.freedesktop.Notifications", path: "/org/freedesktop/Notifications",
-                interface: "org.freedesktop.Notifications")
-            // (susssasa{sv}i): of whom, in place of none, icon, title, body, no buttons, no hints, for as long as the server likes.
-            var parts: [OpaquePointer?] = [
-                g_variant_new_string("Stormy"), g_variant_new_uint32(0), g_variant_new_string("dialog-warning"),
-                g_variant_new_string(title), g_variant_new_string(withoutMarkup(body)),
-                g_variant_parse(nil, "@as []", nil, nil, nil),
-                g_variant_parse(nil, "@a{sv} {}", nil, nil, nil), g_variant_new_int32(-1),
-            ]
-            let question = g_variant_new_tuple(&parts, gsize(parts.count))
-            return server.call(connection, "Notify", question, seconds: 10, or: { $0 }) { _ in nil }
-        }
+    static func show(_ title: String, _ body: String) throws(BusTrouble) {
+        let name = "org.freedesktop.Notifications"
+        let bus = SessionBus(watching: name)
+        let connection = try bus.open()
+        defer { bus.release() }
+        let server = BusObject(name: name, path: "/org/freedesktop/Notifications", interface: name)
+        // (susssasa{sv}i): app, replaced id, icon, title, body, no buttons, no hints, the server's own time on the screen.
+        var parts: [OpaquePointer?] = [
+            g_variant_new_string("Stormy"), g_variant_new_uint32(0), g_variant_new_string("dialog-warning"),
+            g_variant_new_string(title), g_variant_new_string(withoutMarkup(body)),
+            g_variant_parse(nil, "@as []", nil, nil, nil),
+            g_variant_parse(nil, "@a{sv} {}", nil, nil, nil), g_variant_new_int32(-1),
+        ]
+        try server.call("Notify", g_variant_new_tuple(&parts, gsize(parts.count)), on: connection, seconds: 10) { _ in }
     }
 
     /// Most servers read the body as markup.

@@ -1,103 +1,94 @@
 import CLibnotify
+import DesktopBus
 
-/// The desktop's own file chooser (`org.freedesktop.portal.FileChooser`): the one that also a sandboxed app gets, and that looks
-/// like the desktop it runs on.
+/// The desktop's own file chooser (`org.freedesktop.portal.FileChooser`). Sandboxed apps get the same one, and it looks like
+/// the desktop that it runs on.
 final class FileChooserPortal {
     enum Choice: Equatable, Sendable {
         /// Paths.
         case chosen([String])
         case cancelled
-        /// No session bus, no portal, or one without a chooser.
+        /// There is no session bus, no portal, or a portal without a chooser.
         case unavailable(String)
     }
 
-    static let name = "org.freedesktop.portal.Desktop"
+    private static let name = "org.freedesktop.portal.Desktop"
 
-    private let connection: OpaquePointer
-    private let loop: OpaquePointer
-    /// Of the request that the portal made. Its answer may come before it is known.
+    private let bus = SessionBus(watching: FileChooserPortal.name)
+    private let loop = g_main_loop_new(nil, 0)
+    /// The object of the portal for the open question. Its response may come before this is known.
     private var request: String?
     private var responses: [String: Choice] = [:]
     private var choice: Choice?
 
-    private init(_ connection: OpaquePointer, _ loop: OpaquePointer) {
-        self.connection = connection
-        self.loop = loop
-    }
-
-    /// Whether a choice could be asked for, which nobody sees. Starts the portal where it does not run.
+    /// Whether a choice could be asked for. Shows nothing; starts the portal if it does not run.
     ///
     /// - Returns: `.chosen([])`: it could.
-    static func look() -> Choice {
-        withPortal { portal in
+    static func check() -> Choice {
+        FileChooserPortal().connected { portal, connection throws(BusTrouble) in
             var parts: [OpaquePointer?] = [
                 g_variant_new_string("org.freedesktop.portal.FileChooser"), g_variant_new_string("version"),
             ]
-            let question = g_variant_new_tuple(&parts, gsize(parts.count))
-            // Without a backend that can choose files it has no such interface.
-            return portal.call("org.freedesktop.DBus.Properties", "Get", question, seconds: 10) { _ in .chosen([]) }
+            // Without a backend that can choose files the portal has no such interface.
+            return try object("org.freedesktop.DBus.Properties").call(
+                "Get", g_variant_new_tuple(&parts, gsize(parts.count)), on: connection, seconds: 10
+            ) { _ in .chosen([]) }
         }
     }
 
-    /// Asks the person for photos. Blocks for as long as they take; to be called from a thread without a loop of its own.
-    static func choosePhotos(title: String) -> Choice { withPortal { $0.ask(title) } }
+    /// Asks the user for photos, and waits for the answer. Runs GLib's default context meanwhile.
+    static func choosePhotos(title: String) -> Choice {
+        FileChooserPortal().connected { portal, connection throws(BusTrouble) in try portal.ask(title, connection) }
+    }
 
-    private static func withPortal(_ body: (FileChooserPortal) -> Choice) -> Choice {
-        SessionBus.withConnection(or: { .unavailable($0) }) { connection, context in
-            guard let loop = g_main_loop_new(context, 0) else { return .unavailable("no memory") }
-            defer { g_main_loop_unref(loop) }
-            return body(FileChooserPortal(connection, loop))
+    private func connected(_ body: (FileChooserPortal, OpaquePointer) throws(BusTrouble) -> Choice) -> Choice {
+        defer { g_main_loop_unref(loop) }
+        do {
+            let connection = try bus.open()
+            defer { bus.release() }
+            return try body(self, connection)
+        } catch {
+            return .unavailable(error.reason)
         }
     }
 
-    private func call(
-        _ interface: String, _ method: String, _ question: OpaquePointer?, seconds: Int32, _ answer: (OpaquePointer) -> Choice
-    ) -> Choice {
-        let portal = SessionBus.Object(name: Self.name, path: "/org/freedesktop/portal/desktop", interface: interface)
-        return portal.call(connection, method, question, seconds: seconds, or: { .unavailable($0) }, answer)
+    private static func object(_ interface: String) -> BusObject {
+        BusObject(name: name, path: "/org/freedesktop/portal/desktop", interface: interface)
     }
 
-    private func ask(_ title: String) -> Choice {
-        let own = Unmanaged.passUnretained(self).toOpaque()
-        // By no path: older portals do not keep to the one that the token promises.
-        let answers = g_dbus_connection_signal_subscribe(
+    private func ask(_ title: String, _ connection: OpaquePointer) throws(BusTrouble) -> Choice {
+        // Not limited to a path: older portals use another one than the token promises.
+        let subscription = g_dbus_connection_signal_subscribe(
             connection, Self.name, "org.freedesktop.portal.Request", "Response", nil, nil, G_DBUS_SIGNAL_FLAGS_NONE,
             { _, _, path, _, _, parameters, data in
                 guard let path, let parameters else { return }
-                FileChooserPortal.from(data).hear(String(cString: path), FileChooserPortal.read(parameters))
-            }, own, nil)
-        let watch = g_bus_watch_name_on_connection(
-            connection, Self.name, G_BUS_NAME_WATCHER_FLAGS_NONE, nil,
-            // The watch begins with this when nobody is there yet: the call starts it.
-            { _, _, data in FileChooserPortal.from(data).vanished() }, own, nil)
-        defer {
-            g_dbus_connection_signal_unsubscribe(connection, answers)
-            g_bus_unwatch_name(watch)
-        }
-        return call("org.freedesktop.portal.FileChooser", "OpenFile", Self.question(title), seconds: 30) { reply in
-            guard let handle = Self.text(of: reply, type: "(o)") else {
-                return .unavailable("the portal answered something else")
-            }
-            request = handle
-            choice = responses[handle]
-            if choice == nil { g_main_loop_run(loop) }
-            return choice ?? .unavailable("the portal is gone")
-        }
+                FileChooserPortal.from(data).receive(String(cString: path), FileChooserPortal.read(parameters))
+            }, Unmanaged.passUnretained(self).toOpaque(), nil)
+        defer { g_dbus_connection_signal_unsubscribe(connection, subscription) }
+        // A portal that ended has forgotten the question.
+        bus.onServerVanished = { [unowned self] in stopWaiting() }
+        bus.onLost = { [unowned self] in stopWaiting() }
+        request = try Self.object("org.freedesktop.portal.FileChooser").call(
+            "OpenFile", Self.question(title), on: connection, seconds: 30
+        ) { Self.text(of: $0, type: "(o)") }
+        guard let request else { return .unavailable("the portal's reply has another type") }
+        choice = responses[request]
+        if choice == nil { g_main_loop_run(loop) }
+        return choice ?? .unavailable("the portal ended")
     }
 
-    private func hear(_ path: String, _ answer: Choice) {
-        responses[path] = answer
+    private func receive(_ path: String, _ response: Choice) {
+        responses[path] = response
         guard path == request else { return }
-        choice = answer
+        choice = response
         g_main_loop_quit(loop)
     }
 
-    /// What it was asked it forgets.
-    private func vanished() { if request != nil { g_main_loop_quit(loop) } }
+    private func stopWaiting() { if request != nil { g_main_loop_quit(loop) } }
 
-    // MARK: The portal's words
+    // MARK: Messages of the portal
 
-    /// `(ssa{sv})`: no window of ours, the title, and what may be chosen.
+    /// `(ssa{sv})`: no parent window, the title, and the filters.
     private static func question(_ title: String) -> OpaquePointer? {
         let filters =
             "[('Photos', [(uint32 1, 'image/*')]), ('All files', [(uint32 0, '*')])]"
@@ -108,10 +99,10 @@ final class FileChooserPortal {
         return g_variant_new_tuple(&parts, gsize(parts.count))
     }
 
-    /// `(ua{sv})`: 0 is a choice, 1 the person's no.
+    /// `(ua{sv})`: 0 is a choice, 1 is a cancel by the user.
     private static func read(_ parameters: OpaquePointer) -> Choice {
         guard String(cString: g_variant_get_type_string(parameters)) == "(ua{sv})" else {
-            return .unavailable("the portal answered something else")
+            return .unavailable("the portal's reply has another type")
         }
         let code = g_variant_get_child_value(parameters, 0)
         let results = g_variant_get_child_value(parameters, 1)
@@ -127,7 +118,7 @@ final class FileChooserPortal {
         for index in 0..<g_variant_n_children(addresses) {
             guard let address = g_variant_get_child_value(addresses, index) else { continue }
             defer { g_variant_unref(address) }
-            // Only what is a file here: a chooser may offer places in the network.
+            // Local files only: a chooser may offer network places.
             guard let path = g_filename_from_uri(g_variant_get_string(address, nil), nil, nil) else { continue }
             paths.append(String(cString: path))
             g_free(path)
@@ -143,7 +134,7 @@ final class FileChooserPortal {
     }
 
     private static func from(_ data: gpointer?) -> FileChooserPortal {
-        guard let data else { fatalError("a callback of the portal came without its owner") }
+        guard let data else { fatalError("a callback of the portal has no owner") }
         return Unmanaged<FileChooserPortal>.fromOpaque(data).takeUnretainedValue()
     }
 }

@@ -1,16 +1,16 @@
-// Lets a person choose photos with the desktop's own chooser, and prints their paths, each ended by a zero byte. A program of its
-// own, as an app that only uploads has no other use for a bus. Without Foundation, which is ten times its size.
+// Lets the user choose photos with the desktop's own chooser, and prints their paths, each ended by a zero byte. A separate
+// program, because an app that only uploads has no other use for a bus. Without Foundation, which is ten times its size.
 //
 //     file-chooser TITLE
 //     file-chooser --check
 //     file-chooser --tell TITLE TEXT
 //
-// Ends with 0 after a choice, 1 if the person chose nothing, 2 if there is no such chooser (and says why). --check shows nothing: 0 or 2.
-// --tell shows a notification: 0, or 2 and why not.
+// Exit code 0 after a choice, 1 if the user cancelled, 2 if there is no such chooser (with the reason). --check shows no window: 0 or 2.
+// --tell shows a notification: 0, or 2 with the reason.
 @preconcurrency import CLinux  // its stdio has the same variables
 @preconcurrency import Glibc  // stdin, stdout and stderr are variables there
 
-/// The bus has threads, beside which no exit handler of a library may run.
+/// Without exit handlers of libraries: threads of the bus run beside them.
 func leave(_ code: Int32) -> Never {
     fflush(stdout)
     _exit(code)
@@ -29,10 +29,14 @@ while let word = next.pointee {
     next += 1
 }
 if words.count == 3, words[0] == "--tell" {
-    if let why = DirectNotice.show(words[1], words[2]) { fail(why) }
-    leave(0)
+    do {
+        try DirectNotice.show(words[1], words[2])
+        leave(0)
+    } catch {
+        fail(error.reason)
+    }
 }
-switch words.first == "--check" ? FileChooserPortal.look() : FileChooserPortal.choosePhotos(title: words.first ?? "") {
+switch words.first == "--check" ? FileChooserPortal.check() : FileChooserPortal.choosePhotos(title: words.first ?? "") {
 case .chosen(let paths):
     for path in paths { print(path, terminator: "\0") }
     leave(0)

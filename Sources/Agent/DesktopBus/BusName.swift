@@ -1,27 +1,27 @@
 import CLibnotify
 
-/// What the bus itself says of a name on it. Each question blocks until the bus answers.
-struct BusName {
+/// A name on a bus, and what the bus knows about it. Each question blocks until the bus answers.
+package struct BusName {
     let name: String
     let connection: OpaquePointer
 
-    init(_ name: String, on connection: OpaquePointer) { (self.name, self.connection) = (name, connection) }
+    package init(_ name: String, on connection: OpaquePointer) { (self.name, self.connection) = (name, connection) }
 
-    /// The connection that has the name; `nil`: nobody has.
-    var owner: String? {
+    /// The connection that owns the name; `nil`: it has no owner.
+    package var owner: String? {
         guard let reply = ask("GetNameOwner") else { return nil }
         defer { g_variant_unref(reply) }
         return GVariantReading.strings(reply, ofType: "(s)")?.first
     }
 
-    /// Who has the name, on which bus: a name of a connection is given once, and each bus has a number of its own.
-    var identity: String? {
+    /// The owner and its bus. A bus gives a connection's name once, and each bus has a number of its own.
+    package var identity: String? {
         guard let owner, let bus = g_dbus_connection_get_guid(connection) else { return nil }
         return "\(String(cString: bus)) \(owner)"
     }
 
-    /// The process that has the name.
-    var process: Int32? {
+    /// The process that owns the name.
+    package var process: Int32? {
         guard let reply = ask("GetConnectionUnixProcessID") else { return nil }
         defer { g_variant_unref(reply) }
         guard GVariantReading.type(of: reply) == "(u)", let number = g_variant_get_child_value(reply, 0) else { return nil }

@@ -1,40 +1,38 @@
-import BackgroundNotices
 import CLibnotify
-import Foundation
+import Glibc
 
-/// The connection to the session bus, and the watch over who serves notifications there. Used on the loop's thread
-/// only.
+/// The connection to the session bus, and a watch over one name on it. Used on one thread only, the one whose context runs the callbacks.
 ///
-/// libnotify always takes GLib's shared session connection (`g_bus_get`), found through the environment. So this
-/// takes the same one, and holds it: as long as it does, libnotify cannot make a connection of its own that would end
-/// the process with the bus. GLib keeps the shared connection by a weak reference, so when everything of the old one
-/// is released (notifications, libnotify's proxy, the watch, ours), the next `open` reads the environment again and
-/// connects anew. Tried with GLib 2.74 and libnotify 0.8.1: re-pointing one process to another bus works.
-final class SessionBus {
-    private(set) var connection: OpaquePointer?
+/// libnotify always uses GLib's shared session connection (`g_bus_get`), found through the environment. This type holds
+/// the same one: meanwhile libnotify cannot make a connection of its own that would end the process with the bus. GLib
+/// keeps the shared connection by a weak reference. When all references to an old one are released (notifications,
+/// libnotify's proxy, the watch, ours), the next `open` reads the environment again and makes a new connection. Tried
+/// with GLib 2.74 and libnotify 0.8.1: one process can move to another bus.
+package final class SessionBus {
+    package private(set) var connection: OpaquePointer?
     private var closedHandler: gulong = 0
     private var watch: guint = 0
     private var hasServer = false
     /// When the old connection could not be let go of, in microseconds of GLib's clock.
     private var stuckAt: gint64?
 
-    /// The name of who serves notifications.
+    /// The name that is watched.
     private let served: String
 
-    init(watching name: String) { served = name }
+    package init(watching name: String) { served = name }
 
-    var onLost: (() -> Void)?
+    package var onLost: (() -> Void)?
     /// The address of the connection.
-    private(set) var address: String?
-    var onServerAppeared: (() -> Void)?
-    var onServerVanished: (() -> Void)?
+    package private(set) var address: String?
+    package var onServerAppeared: (() -> Void)?
+    package var onServerVanished: (() -> Void)?
 
     /// Connects, unless connected already.
     ///
     /// The address has to go into the environment, where libnotify's own call looks for it. `setenv` while another
     /// thread reads the environment is a risk taken knowingly: it happens once per connection, and only when
     /// the address differs.
-    func open(busAddress: String?) throws(PresenterFailure) -> OpaquePointer {
+    package func open(busAddress: String? = nil) throws(BusTrouble) -> OpaquePointer {
         let told = busAddress.flatMap(SessionBusAddress.withoutAutolaunch)
         // Its signal is still on the way, or the person's session is elsewhere and what is shown here belongs to a bus that is left: acted on now, once.
         if isDead || told.map({ isElsewhere(than: $0) }) ?? false { onLost?() }
@@ -42,10 +40,9 @@ final class SessionBus {
         let current = environment(Self.variable)
         let candidates = SessionBusAddress.candidates(
             known: [told, current, started], runtimeDirectory: environment("XDG_RUNTIME_DIR"), isSocket: isSocket)
-        var failure = PresenterFailure.noSessionBus(
-            "no DBUS_SESSION_BUS_ADDRESS is known and there is no bus in XDG_RUNTIME_DIR")
+        var failure = BusTrouble.noAddress
         for (index, candidate) in candidates.enumerated() {
-            do throws(PresenterFailure) {
+            do throws(BusTrouble) {
                 return try open(candidate)
             } catch {
                 if index == 0 { failure = error }
@@ -58,7 +55,7 @@ final class SessionBus {
     private static let variable = "DBUS_SESSION_BUS_ADDRESS"
     private let started = environment(SessionBus.variable)
 
-    private func open(_ chosen: String) throws(PresenterFailure) -> OpaquePointer {
+    private func open(_ chosen: String) throws(BusTrouble) -> OpaquePointer {
         if chosen != environment(Self.variable) { g_setenv(Self.variable, chosen, 1) }
         let opened = try connect()
         address = chosen
@@ -68,7 +65,7 @@ final class SessionBus {
     }
 
     /// GLib's shared connection. One to a bus that is gone stays the shared one until GLib's own thread has let go of it.
-    private func connect() throws(PresenterFailure) -> OpaquePointer {
+    private func connect() throws(BusTrouble) -> OpaquePointer {
         // What still holds the old one may be this thread's own queue: each entry waits its turn, and not a second more.
         let wasStuck = stuckAt.map { g_get_monotonic_time() - $0 < 2_000_000 } ?? false
         for _ in 0..<(wasStuck ? 1 : 100) {
@@ -76,9 +73,9 @@ final class SessionBus {
             let limit = TimeLimit(seconds: Self.patience)
             defer { limit.end() }
             guard let opened = g_bus_get_sync(G_BUS_TYPE_SESSION, limit.cancellable, &error) else {
-                let text = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
-                g_clear_error(&error)
-                throw .busUnreachable(text)
+                let isSilent = g_error_matches(error, g_io_error_quark(), gint(G_IO_ERROR_CANCELLED.rawValue)) != 0
+                let trouble = BusTrouble(consuming: error)
+                throw isSilent ? .failed("the session bus did not answer within \(Self.patience) s") : trouble
             }
             // By default GLib raises SIGTERM when a session bus goes. An agent has more to do than notifications.
             g_dbus_connection_set_exit_on_close(opened, 0)
@@ -87,7 +84,7 @@ final class SessionBus {
             g_usleep(10_000)
         }
         stuckAt = g_get_monotonic_time()
-        throw .busUnreachable("a part of this process still holds the connection to a bus that is gone")
+        throw BusTrouble.failed("a part of this process still holds the connection to a bus that is gone")
     }
 
     /// Seconds that a bus may take to greet: one that takes the connection and says nothing would be waited for for ever.
@@ -104,13 +101,13 @@ final class SessionBus {
     private var isDead: Bool { connection.map { g_dbus_connection_is_closed($0) != 0 } ?? false }
 
     /// Which one serves notifications now; `nil`: none does, or there is no connection.
-    var servedIdentity: String? { connection.flatMap { BusName(served, on: $0).identity } }
+    package var servedIdentity: String? { connection.flatMap { BusName(served, on: $0).identity } }
 
     /// Its process.
-    var servedProcess: Int32? { connection.flatMap { BusName(served, on: $0).process } }
+    package var servedProcess: Int32? { connection.flatMap { BusName(served, on: $0).process } }
 
     /// Lets go of the connection. The caller has released its notifications and libnotify before.
-    func release() {
+    package func release() {
         guard let connection else { return }
         self.connection = nil
         hasServer = false

@@ -1,17 +1,17 @@
 import CLibnotify
 
-/// Reads values of GLib's that came over a bus: their type is whatever a stranger sent.
-enum GVariantReading {
-    static func type(of variant: OpaquePointer) -> String { String(cString: g_variant_get_type_string(variant)) }
+/// Reads GLib values that came over a bus. A stranger may have sent any type.
+package enum GVariantReading {
+    package static func type(of variant: OpaquePointer) -> String { String(cString: g_variant_get_type_string(variant)) }
 
     /// The members of a tuple, or of an array, of texts alone. `nil`: it is of another type.
-    static func strings(_ variant: OpaquePointer, ofType type: String) -> [String]? {
+    package static func strings(_ variant: OpaquePointer, ofType type: String) -> [String]? {
         guard self.type(of: variant) == type else { return nil }
         return children(of: variant) { String(cString: g_variant_get_string($0, nil)) }
     }
 
-    /// What a container holds, in order.
-    static func children<Value>(of variant: OpaquePointer, _ read: (OpaquePointer) -> Value) -> [Value] {
+    /// The members of a container, in order.
+    package static func children<Value>(of variant: OpaquePointer, _ read: (OpaquePointer) -> Value) -> [Value] {
         (0..<g_variant_n_children(variant)).compactMap { index in
             guard let child = g_variant_get_child_value(variant, index) else { return nil }
             defer { g_variant_unref(child) }
@@ -19,8 +19,8 @@ enum GVariantReading {
         }
     }
 
-    /// A value of a dictionary, `read` where it has `type`.
-    static func value<Value>(
+    /// A value of a dictionary, `read` if it has `type`.
+    package static func value<Value>(
         _ key: String, ofType type: String, in dictionary: OpaquePointer, _ read: (OpaquePointer) -> Value
     ) -> Value? {
         guard self.type(of: dictionary) == "a{sv}", let value = g_variant_lookup_value(dictionary, key, nil) else { return nil }

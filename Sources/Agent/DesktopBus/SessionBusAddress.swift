@@ -1,14 +1,14 @@
-/// Which addresses of the session bus to try. Pure.
-enum SessionBusAddress {
-    /// The addresses to try, in this order. Empty: none is known, and no attempt may be made: GLib, asked without an
-    /// address, would start a bus of its own through X11 ("autolaunch"), on which nobody else is.
+/// Decides which addresses of the session bus to try. Pure.
+package enum SessionBusAddress {
+    /// The addresses to try, in this order. If it is empty, no attempt may be made: GLib without an address would start
+    /// another bus through X11 ("autolaunch"), which no other program uses.
     ///
     /// - Parameters:
     ///   - known: told by the caller just now, of the connection before, and of the environment that this process was started with. The
     ///     first may have been of a bus that lived for one command.
     ///   - runtimeDirectory: the process's XDG_RUNTIME_DIR.
     ///   - isSocket: whether a socket lies at a path.
-    static func candidates(known: [String?], runtimeDirectory: String?, isSocket: (String) -> Bool) -> [String] {
+    package static func candidates(known: [String?], runtimeDirectory: String?, isSocket: (String) -> Bool) -> [String] {
         var addresses = known.compactMap { $0.flatMap(withoutAutolaunch) }
         if let runtimeDirectory, runtimeDirectory.hasPrefix("/"), isSocket(runtimeDirectory + "/bus") {
             addresses.append("unix:path=" + escaped(runtimeDirectory + "/bus"))
@@ -18,7 +18,7 @@ enum SessionBusAddress {
     }
 
     /// An address is a list of alternatives; every "autolaunch:" among them is dropped.
-    static func withoutAutolaunch(_ address: String) -> String? {
+    package static func withoutAutolaunch(_ address: String) -> String? {
         let entries = address.split(separator: ";").filter { !$0.hasPrefix("autolaunch:") }
         return entries.isEmpty ? nil : entries.joined(separator: ";")
     }
@@ -26,7 +26,7 @@ enum SessionBusAddress {
     /// Whether two addresses are spellings of one bus: one may say its number, and one may not.
     ///
     /// - Parameter guid: of the bus that the second leads to; `nil`: not known.
-    static func isSame(_ one: String, _ other: String, guid: String?) -> Bool {
+    package static func isSame(_ one: String, _ other: String, guid: String?) -> Bool {
         func parts(_ address: String) -> [[Substring]] {
             address.split(separator: ";").map { $0.split(separator: ",").filter { !$0.hasPrefix("guid=") } }
         }

@@ -1,0 +1,22 @@
+import CLibnotify
+
+/// The reason why a bus or an object on it cannot be used.
+package enum BusTrouble: Error {
+    /// No address of a session bus is known.
+    case noAddress
+    /// A connection or a call failed, in GLib's words.
+    case failed(String)
+
+    /// - Parameter error: is released.
+    init(consuming error: UnsafeMutablePointer<GError>?) {
+        self = .failed(error.flatMap { $0.pointee.message }.map { String(cString: $0) } ?? "no reason given")
+        if let error { g_error_free(error) }
+    }
+
+    package var reason: String {
+        switch self {
+        case .noAddress: "no DBUS_SESSION_BUS_ADDRESS is known and there is no bus in XDG_RUNTIME_DIR"
+        case .failed(let reason): reason
+        }
+    }
+}
