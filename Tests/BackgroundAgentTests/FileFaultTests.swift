@@ -55,6 +55,24 @@ import TransferMachines
         #expect(try String(contentsOf: place, encoding: .utf8) == "sunny")
     }
 
+    /// As a mount of rclone answers: no promise not to replace, and EIO for a second name.
+    @Test(arguments: [EIO, EPERM, EACCES, EOPNOTSUPP], [false, true])
+    func `a file gets its name on a file system without second names`(_ number: Int32, _ isTaken: Bool) throws {
+        if isTaken { try Data("precious".utf8).write(to: place) }
+        let id = try bench.download { $0.destination = place.path }
+        let names = Mutex([EINVAL, number])
+        bench.disk.calls.fail { call in
+            guard call == .name else { return nil }
+            return names.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        }
+        try bench.turn()
+        try answer(id)
+        #expect(try bench.transfer(id).state == .completed)
+        let file = isTaken ? bench.folder.appendingPathComponent("file (1)") : place
+        #expect(try String(contentsOf: file, encoding: .utf8) == "sunny")
+        if isTaken { #expect(try String(contentsOf: place, encoding: .utf8) == "precious") }
+    }
+
     /// The server has no file of the upload's name.
     private func answerThatTheNameIsFree(_ id: Int64) throws {
         let attempt = try bench.attempt(id)

@@ -96,6 +96,19 @@ import TransferMachines
         try expectComplete(id)
     }
 
+    /// The folder beneath the mount point would get the file otherwise.
+    @Test func `a download waits while its drive is not connected`() throws {
+        let own = try #require(SeenFolder(folder.path))
+        let seen = SeenFolder(view: own.view, folder: own.folder, mount: folder.path).text
+        let id = try bench.download { ($0.destination, $0.destinationFolder) = (place.path, seen) }
+        try bench.turn()
+        #expect(bench.transport.started.isEmpty)
+        let transfer = try bench.transfer(id)
+        #expect(transfer.state == .waiting)
+        #expect(transfer.errorMessage?.contains("the drive of \(folder.path) is not connected") == true)
+        #expect(try files.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
     @Test func `a folder that was replaced receives the file if the mounts are the same`() throws {
         let seen = try #require(SeenFolder(folder.path)).text
         try replaceFolder()

@@ -52,7 +52,27 @@ import Testing
         #expect(SeenFolder(text: folder.text) == folder)
     }
 
-    @Test(arguments: ["", "1:2", "a b c"]) func `another text gives no folder`(_ text: String) {
+    @Test func `a drive that is not connected is noticed by its mount point`() throws {
+        let own = try #require(SeenFolder(place))
+        #expect(own.absentMount == nil)
+        // Nothing is mounted at the folder, and the files of processes are always mounted.
+        let away = SeenFolder(view: own.view, folder: own.folder, mount: place)
+        #expect(away.absentMount == place)
+        #expect(SeenFolder(view: own.view, folder: own.folder, mount: "/proc").absentMount == nil)
+        #expect(SeenFolder("/proc/self")?.mount == "/proc")
+        // In a container other drives are mounted.
+        #expect(SeenFolder(view: "1:2:3", folder: own.folder, mount: place).absentMount == nil)
+        // A mount point that was removed with its drive is a folder that is missing.
+        #expect(SeenFolder(view: own.view, folder: own.folder, mount: place + "/gone").absentMount == nil)
+    }
+
+    @Test(arguments: ["/run/media/me/my stick", "/mnt/50%", "/mnt/a\nb", nil])
+    func `the text of a row gives the same mount point`(_ mount: String?) {
+        let folder = SeenFolder(view: "1:2:3", folder: "4:5", mount: mount)
+        #expect(SeenFolder(text: folder.text) == folder)
+    }
+
+    @Test(arguments: ["", "1:2", "a b c d"]) func `another text gives no folder`(_ text: String) {
         #expect(SeenFolder(text: text) == nil)
     }
 

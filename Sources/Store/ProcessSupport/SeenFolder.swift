@@ -5,32 +5,39 @@ import Foundation
 /// folder under the same path.
 ///
 /// For processes with the same mounts only the path counts. The user may replace the folder, restore it from a backup, or connect its drive
-/// again, and a file for this folder must not wait. Only if the mounts differ, the folders are compared. A folder that was replaced is then not
-/// found: no process can see whether the new folder is the one that the other process means.
+/// again, and a file for this folder must not wait. But if the drive is not connected, the path leads to a folder beneath its mount point. Only if
+/// the mounts differ, the folders are compared. A folder that was replaced is then not found: no process can see whether the new folder is the one
+/// that the other process means.
 package struct SeenFolder: Equatable, Sendable {
     /// The mount namespace and the root folder of the process; `nil` if unknown.
     let view: String?
     /// The folder itself.
     let folder: String
+    /// The mount point of the folder's file system; `nil` if it is the root folder, or unknown.
+    let mount: String?
 
-    init(view: String?, folder: String) { (self.view, self.folder) = (view, folder) }
+    init(view: String?, folder: String, mount: String? = nil) { (self.view, self.folder, self.mount) = (view, folder, mount) }
 
     /// - Parameter path: The folder, seen by this process.
     /// - Returns: `nil` if nothing can be seen there.
     package init?(_ path: String) {
         guard let folder = Self.identity(path) else { return nil }
-        self.init(view: Self.ownView, folder: folder)
+        self.init(view: Self.ownView, folder: folder, mount: Self.mountPoint(of: path))
     }
 
     /// - Parameter text: As ``text`` returned it.
     package init?(text: String) {
         let parts = text.split(separator: " ")
-        guard parts.count == 2 else { return nil }
-        self.init(view: parts[0] == Self.unknown[...] ? nil : String(parts[0]), folder: String(parts[1]))
+        guard parts.count == 2 || parts.count == 3 else { return nil }
+        let mount = parts.count == 3 ? String(parts[2]).removingPercentEncoding : nil
+        self.init(view: parts[0] == Self.unknown[...] ? nil : String(parts[0]), folder: String(parts[1]), mount: mount)
     }
 
     /// As it is stored in a row.
-    package var text: String { "\(view ?? Self.unknown) \(folder)" }
+    package var text: String {
+        let mount = mount?.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed)
+        return ([view ?? Self.unknown, folder] + [mount].compactMap { $0 }).joined(separator: " ")
+    }
     private static let unknown = "-"
 
     /// Returns whether both processes mean the same folder, if they use the same path.
@@ -39,6 +46,31 @@ package struct SeenFolder: Equatable, Sendable {
     /// Returns whether the path leads to this folder in this process.
     package func isAt(_ path: String) -> Bool {
         isSame(as: SeenFolder(view: Self.ownView, folder: Self.identity(path) ?? ""))
+    }
+
+    /// The mount point of the drive that held the folder, if nothing is mounted there now; `nil` otherwise, and for a process with other mounts.
+    package var absentMount: String? {
+        guard let mount, view != nil, view == Self.ownView else { return nil }
+        var (point, parent) = (stat(), stat())
+        guard stat(mount, &point) == 0, stat(mount + "/..", &parent) == 0, point.st_dev == parent.st_dev else { return nil }
+        return mount
+    }
+
+    /// - Returns: `nil` for the root folder.
+    private static func mountPoint(of path: String) -> String? {
+        var found = stat()
+        guard let real = realpath(path, nil) else { return nil }
+        defer { free(real) }
+        var place = String(cString: real)
+        guard stat(place, &found) == 0 else { return nil }
+        while place != "/" {
+            var above = stat()
+            let parent = place.lastIndex(of: "/").map { $0 == place.startIndex ? "/" : String(place[..<$0]) } ?? "/"
+            guard stat(parent, &above) == 0 else { return nil }
+            if above.st_dev != found.st_dev { return place }
+            place = parent
+        }
+        return nil
     }
 
     private static let ownView: String? = {

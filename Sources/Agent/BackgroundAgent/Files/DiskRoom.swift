@@ -1,8 +1,8 @@
 import Foundation
 import ProcessSupport
 
-/// How much of an answer may be written: the disk is not filled to its last byte, and a body of which nobody said where it ends has an
-/// end.
+/// Decides how much of a response may be written. The disk is not filled to its last byte, and a body without an announced length has a
+/// limit.
 struct DiskRoom {
     /// Known to fit up to here.
     private var fits: Int64 = 0
@@ -12,7 +12,7 @@ struct DiskRoom {
     /// Bytes written between two looks at the disk, at most. Near its floor fewer: many attempts write between their looks.
     private static let step: Int64 = 4 << 20
     private static let sharers: Int64 = 32
-    /// Bytes of a body without an announced length on any disk.
+    /// Bytes of a body without an announced length, at most.
     private static let longestEndless: Int64 = 16 << 30
 
     init() {}
@@ -20,10 +20,9 @@ struct DiskRoom {
     /// - Parameters:
     ///   - offset: of the first byte that will be written.
     ///   - hasEnd: its length was announced.
-    init(from offset: Int64, hasEnd: Bool, on descriptor: Int32) {
+    init(from offset: Int64, hasEnd: Bool) {
         fits = offset
-        // Half of what is free now: whoever sends without end does not get all of it.
-        if !hasEnd { endless = min(Self.longestEndless, (DiskSpace.left(on: descriptor) ?? .max) / 2 + offset) }
+        if !hasEnd { endless = Self.longestEndless }
     }
 
     /// Why these bytes must not be written; `nil`: they may.
@@ -40,7 +39,10 @@ struct DiskRoom {
             return nil
         }
         guard left >= count else {
-            return FileTrouble(why: "\(FileFault.noRoomReason), except what is left to other programs", isPassing: true)
+            // A body that may have no end does not keep the disk full until there is room.
+            return FileTrouble(
+                why: "\(FileFault.noRoomReason), except what is left to other programs", isPassing: true,
+                isOfNoUse: endless != nil, mayBeEndless: endless != nil)
         }
         fits = end + min(Self.step, (left - count) / Self.sharers)
         return nil

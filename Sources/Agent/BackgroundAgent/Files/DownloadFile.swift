@@ -85,7 +85,7 @@ final class DownloadFile: BodySink, DiskWork {
             return offset > 0 && FileFault(errno).isAbsence
                 ? noteLostPart() : fail(ofOpenFile: false)
         }
-        room = DiskRoom(from: offset, hasEnd: state.withLock { $0.machine.partial?.totalBytes } != nil, on: descriptor)
+        room = DiskRoom(from: offset, hasEnd: state.withLock { $0.machine.partial?.totalBytes } != nil)
         let trouble = cut(descriptor, at: path, to: offset)
         return state.withLock { state in
             if state.descriptor >= 0 { close(state.descriptor) }

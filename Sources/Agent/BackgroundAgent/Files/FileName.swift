@@ -1,16 +1,18 @@
 import Foundation
 import ProcessSupport
 
-/// Why a file here is of no use.
+/// Why a file on this computer cannot be used.
 package struct FileTrouble: Error, Equatable {
     var why: String
     /// Waiting may help.
     var isPassing: Bool
-    /// What is here of it is worth nothing.
-    var isOfNoUse = false
+    /// The part is discarded.
+    var isOfNoUse: Bool
+    /// The disk had no room for a body without an announced length. The number of attempts is limited.
+    var mayBeEndless: Bool
 
-    init(why: String, isPassing: Bool, isOfNoUse: Bool = false) {
-        (self.why, self.isPassing, self.isOfNoUse) = (why, isPassing, isOfNoUse)
+    init(why: String, isPassing: Bool, isOfNoUse: Bool = false, mayBeEndless: Bool = false) {
+        (self.why, self.isPassing, self.isOfNoUse, self.mayBeEndless) = (why, isPassing, isOfNoUse, mayBeEndless)
     }
 
     /// - Parameter number: The value of `errno`; 0 if the file has not as many bytes as it had.
@@ -38,6 +40,9 @@ package struct FileTrouble: Error, Equatable {
     ///   - folder: The folder that the process which queued the download saw.
     static func otherFolder(of file: URL, _ folder: SeenFolder?) -> FileTrouble? {
         let path = file.deletingLastPathComponent().path
+        if let mount = folder?.absentMount {
+            return FileTrouble(why: "\(path): the drive of \(mount) is not connected", isPassing: true)
+        }
         if folder?.isAt(path) ?? true { return nil }
         let reason = "the agent does not see the folder that was chosen, for example because the command ran in a container"
         let remedy = "Start the agent there, or cancel the download and choose a folder that both see"
@@ -108,18 +113,18 @@ package enum FileName {
         }
         let isLinked = calls.addName(part.path, whole.path) == 0
         number = errno
-        if isLinked || FileFault(number) == .exists && areSame(part, whole) {
+        if isLinked || areSame(part, whole) {
             unlink(part.path)
             return .given
         }
         switch FileFault(number) {
         case .exists: return nextFree(part, whole)
-        // FAT has no second names, and calls them not permitted.
-        case .unsupported, .notAllowed: break
-        case .missing, .noFolder, .notAFile, .impossible, .noRoom, .unavailable:
+        // FAT has no second names and answers EPERM; a mount of rclone answers EIO.
+        case .unsupported, .notAllowed, .unavailable: break
+        case .missing, .noFolder, .notAFile, .impossible, .noRoom:
             return .failed(FileTrouble(number, ofNewFile: whole.path))
         }
-        // Nor second names: looked at just before is the best there is.
+        // Without second names the name can only be looked at just before.
         return isTaken(whole) ? nextFree(part, whole) : replace(part, whole, calls)
     }
 

@@ -39,11 +39,17 @@ struct AttemptEnding {
         if outcome.progress.hasAnswer, transfer.kind == .download { transfer.resumedAt = outcome.progress.resumedAt }
         transfer.bytesDone = partial?.durableBytes ?? outcome.progress.written
         record(progress: transfer.noteFurthest(partial), &transfer, &entry, pass)
-        if let trouble = outcome.trouble ?? (end.failure == nil ? nil : body?.trouble) {
+        if var trouble = outcome.trouble ?? (end.failure == nil ? nil : body?.trouble) {
             if trouble.isOfNoUse { transfer.partial = nil }
-            let pause = RetryPolicy.ofAgent.backoff(
-                attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: pass.jitter())
-            try pass.failLocally(&transfer, trouble, pause: trouble.isOfNoUse ? pause : Pass.diskPause)
+            var pause = Pass.diskPause
+            if trouble.mayBeEndless {
+                trouble.isPassing = transfer.fruitlessAttempts < RetryPolicy.maximumRefusals
+                pause = RetryPolicy.ofAgent.fullDelay
+            } else if trouble.isOfNoUse {
+                pause = RetryPolicy.ofAgent.backoff(
+                    attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: pass.jitter())
+            }
+            try pass.failLocally(&transfer, trouble, pause: pause)
             return .nothing
         }
         if Self.isDamaged(body?.sha256, transfer) {
