@@ -68,6 +68,38 @@ import Testing
         #expect(try #require(message(path)).contains("belongs to another user"))
     }
 
+    @Test(.enabled(if: getuid() == 0, "only root can give files to another user"))
+    func `a file or folder of another user is refused`() throws {
+        let text = Data("[upload.destinations.home]\nkind = 'put'\nurl = 'https://a'\npassword_file = 'x'\n".utf8)
+        var path = try file(text, mode: 0o644)
+        #expect(chown(path, 12_345, 12_345) == 0)
+        #expect(message(path)?.contains("\(path) belongs to another user") == true)
+        try FileManager.default.removeItem(atPath: path)
+        path = try file(text, mode: 0o644)
+        #expect(message(path) == nil)
+        #expect(chown(folder.path, 12_345, 12_345) == 0)
+        #expect(message(path)?.contains("\(folder.path) belongs to another user") == true)
+    }
+
+    /// Its addresses receive passwords and photos.
+    @Test func `a file that other users can change is refused`() throws {
+        let text = Data("[upload.destinations.home]\nkind = 'put'\nurl = 'https://a'\npassword_file = 'x'\n".utf8)
+        let path = try file(text, mode: 0o666)
+        #expect(message(path)?.hasSuffix("other users can write to \(path); run: chmod go-w \(path)") == true)
+        // Some distributions give each user a group.
+        #expect(message(try file(text, mode: 0o664)) == nil)
+        if getuid() == 0 {
+            #expect(chown(path, 0, 12_345) == 0)
+            #expect(message(path)?.contains("other users can write") == true)
+        }
+        _ = try file(text, mode: 0o644)
+        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
+        #expect(message(path)?.contains("other users can write to \(folder.path);") == true)
+        // As /tmp.
+        try FileManager.default.setAttributes([.posixPermissions: 0o1777], ofItemAtPath: folder.path)
+        #expect(message(path) == nil)
+    }
+
     @Test func withoutACredentialAnybodyMayRead() throws {
         let path = try file(
             Data("[upload.destinations.home]\nkind = 'put'\nurl = 'https://a'\npassword_file = 'x'\n".utf8), mode: 0o644)

@@ -22,6 +22,12 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         case exposedCredential(key: String)
         /// The key is a credential, and the file belongs to another user.
         case foreignCredential(key: String)
+        /// Other users can change the file, or put another in its place. The addresses in it receive passwords and photos.
+        ///
+        /// - Parameter place: the file, or its folder.
+        case othersCanWrite(place: String)
+        /// The file or its folder belongs to another user.
+        case foreign(place: String)
     }
 
     /// What is wrong.
@@ -65,6 +71,10 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
             "\"\(key)\" is a credential and other users can read this file; run: chmod 600 \(ConfigurationError.shellWord(path))"
         case .foreignCredential(let key):
             "\"\(key)\" is a credential and this file belongs to another user; write a file of your own there"
+        case .othersCanWrite(let place):
+            "other users can write to \(place); run: chmod go-w \(ConfigurationError.shellWord(place))"
+        case .foreign(let place):
+            "\(place) belongs to another user; write a file of your own there"
         }
     }
 

@@ -218,10 +218,11 @@ struct ConfigurationParser {
 extension Configuration {
     /// Reads the configuration file; a missing one means the defaults.
     ///
-    /// A file with a credential (password, token, user info in an address) that belongs to another user, or that group or others can read,
-    /// is refused, as ssh does with keys.
+    /// A file that another user owns or can change is refused, as ssh does. So is a file with a credential (password, token, user info in an
+    /// address) that another user can read.
     package static func load(path: String) throws(ConfigurationError) -> Configuration {
         guard let file = try ConfigurationFile.read(path) else { return Configuration() }
+        if let problem = file.problem { throw ConfigurationError(problem, path: path) }
         let parser = try ConfigurationParser(text: file.text, path: path)
         guard var credential = parser.credential else { return parser.configuration }
         if file.isAnotherUsers, case .exposedCredential(let key) = credential.problem {
@@ -249,6 +250,8 @@ private struct ConfigurationFile {
     var text: String
     var othersCanRead: Bool
     var isAnotherUsers: Bool
+    /// Another user can change the file, or put another in its place.
+    var problem: ConfigurationError.Problem?
 
     /// More than anybody writes by hand, in bytes.
     private static let maximumBytes = 1024 * 1024
@@ -281,6 +284,22 @@ private struct ConfigurationFile {
             throw unreadable("it is not UTF-8; save it in that encoding")
         }
         return ConfigurationFile(
-            text: text, othersCanRead: status.st_mode & (S_IRGRP | S_IROTH) != 0, isAnotherUsers: status.st_uid != geteuid())
+            text: text, othersCanRead: status.st_mode & (S_IRGRP | S_IROTH) != 0, isAnotherUsers: status.st_uid != geteuid(),
+            problem: problem(of: status, at: path) ?? folderProblem(of: path))
+    }
+
+    private static func folderProblem(of path: String) -> ConfigurationError.Problem? {
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        var status = stat()
+        return stat(folder, &status) == 0 ? problem(of: status, at: folder) : nil
+    }
+
+    /// A group that only this user has, as some distributions give to each user, may write. In a folder with the sticky bit nobody can replace
+    /// the file of another user.
+    private static func problem(of status: stat, at place: String) -> ConfigurationError.Problem? {
+        if status.st_uid != geteuid(), status.st_uid != 0 { return .foreign(place: place) }
+        let isSticky = status.st_mode & S_IFMT == S_IFDIR && status.st_mode & S_ISVTX != 0
+        let ofGroup = status.st_gid == getegid() ? 0 : S_IWGRP
+        return !isSticky && status.st_mode & (S_IWOTH | ofGroup) != 0 ? .othersCanWrite(place: place) : nil
     }
 }
