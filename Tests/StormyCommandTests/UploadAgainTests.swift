@@ -250,6 +250,46 @@ import Testing
         }
     }
 
+    /// Every camera has an IMG_0001.jpg.
+    @Test func `another file at the path of a photo is not sent`() async throws {
+        try await PhotoHome.play { home, store in
+            let photo = home.camera.appendingPathComponent(try #require(try home.makePhotos(1).keys.first)).path
+            #expect(try await home.stormy("place", "list").status == 0)
+            try home.changeStore(
+                """
+                INSERT INTO photo (state, path, digest, submission, destination, createdAt, changedAt)
+                    VALUES ('queued', '\(photo)', 'aa', 'key:killed', 'home \(PhotoHome.address) webdav', 0, 0)
+                """)
+            let next = try await home.stormy("transfers")
+            #expect(next.errors.contains("\(photo): not sent, because another file is there now"), "\(next)")
+            #expect(try await home.rows("transfers").isEmpty && store.digests.isEmpty)
+            #expect(try await home.stormy("transfers").errors == "")
+            // It is another photo, which may be sent.
+            #expect(try await home.stormy("upload", photo).status == 0)
+        }
+    }
+
+    @Test func `a photo whose drive is not connected is not lost`() async throws {
+        try await PhotoHome.play { home, _ in
+            #expect(try await home.stormy("place", "list").status == 0)
+            let mount = home.camera.deletingLastPathComponent().appendingPathComponent("stick")
+            // The folder beneath the mount point is older than the photo.
+            try FileManager.default.createDirectory(at: mount, withIntermediateDirectories: false)
+            for path in [mount.path + "/a.jpg", mount.path + "/DCIM/b.jpg"] {
+                try home.changeStore(
+                    """
+                    INSERT INTO photo (state, path, digest, submission, destination, createdAt, changedAt)
+                        VALUES ('queued', '\(path)', 'aa', 'key:\(path)', 'home \(PhotoHome.address) webdav', 4e9, 4e9)
+                    """)
+            }
+            for _ in 0..<2 {
+                let next = try await home.stormy("transfers")
+                #expect(next.errors.contains("/DCIM/b.jpg: not sent yet, because the file cannot be read now"), "\(next)")
+                #expect(next.errors.contains("/a.jpg: not sent yet") && !next.errors.contains("any more"), "\(next)")
+            }
+        }
+    }
+
     // MARK: A lost store
 
     @Test func `queued photos are found again after the store was lost`() async throws {

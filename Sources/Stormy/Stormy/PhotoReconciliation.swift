@@ -1,6 +1,7 @@
 import BackgroundTasks
 import BackgroundTransfer
 import Foundation
+import ProcessSupport
 import TransferMachines
 import UserNotifications
 
@@ -23,8 +24,12 @@ package struct PhotoReconciliation {
         /// How many cannot be queued again before their destination is configured, by what it is called. Sent elsewhere they would
         /// be shown to others than the person chose.
         package var waiting: [String: Int] = [:]
+        /// Paths of those whose file cannot be read now, for example because its drive is not connected.
+        package var away: [String] = []
         /// Paths of those of which nothing is left to send.
         package var lost: [String] = []
+        /// Paths at which another file is now.
+        package var replaced: [String] = []
         package var isNothing: Bool { self == Outcome() }
 
         package init() {}
@@ -41,6 +46,10 @@ package struct PhotoReconciliation {
                     "\(count(number)) for \(name), which is not configured as then, or has a password that cannot be read")
             }
             sentences += failed
+            for path in away { sentences.append("\(path): not sent yet, because the file cannot be read now: connect its drive") }
+            for path in replaced {
+                sentences.append("\(path): not sent, because another file is there now; upload it again if you want it sent")
+            }
             for path in lost {
                 sentences.append("\(path): not sent, and neither the file nor its queued copy is here any more")
             }
@@ -65,6 +74,11 @@ package struct PhotoReconciliation {
         try queueAgain(queued, states, &outcome)
         try adoptUnknown(&outcome)
         if !outcome.lost.isEmpty { tellOfLost(outcome) }
+        if !outcome.replaced.isEmpty {
+            tell(
+                "photos-replaced", "Photos were not sent",
+                outcome.replaced.prefix(3).joined(separator: "\n") + "\nAnother file is there now.")
+        }
         if !outcome.waiting.isEmpty { tellOfWaiting(outcome) }
         return outcome
     }
@@ -101,6 +115,8 @@ package struct PhotoReconciliation {
             switch try queueAgain(photo, photo.digest.flatMap { copies[$0] }) {
             case .queued: outcome.queuedAgain += 1
             case .lost: outcome.lost.append(photo.path ?? "a photo")
+            case .replaced: outcome.replaced.append(photo.path ?? "a photo")
+            case .isAway: outcome.away.append(photo.path ?? "a photo")
             case .waitsForDestination(let name): outcome.waiting[name, default: 0] += 1
             case .waits: break
             }
@@ -113,13 +129,46 @@ package struct PhotoReconciliation {
         case waitsForDestination(String)
         /// For the next time.
         case waits
+        /// For its file to be readable.
+        case isAway
         case lost
+        /// Another file is at its path.
+        case replaced
+    }
+
+    /// Seconds after which a file that is not readable counts as gone.
+    private static let patience = 30.0 * 86_400
+
+    /// The file at the path of a photo.
+    private enum Original {
+        case readable
+        /// Its drive may not be connected, or the system cannot read it now.
+        case away
+        case gone
+
+        /// - Parameter named: when the photo was named.
+        init(_ path: String, named: Date) {
+            if access(path, R_OK) == 0 {
+                self = .readable
+            } else if !FileFault(errno).isAbsence {
+                self = .away
+            } else {
+                // A mount point without its drive is an empty folder in which no file was removed since, or is gone.
+                let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+                let others = try? FileManager.default.contentsOfDirectory(atPath: folder)
+                var status = stat()
+                let isUntouched = stat(folder, &status) != 0 || Double(status.st_mtim.tv_sec) < named.timeIntervalSince1970
+                self = others?.isEmpty ?? true && isUntouched ? .away : .gone
+            }
+        }
     }
 
     private func queueAgain(_ photo: PhotoRecord, _ copy: BackgroundTransfers.LeftCopy?) throws -> End {
         guard let id = photo.id, let path = photo.path else { return .waits }
-        let hasOriginal = FileManager.default.isReadableFile(atPath: path)
-        guard copy != nil || hasOriginal else {
+        let original = Original(path, named: photo.createdAt)
+        if copy == nil, original != .readable {
+            let isRecent = BGTaskScheduler.now.timeIntervalSince(photo.changedAt) < Self.patience
+            if original == .away, isRecent { return .isAway }
             try change(photo, to: .failed, "its queued copy is gone, and so is the file")
             return .lost
         }
@@ -141,14 +190,19 @@ package struct PhotoReconciliation {
             prepared.task.discardSnapshot()
             try change(photo, to: .held, reason)
             // Nothing else has the photo if its file is gone.
-            if hasOriginal { copy?.remove() }
+            if original == .readable { copy?.remove() }
             return .waits
+        }
+        // Nobody named the file that is there now.
+        if copy == nil, let digest = photo.digest, prepared.digest != digest {
+            prepared.task.discardSnapshot()
+            try change(photo, to: .failed, "another file is at its path now")
+            return .replaced
         }
         // The request for that moment went with the ledger.
         if order.isHeld { try HeldUploads.submit() }
         let queued = logged(path) { try uploads.queue([prepared], order) }
         guard case .success(let result)? = queued?.first else { return .waits }
-        // A file that was changed since is another photo.
         if result.photo != id { try store.removePhoto(id) }
         copy?.remove()
         return .queued
