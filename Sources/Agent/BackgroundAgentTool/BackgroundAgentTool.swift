@@ -28,6 +28,7 @@ package enum BackgroundAgentTool {
         AgentProcess.blockSignals()
         // A terminal's limit of file sizes is an error of a transfer, not the end of the agent.
         signal(SIGXFSZ, SIG_IGN)
+        ResourceLimits.raise()
         umask((umask(0o022) | 0o022) & ~0o700)  // Only the user may write to what it makes.
         if let code = ProgramQuestion.answer(arguments) { return code }
         switch arguments {
