@@ -74,6 +74,9 @@ extension BackgroundTransfers.Changes {
         _ failures: [Int: CommandFailure], _ problem: inout FirstProblem
     ) {
         var failures = failures
+        for id in mayBeOnServer {
+            Output.note("\(id): cancelled while the file was sent; the server may have it already, so look there")
+        }
         for id in letFinish {
             Output.note("\(id): not paused, because the server may have carried it out already; it is let finish")
             problem.note(.tryAgain, at: ids.firstIndex(of: String(id)) ?? ids.firstIndex(of: "all") ?? 0)

@@ -43,6 +43,16 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     /// It chooses a name for the file itself, and not every server lets it see which are taken: it has to know of this computer's other uploads.
     package var choosesNames: Bool { self == .put || self == .s3 }
 
+    /// Returns whether the server may have the file under its name while the response to this step is not known. The place that tus and
+    /// resumable uploads have on the server is removed.
+    package func mayBeOnServer(at step: UploadMemory.Step) -> Bool {
+        switch self {
+        case .webdav, .nextcloud: step == .move
+        case .put, .multipart, .immich, .s3: step == .put || step == .check || step == .move
+        case .plain, .tus, .resumable: false
+        }
+    }
+
     /// Headers that it writes itself, in lower case.
     var ownHeaders: [String] {
         switch self {

@@ -185,6 +185,14 @@ extension LedgerTransaction {
     }
 }
 
+extension TransferRecord {
+    /// The request that makes the file on the server was sent, and its response is not known.
+    package var mayBeOnServer: Bool {
+        guard !state.isTerminal, attempts > 0, let upload, let step = uploadMemory?.step else { return false }
+        return upload.method.mayBeOnServer(at: step)
+    }
+}
+
 // The files of a transfer: the part, the complete file and the queued copy.
 extension TransferRecord {
     /// The place of the part. `nil` before the first attempt.

@@ -23,6 +23,16 @@ package enum ThisProcess {
         return list
     }()
 
+    /// The arguments whose bytes are not UTF-8, as ``arguments`` has them: with U+FFFD, so that they can be the name of another file.
+    package static let unreadableArguments: Set<String> = {
+        var (list, next) = (Set<String>(), clinux_arguments())
+        while let argument = next.pointee {
+            if String(validatingCString: argument) == nil { list.insert(String(cString: argument)) }
+            next += 1
+        }
+        return list
+    }()
+
     /// The path of its executable. After an upgrade replaced the file, it is that of the new one.
     package static var executablePath: String { Self.executable(of: getpid())?.path ?? arguments.first ?? "" }
 

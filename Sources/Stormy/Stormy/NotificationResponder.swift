@@ -1,3 +1,4 @@
+import BackgroundTasks
 import BackgroundRuntime
 import BackgroundTransfer
 import Foundation
@@ -17,6 +18,11 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
 
     private func addPhoto(storm: Int64?, from notification: String) async {
         guard let destination = StormySettings.current.destination else {
+            if let trouble = StormySettings.current.destinationTrouble {
+                // The response is delivered again later.
+                await say("The photo cannot be added now", trouble)
+                return BGTaskScheduler.shared.abandonCurrentLaunch(trouble)
+            }
             let way =
                 StormySettings.current.destinations.isEmpty
                 ? "Add an upload destination to the configuration first"

@@ -26,6 +26,8 @@ package struct StormySettings: Sendable, Equatable {
     package var keepsLocation: Bool?
     /// Where photos go; `nil`: not configured.
     package var destination: PhotoDestination?
+    /// The reason why the destination that is configured cannot be used now, for example a password file that cannot be read.
+    package var destinationTrouble: String?
     /// All that are configured.
     package var destinations: [PhotoDestination] = []
 
@@ -92,22 +94,31 @@ package struct PhotoDestination: Sendable, Equatable {
     /// Whose photos they are on the server: a user, or a mark of an API key. `nil` if that does not decide where a photo is.
     package var account: String?
 
-    /// What makes it the same place as yesterday. Without its query, which may be a signature, and without a password.
-    package var identity: String { "\(place) \(way.kind.rawValue)" + (account.map { " as \($0)" } ?? "") }
-
-    /// The identity that earlier versions wrote.
-    package var place: String {
-        let bucket = way.s3?.bucket.map { " " + $0 } ?? ""
-        return Self.withoutPassword("\(name) \(url.absoluteString.prefix { $0 != "?" })\(bucket)")
+    /// The same place has the same identity on another day. Without a password, and without the parameters of a signature. Of other
+    /// parameters it has a digest, because they may be secret.
+    package var identity: String {
+        named(place(query: isForOneFile ? PresignedQuery.digest(url).map { "?" + $0 } ?? "" : ""))
     }
+
+    /// The identity that the first versions wrote.
+    package var place: String { place(query: "") }
+
+    private func place(query: String) -> String {
+        let bucket = way.s3?.bucket.map { " " + $0 } ?? ""
+        return Self.withoutPassword("\(name) \(url.absoluteString.prefix { $0 != "?" })\(query)\(bucket)")
+    }
+
+    private func named(_ place: String) -> String { "\(place) \(way.kind.rawValue)" + (account.map { " as \($0)" } ?? "") }
 
     /// Returns whether a photo with this identity belongs to the destination. Its table in the configuration may have another name by now.
     ///
     /// - Parameter names: The names of all destinations. A photo of another one of them is not meant, also at the same address.
     package func isMeant(by identity: String, among names: Set<String>) -> Bool {
-        if identity == self.identity || identity == place { return true }
+        // Earlier versions wrote it without the query.
+        let own = [self.identity, place, named(place)]
+        if own.contains(identity) { return true }
         let (name, rest) = Self.parts(identity)
-        return !names.contains(name) && [self.identity, place].contains { Self.parts($0).rest == rest }
+        return !names.contains(name) && own.contains { Self.parts($0).rest == rest }
     }
 
     /// The name, and what follows it.

@@ -19,6 +19,9 @@ struct Destinations {
 
     init(_ configuration: Configuration) { self.configuration = configuration }
 
+    /// A default is configured, also if it cannot be used now.
+    var hasDefault: Bool { configuration.upload.destination(named: nil) != nil }
+
     /// The one a person named, or the configured one.
     func named(_ name: String?) throws -> PhotoDestination {
         guard let (chosen, destination) = configuration.upload.destination(named: name) else {

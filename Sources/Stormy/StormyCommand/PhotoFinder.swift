@@ -64,6 +64,11 @@ struct PhotoFinder {
 
     private mutating func named(_ word: String) -> [Found] {
         if word.isEmpty { return [.problem(CommandFailure(.badData, "an empty argument is not the name of a file"))] }
+        // It arrives with U+FFFD, which can be the name of another file.
+        let isReplaced = word.unicodeScalars.contains("\u{FFFD}")
+        if isReplaced, ThisProcess.unreadableArguments.contains(word) || !FileManager.default.fileExists(atPath: word) {
+            return [.problem(Self.notUTF8(word))]
+        }
         // A file with exactly this name comes first. Quotes bring a pattern here as it was written.
         if PathPattern.isPattern(word), !FileManager.default.fileExists(atPath: word) { return matching(word) }
         return meant(word)
@@ -97,12 +102,21 @@ struct PhotoFinder {
             code == ENOENT ? .notFound : .inputOutput, "\(path): cannot be read: \(String(cString: strerror(code)))")
     }
 
+    private static func notUTF8(_ path: String) -> CommandFailure {
+        CommandFailure(.badData, "\(PathName.absolute(path)): its name is not UTF-8; rename it first")
+    }
+
     // MARK: Listed
 
     /// The entries are names, not patterns. A file that does not exist any more is reported.
     private mutating func list() -> [Found] {
         let (data, problem) = Self.readStandardInput()
-        let found = Self.paths(in: data).flatMap { listed($0) }
+        let found = Self.paths(in: data).flatMap { path -> [Found] in
+            guard let text = String(validating: path, as: UTF8.self) else {
+                return [.problem(Self.notUTF8(String(decoding: path, as: UTF8.self)))]
+            }
+            return listed(text)
+        }
         if let problem { return found + [.problem(problem)] }
         // A list of photos with a folder among them is one that a program made. This list is of folders that a user wants sent.
         if found.isEmpty, skipped.isEmpty, skippedFolders > 0 {
@@ -112,14 +126,14 @@ struct PhotoFinder {
     }
 
     /// Returns the paths of a list: one in each line, or between NUL characters if the list has any. Empty lines are left out.
-    static func paths(in list: Data) -> [String] {
+    static func paths(in list: Data) -> [[UInt8]] {
         // A list that was made on Windows begins with this mark, and its lines end with CR.
         let data = list.starts(with: [0xEF, 0xBB, 0xBF]) ? list.dropFirst(3) : list
         let isOfLines = !data.contains(0)
         return data.split(separator: isOfLines ? 0x0A : 0).map { bytes in
             let path = String(decoding: bytes, as: UTF8.self)
-            guard isOfLines, bytes.last == 0x0D, !FileManager.default.fileExists(atPath: path) else { return path }
-            return String(decoding: bytes.dropLast(), as: UTF8.self)
+            guard isOfLines, bytes.last == 0x0D, !FileManager.default.fileExists(atPath: path) else { return Array(bytes) }
+            return Array(bytes.dropLast())
         }.filter { !$0.isEmpty }
     }
 
@@ -284,7 +298,7 @@ struct PhotoFinder {
             return .nothing
         }
         guard String(validating: bytes, as: UTF8.self) != nil else {
-            return .found(.problem(CommandFailure(.badData, "\(path): its name is not UTF-8; rename it first")))
+            return .found(.problem(Self.notUTF8(path)))
         }
         var information = stat()
         guard lstat(path, &information) == 0 else {

@@ -98,7 +98,11 @@ package enum StormyTool {
         settings.keepsLocation = configuration.upload.keepLocation
         // A missing password file concerns whoever uploads, not whoever asks for the weather.
         let destinations = Destinations(configuration)
-        settings.destination = try? destinations.named(nil)
+        do {
+            settings.destination = try destinations.named(nil)
+        } catch {
+            if destinations.hasDefault { settings.destinationTrouble = CommandFailure(ofStormy: error).message }
+        }
         settings.destinations = configuration.upload.destinations.keys.sorted().compactMap { try? destinations.named($0) }
         settings.secretFiles = configuration.upload.destinations.values.flatMap { destination in
             [destination.passwordFile, destination.tokenFile, destination.secretKeyFile].compactMap { $0 }.map {

@@ -41,6 +41,8 @@ public enum BackgroundTransfers {
         public internal(set) var changed: [Int64] = []
         /// Pausing: those that are let finish, as nobody could know whether the server carried them out.
         public internal(set) var letFinish: [Int64] = []
+        /// Cancelled uploads whose last request was under way: the server may have the file.
+        public internal(set) var mayBeOnServer: [Int64] = []
         /// Transfers that had ended, and for which the action does nothing. A cancelled one is cancelled already.
         public internal(set) var ended: [Int64] = []
         /// Of the changed ones that go on: uploads for which no credential was given.
@@ -234,6 +236,7 @@ public enum BackgroundTransfers {
                     if transfer.state.isTerminal, !isDone { changes.ended.append(id) }
                     continue
                 }
+                if action == .cancel, transfer.mayBeOnServer { changes.mayBeOnServer.append(id) }
                 try transaction.handle(event, &transfer, now: now)
                 changes.changed.append(id)
                 guard transfer.state == .queued, let spec = transfer.upload, spec.method != .plain else { continue }

@@ -158,7 +158,7 @@ struct UploadVerb: AsyncParsableCommand {
             var readable: [(position: Int, file: PhotoFile)] = []
             for (position, found) in found.enumerated() {
                 switch found {
-                case .file(let file): if isReadable(file.path, position) { readable.append((position, file)) }
+                case .file(let file): readable.append((position, file))
                 case .problem(let failure): note(failure, position)
                 }
             }
@@ -202,14 +202,6 @@ struct UploadVerb: AsyncParsableCommand {
         /// The transfer was followed to its end, and the server does not have the photo. The reason was printed.
         mutating func noteNotUploaded(_ transfer: Int64, _ status: ExitStatus) {
             problem.note(status, at: positions[transfer] ?? .max)
-        }
-
-        /// A name that is not UTF-8 arrives with replacement characters, and names another file.
-        private mutating func isReadable(_ file: String, _ position: Int) -> Bool {
-            let path = PathName.absolute(file)
-            if !path.unicodeScalars.contains("\u{FFFD}") || FileManager.default.fileExists(atPath: path) { return true }
-            note(CommandFailure(.badData, "\(path): its name is not UTF-8; rename it first"), position, file: path)
-            return false
         }
 
         private mutating func note(_ result: PhotoUploads.Result, of file: String, _ position: Int) {
