@@ -36,6 +36,17 @@ import Testing
         #expect(TransferNeeds.notCellular.missing(from: []) == "Waiting for a network that is not cellular.")
     }
 
+    @Test func `the last places are for hosts without an attempt`() {
+        var room = TransferRoom(running: Array(repeating: "a", count: 6) + Array(repeating: "b", count: 6))
+        #expect(!room.has("a", limit: 20) && !room.has("b", limit: 20))
+        for host in ["c", "d", "e", "f"] {
+            #expect(room.has(host, limit: 6))
+            room.take(host)
+            #expect(!room.has(host, limit: 6))
+        }
+        #expect(!room.has("g", limit: 6))
+    }
+
     @Test func roomPerHostAndOverAll() {
         var room = TransferRoom(running: ["a", "a"])
         #expect(room.has("a", limit: 3) && !room.has("a", limit: 2) && room.has("b", limit: 1))

@@ -97,6 +97,7 @@ final class RunningAttempt {
     func end(_ failure: WireFailure?) -> WireEnd {
         sharedRate?.bucket.leave(id)
         var end = WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: received)
+        end.wasRedirected = hasSeenRedirect
         end.timing = TransferTiming.read(easy)
         return end
     }

@@ -44,6 +44,8 @@ package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
 package struct TransferRoom: Sendable, Equatable {
     /// Attempts at once, whatever their hosts.
     package static let limit = 16
+    /// The last of them are for hosts without an attempt: a few slow servers do not hold up the others.
+    private static let keptForOtherHosts = 4
 
     private var hosts: [String: Int] = [:]
     /// Attempts at once at hosts that could not be reached.
@@ -59,7 +61,9 @@ package struct TransferRoom: Sendable, Equatable {
     package var left: Int { max(0, Self.limit - count) }
 
     package func has(_ host: String, limit: Int) -> Bool {
-        left > 0 && hosts[host, default: 0] < min(max(1, limit), restricted[host, default: .max])
+        let running = hosts[host, default: 0]
+        guard left > (running == 0 ? 0 : Self.keptForOtherHosts) else { return false }
+        return running < min(max(1, limit), restricted[host, default: .max])
     }
 
     /// At most so many at this host, whatever transfers allow; none: 0.

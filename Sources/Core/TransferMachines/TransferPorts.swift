@@ -119,6 +119,8 @@ package enum ContentCoding {
 package enum WireFailure: Error, Sendable, Equatable, Codable {
     case couldNotResolveHost
     case couldNotConnect
+    /// The proxy refused the connection to the server, with this status.
+    case proxyRefused(Int)
     case timedOutConnecting
     case stalled
     /// The connection broke, or ended before the announced length (libcurl 18, 52, 55, 56, 92).
@@ -156,6 +158,8 @@ package struct WireEnd: Sendable, Equatable {
     package var body = Data()
     /// How the response's body compares with the part of a snapshot that it was compared with; `nil` if nothing was compared.
     package var comparison: BodyComparison?
+    /// The host answered with a redirect, which was followed. A failure after it is about another host.
+    package var wasRedirected = false
     /// How the last request of it went; `nil`: the transport does not measure it.
     package var timing: WireTiming?
 

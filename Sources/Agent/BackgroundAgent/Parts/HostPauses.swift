@@ -23,7 +23,7 @@ struct HostPauses: Equatable {
 
     /// An attempt ended, and its transfer waits, goes on or has ended.
     mutating func note(_ end: WireEnd, of transfer: TransferRecord, _ moment: Moment) {
-        if let failure = end.failure, TransferTrouble(failure).isWaitingForNetwork {
+        if let failure = end.failure, TransferTrouble(failure).isWaitingForNetwork, !end.wasRedirected {
             noteUnreached(transfer.host, pause: transfer.nextAttemptAt?.timeIntervalSince(moment.now) ?? 0, moment)
         } else {
             pauses[transfer.host] = nil
