@@ -34,6 +34,53 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         )
     }
 
+    private func ofFile() -> TransferRequest {
+        var request = TransferRequest(url: url)
+        request.fileName = "file"
+        return request
+    }
+
+    private func isRetry(_ command: DownloadCommand) -> Bool { if case .retry = command { true } else { false } }
+
+    @Test(arguments: [202, 421, 423, 425, 500, 507, 509, 520, 522, 530, 599])
+    func `a file is asked for again after a response of a gateway or a busy server`(_ status: Int) {
+        for partial in [nil, held(40, of: 100)] {
+            var machine = DownloadMachine(request: ofFile(), partial: partial)
+            for attempts in [0, 50] { #expect(isRetry(attempt(&machine, head(status), attempts: attempts).1)) }
+            #expect(machine.partial == partial)
+        }
+    }
+
+    @Test(arguments: [400, 403, 404, 410]) func `a part is not given up for one refusal`(_ status: Int) {
+        var machine = DownloadMachine(request: ofFile(), partial: held(40, of: 100))
+        for attempts in 0..<RetryPolicy.maximumRefusals {
+            #expect(isRetry(attempt(&machine, head(status), attempts: attempts).1))
+        }
+        #expect(!isRetry(attempt(&machine, head(status), attempts: RetryPolicy.maximumRefusals).1))
+        machine = DownloadMachine(request: ofFile(), partial: nil)
+        #expect(!isRetry(attempt(&machine, head(status)).1))
+    }
+
+    /// RFC 9110 §15.3.5 and §15.3.6.
+    @Test(arguments: [204, 205, 207]) func `a success without a file replaces no file`(_ status: Int) {
+        var machine = DownloadMachine(request: ofFile(), partial: nil)
+        for attempts in 0..<RetryPolicy.maximumRefusals {
+            #expect(isRetry(attempt(&machine, head(status), attempts: attempts).1))
+        }
+        guard case .fail = attempt(&machine, head(status), attempts: RetryPolicy.maximumRefusals).1 else {
+            Issue.record("stored")
+            return
+        }
+    }
+
+    /// A captive portal waits for its cookie.
+    @Test(arguments: ["http", "https"]) func `a circle of redirects over http is waited out`(_ scheme: String) {
+        var policy = RetryPolicy.standard
+        policy.suspicionDelay = 900
+        var machine = DownloadMachine(request: TransferRequest(url: "\(scheme)://host/file"), partial: nil, policy: policy)
+        #expect(isRetry(attempt(&machine, nil, failure: .tooManyRedirects).1) == (scheme == "http"))
+    }
+
     @Test func asksForTheRestWithBothHeaders() {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
         let headers = machine.begin().headers

@@ -428,4 +428,29 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(talk.outcome == .finished(remoteURL: "http://h/up/noon.jpg"), "\(talk.lines)")
         #expect(talk.lines.filter { $0.hasPrefix("PUT") }.count == 1)
     }
+
+    /// Apache behind a proxy that ends TLS refuses the scheme of its public address (502), nginx another host (400).
+    @Test(arguments: [400, 502], ["http://h/up/noon.jpg", "/up/noon.jpg"])
+    func `a server that refuses the Destination of a MOVE gets it in another form`(_ status: Int, _ accepted: String) {
+        var plan = UploadPlan(kind: .webdav, collectionURL: "https://h/up", fileName: "noon.jpg", byteCount: 10, token: "t1")
+        for isKnown in [false, true] {
+            var talk = Dialogue(plan)
+            var moves: [String] = []
+            for _ in 0..<12 {
+                guard case .send(let request, _, _) = talk.machine.next() else { break }
+                switch (request.method, request.url.hasSuffix("noon.jpg")) {
+                case ("HEAD", true):
+                    talk.hear(moves.last == accepted ? 200 : 404, moves.last == accepted ? ["Content-Length": "10"] : [:])
+                case ("HEAD", false): talk.hear(moves.isEmpty && talk.lines.count < 2 ? 404 : 200, ["Content-Length": "10"])
+                case ("MOVE", _):
+                    moves.append(request.headers.first { $0.name == "Destination" }?.value ?? "")
+                    talk.hear(moves.last == accepted ? 201 : status)
+                default: talk.hear(201)
+                }
+            }
+            #expect(talk.outcome == .finished(remoteURL: "https://h/up/noon.jpg"), "\(talk.lines)")
+            #expect(moves.count == (isKnown ? 1 : accepted.hasPrefix("/") ? 3 : 2), "\(moves)")
+            plan.knowledge = talk.machine.knowledge
+        }
+    }
 }

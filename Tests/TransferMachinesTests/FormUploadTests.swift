@@ -52,11 +52,36 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         return machine.ended(end, now: now, attemptsWithoutProgress: 0, jitter: 0.5)
     }
 
+    /// The server may examine the photo for minutes, and store each copy.
+    @Test(arguments: [false, true]) func `a form is not sent again and again if no response comes`(_ isRestarted: Bool) throws {
+        var talk = Dialogue(plan())
+        for count in 1...3 {
+            talk.hear(0)
+            #expect(talk.message == nil && talk.lines.count == (isRestarted ? 1 : count))
+            if isRestarted, count < 3 {
+                guard case .send(_, _, let memory) = talk.machine.next() else { Issue.record("\(count)"); return }
+                let data = try JSONEncoder().encode(memory)
+                talk = Dialogue(plan(), resuming: try JSONDecoder().decode(UploadMemory.self, from: data))
+            }
+        }
+        guard case .fail(let trouble) = talk.machine.next() else { Issue.record("sent again"); return }
+        #expect(trouble.message.contains("did not answer: whether it is there is not known"))
+        #expect((talk.requests.first?.idleTimeout ?? 0) >= 300)
+    }
+
+    /// The server cannot have stored a part of a form.
+    @Test func `a form that was cut is sent again without a limit`() {
+        var talk = Dialogue(plan())
+        for _ in 0..<9 { talk.hear(0, bytesSent: 100) }
+        guard case .send = talk.machine.next() else { Issue.record("given up"); return }
+    }
+
     @Test func answers() {
         let whole = form(plan()).length
         #expect(outcome(end(200, sent: whole)) == .finished(remoteURL: "https://h/up"))
         #expect(outcome(end(201, sent: whole, ["Location": "/p/1"])) == .finished(remoteURL: "https://h/p/1"))
-        #expect(outcome(end(303, sent: whole)) == .finished(remoteURL: "https://h/up"))
+        // Whether every address is answered so is asked first.
+        #expect(outcome(end(303, sent: whole)) == .continue)
         // A page that asks for a login redirects like this.
         for status in [301, 302, 307, 308, 400, 401, 403, 404, 413, 415] {
             guard case .fail = outcome(end(status, sent: whole)) else {

@@ -34,13 +34,18 @@ import Testing
             case .snapshot, .wrapped: return
             case .none, .empty, .data: break
             }
-            switch (request.method, request.url.contains("/1")) {
-            case ("HEAD", true): talk.hear(200, ["Upload-Offset": "0", "Upload-Complete": "?0", "Tus-Resumable": "1.0.0"])
-            case ("HEAD", false), ("GET", _): talk.hear(404)
-            case ("PROPFIND", _): talk.hear(207, [:], "<multistatus/>")
-            case ("OPTIONS", _): talk.hear(204)
-            default: talk.hear(201, ["Location": "https://h/1", "Upload-Complete": "?0"])
-            }
+            step(&talk, request)
+        }
+    }
+
+    /// The response to the next request of an upload whose file is not there.
+    private func step(_ talk: inout Dialogue, _ request: WireRequest) {
+        switch (request.method, request.url.contains("/1")) {
+        case ("HEAD", true): talk.hear(200, ["Upload-Offset": "0", "Upload-Complete": "?0", "Tus-Resumable": "1.0.0"])
+        case ("HEAD", false), ("GET", _): talk.hear(404)
+        case ("PROPFIND", _): talk.hear(207, [:], "<multistatus/>")
+        case ("OPTIONS", _): talk.hear(204)
+        default: talk.hear(201, ["Location": "https://h/1", "Upload-Complete": "?0"])
         }
     }
 
@@ -82,6 +87,28 @@ import Testing
             "<error><exception>OCA\\DAV\\Connector\\Sabre\\Exception\\InvalidPath</exception><message>no such name</message></error>"
         )
         #expect(talk.message?.contains("no such name") == true, "\(talk.lines)")
+    }
+
+    @Test(arguments: [UploadKind.put, .webdav, .nextcloud, .tus, .resumable, .s3], [302, 303, 307, 400, 424, 499])
+    func `no request ends the upload by one refusal without a meaning`(_ kind: UploadKind, _ status: Int) {
+        for steps in 0..<6 {
+            var talk = Dialogue(plan(kind))
+            for _ in 0..<steps { if case .send(let request, _, _) = talk.machine.next() { step(&talk, request) } }
+            guard case .send(let request, _, _) = talk.machine.next() else { continue }
+            talk.hear(status, ["Location": "https://elsewhere/"])
+            #expect(talk.message == nil, "\(request.method) \(talk.lines)")
+        }
+    }
+
+    @Test(arguments: [UploadKind.put, .webdav, .nextcloud], [302, 303, 307, 400, 424, 499])
+    func `the number of refusals without a meaning is limited`(_ kind: UploadKind, _ status: Int) {
+        var talk = Dialogue(plan(kind))
+        for _ in 1..<RetryPolicy.maximumRefusals { talk.hear(status, ["Location": "https://elsewhere/"]) }
+        guard case .retry(let after, _)? = talk.outcome else { Issue.record("\(talk.lines)"); return }
+        // A log-in or maintenance may take hours.
+        #expect((after >= 1_800) == (300..<400).contains(status))
+        talk.hear(status, ["Location": "https://elsewhere/"])
+        #expect(talk.message?.contains(status < 400 ? "leads to https://elsewhere/" : "\(status)") == true, "\(talk.lines)")
     }
 
     /// The server that has the complete file decides about the file.

@@ -196,7 +196,8 @@ import Testing
     @Test(arguments: ["ftp://h/up", "http://elsewhere/up", ""]) func notSentOn(_ location: String) {
         var talk = Dialogue(plan())
         talk.hear(307, ["Location": location])
-        #expect(talk.message?.hasPrefix("The folder has moved to ") == true)
+        guard case .retry(_, let trouble)? = talk.outcome else { Issue.record("\(talk.lines)"); return }
+        #expect(trouble.message.hasPrefix("The server leads to "))
         #expect(talk.lines == ["POST https://h/up"])
     }
 

@@ -199,6 +199,28 @@ struct Dialogue {
         #expect(other.requests[0].signing?.access.region == "us-west-2")
     }
 
+    @Test(arguments: [5, 11 << 20] as [Int64])
+    func `a clock that is set during the upload is not final`(_ size: Int64) {
+        func refuse(_ talk: inout Dialogue, _ time: String) {
+            let body = "<Error><Code>RequestTimeTooSkewed</Code><Message>The difference is too large.</Message></Error>"
+            let isLook = if case .send(let request, _, _) = talk.machine.next() { request.method == "HEAD" } else { false }
+            talk.hear(403, ["Date": "Fri, 15 Jan 2027 \(time) GMT"], isLook ? "" : body)
+        }
+        var talk = Dialogue(plan(size))
+        talk.hear(404)
+        refuse(&talk, "09:00:00")
+        #expect(talk.outcome == .continue)
+        // Now this computer's clock is right, and the signature is an hour ahead.
+        var troubles: [String] = []
+        for _ in 0..<3 {
+            refuse(&talk, "08:00:00")
+            #expect(talk.message == nil, "\(talk.lines)")
+            if case .retry(_, let trouble)? = talk.outcome { troubles.append(trouble.message) }
+        }
+        // A server that refuses its own time is waited for.
+        #expect(!troubles.isEmpty && !troubles.contains { $0.contains("permit") })
+    }
+
     /// It goes into a header of every request.
     @Test func aRegionThatIsNone() {
         var talk = Dialogue(plan())

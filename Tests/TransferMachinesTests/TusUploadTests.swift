@@ -166,7 +166,9 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(lines == Array(repeating: "HEAD https://h/files/1", count: 4))
         #expect(outcome == .finished(remoteURL: "https://h/files/1"))
         machine = UploadMachine(plan: plan(), resuming: memory)
-        #expect(play(&machine, Array(repeating: foreign, count: 9)).lines.filter { $0.hasPrefix("HEAD") }.count == 4)
+        let looks = play(&machine, Array(repeating: foreign, count: 9)).lines.filter { $0.hasPrefix("HEAD") }.count
+        // 400 alone has no meaning for the protocol.
+        #expect(looks == (status == 400 ? 9 : 4))
     }
 
     @Test(arguments: [403, 404, 410]) func `a refused part is asked about before a second place is made`(_ status: Int) {
@@ -319,7 +321,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(machine.removal == nil)
     }
 
-    @Test(arguments: [401, 413, 415, 400]) func finalAnswersAtTheStart(_ status: Int) {
+    @Test(arguments: [401, 413, 415]) func finalAnswersAtTheStart(_ status: Int) {
         var machine = UploadMachine(plan: plan())
         guard case .fail = play(&machine, [options, (status, [:])]).outcome else {
             Issue.record("\(status)")

@@ -14,6 +14,7 @@ extension RunningAttempt {
     /// libcurl's result in the port's words; `nil`: a whole answer.
     func failure(for code: CURLcode) -> WireFailure? {
         if let stop { return stop }
+        if code != CURLE_OK, head == nil, let status = proxyRefusal { return .proxyRefused(status) }
         switch code {
         case CURLE_OK where isCutWithoutCloseNotify:
             return .connectionLost
@@ -45,6 +46,13 @@ extension RunningAttempt {
         default:
             return WireFailure(connecting: code, words(for: code))
         }
+    }
+
+    /// The status by which a proxy refused to connect to the server; `nil` if it did not.
+    private var proxyRefusal: Int? {
+        var status = 0
+        _ = clibcurl_get_long(easy, CURLINFO_HTTP_CONNECTCODE, &status)
+        return status >= 300 ? status : nil
     }
 
     /// libcurl itself minds from 8.14 on, whatever was asked. But servers that send no close_notify are common, and what they say of a photo is

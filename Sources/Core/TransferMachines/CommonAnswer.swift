@@ -36,6 +36,13 @@ struct Pauses {
         return .retry(after: max(trouble.retryAfter ?? 0, policy.fullDelay * (1 + jitter)), trouble)
     }
 
+    /// The pause for a server that leads elsewhere for the time being, or answers with a page. As long as for a full server.
+    func detour(_ head: ResponseHead, _ message: String) -> UploadOutcome {
+        var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
+        trouble.code = -1010
+        return .retry(after: max(trouble.retryAfter ?? 0, policy.fullDelay * (1 + jitter)), trouble)
+    }
+
     /// After an answer that may be that of a page to log in to a network.
     func suspicion(_ head: ResponseHead, _ message: String) -> UploadOutcome {
         var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
@@ -85,6 +92,11 @@ struct CommonAnswer {
 
     static func moved(to place: String) -> String { "The folder has moved to \(place): change the upload's address." }
 
+    /// A redirect for the time being.
+    static func detour(to place: String) -> String {
+        "The server leads to \(place) instead of taking the file: perhaps to a log-in, or to a page about maintenance."
+    }
+
     /// `nil`: what it means depends on what was asked.
     init?(_ head: ResponseHead, _ pauses: Pauses) {
         switch head.status {
@@ -96,7 +108,7 @@ struct CommonAnswer {
                     head, "The answer leads to \(place): a page to log in to this network, or the upload's address has changed.")
                 return
             }
-            outcome = .fail(head, -1010, Self.moved(to: place))
+            outcome = .fail(head, -1010, [301, 308].contains(head.status) ? Self.moved(to: place) : Self.detour(to: place))
         case 511:
             outcome = pauses.suspicion(head, CommonAnswer.logIn)
             mayHaveActed = false

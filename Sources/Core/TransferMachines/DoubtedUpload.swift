@@ -1,10 +1,11 @@
 import Foundation
 
-/// An upload of one request, whose good answer may not be the server's.
+/// An upload of one request, whose good response may come from another system than the server.
 ///
-/// Over http a network with a log-in page answers in every server's place, and says yes to everything: with a page, or by leading to a
-/// place of its own. Where an answer looks like that, a name is asked for that no server has. Who has a page for that, too, is no
-/// server of files: the upload waits, and nothing is sent again before the same question is answered otherwise.
+/// Over http a captive portal answers every request with success or a redirect. Over https a gateway for log-ins, which the user put before
+/// the server, answers with a redirect. After such a response a name is requested that no server has. If that is answered with success or
+/// a redirect over http, the upload waits, and nothing is sent again before the same request is answered otherwise. If it is answered with the same redirect
+/// over https, the upload fails: whether the server has the file is unknown.
 struct DoubtedUpload: UploadProtocol {
     private enum State: Equatable {
         case sending
@@ -26,17 +27,26 @@ struct DoubtedUpload: UploadProtocol {
     private var rules: any UploadProtocol
     private var state: State
 
-    /// - Parameter memory: of a process that ended over the question: what was answered then counts for nothing, and is asked anew.
+    /// - Parameter memory: of a process that ended before the name was answered. Over https the response to the file still counts; over
+    ///   http it counts for nothing, and the name is requested first.
     init(_ rules: any UploadProtocol, plan: UploadPlan, resuming memory: UploadMemory?) {
         (self.rules, self.plan) = (rules, plan)
-        state = memory?.step == .check ? .waiting : .sending
+        guard memory?.step == .check else {
+            state = .sending
+            return
+        }
+        state = memory?.place.map { .asking(after: .stored(at: PublicAddress.of(plan.collectionURL), leading: $0)) } ?? .waiting
     }
 
     func next() -> UploadCommand {
         switch state {
         case .sending: return rules.next()
         case .asking, .waiting:
-            return .send(plan.bare("GET", plan.addressOfNothing), .none, persistFirst: UploadMemory(step: .check))
+            var memory = UploadMemory(step: .check)
+            if case .asking(after: .stored(_, leading: let place?)) = state, plan.collectionURL.lowercased().hasPrefix("https:") {
+                memory.place = place
+            }
+            return .send(plan.bare("GET", plan.addressOfNothing), .none, persistFirst: memory)
         }
     }
 
@@ -44,36 +54,43 @@ struct DoubtedUpload: UploadProtocol {
         switch state {
         case .sending:
             let outcome = rules.answered(head, end, pauses)
-            guard pauses.policy.suspicionDelay != nil else { return outcome }
+            let suspects = pauses.policy.suspicionDelay != nil
             switch outcome {
-            case .finished(let url) where head.mayBeOfAPortal || head.mayLeadToALogIn:
-                let place = head.mayLeadToALogIn ? CommonAnswer.place(head) : nil
+            case .finished(let url) where head.isUnencrypted ? suspects : head.isRedirect:
+                let place = head.isRedirect ? CommonAnswer.place(head) : nil
                 state = .asking(after: .stored(at: url, leading: place))
             // A server may have it all the same, and a form that is sent again is there twice.
-            case .retry where (300..<400).contains(head.status), .fail where head.mayLeadToALogIn:
+            case .retry where suspects && (300..<400).contains(head.status), .fail where suspects && head.mayLeadToALogIn:
                 state = .asking(after: .led(to: CommonAnswer.place(head)))
             default: return outcome
             }
             return .continue
         case .asking(let answer):
-            if head.mayBeOfAPortal || head.status == 511 || leadsEverybody(head, after: answer) {
+            let leadsEverybody = leadsEverybody(head, after: answer)
+            if isOfAPortal(head) || leadsEverybody && head.isUnencrypted {
                 state = .waiting
                 return pauses.suspicion(head, CommonAnswer.everyPage)
             }
             switch answer {
+            case .stored(_, leading: let place?) where leadsEverybody: return .fail(head, -1010, CommonAnswer.ledOn(to: place))
             case .stored(let url, leading: _): return .finished(remoteURL: url)
             case .led(let place):
                 let message = plan.order.method.mayBeCut ? CommonAnswer.moved(to: place) : CommonAnswer.ledOn(to: place)
                 return .fail(TransferTrouble(code: -1010, message: message))
             }
         case .waiting:
-            guard head.mayBeOfAPortal || head.status == 511 || (300..<400).contains(head.status) && !head.leadsToEncryption else {
+            guard isOfAPortal(head) || (300..<400).contains(head.status) && !head.leadsToEncryption else {
                 // Whoever said yes before was not the server.
                 state = .sending
                 return .continue
             }
             return pauses.suspicion(head, CommonAnswer.everyPage)
         }
+    }
+
+    /// No server of files has a file under a name that no server has.
+    private func isOfAPortal(_ head: ResponseHead) -> Bool {
+        head.mayBeOfAPortal || head.status == 511 || head.isUnencrypted && (200..<300).contains(head.status)
     }
 
     /// Whoever asks for a name that nobody has is led on, too. Of a server that thanks by a redirect it is another place: to log in, say.
@@ -87,5 +104,6 @@ struct DoubtedUpload: UploadProtocol {
 
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { state == .sending && rules.mayPass(head, end) }
     mutating func noteUncertainty() { rules.noteUncertainty() }
+    mutating func lost(_ end: WireEnd) { if state == .sending { rules.lost(end) } }
     mutating func noteEarlyAnswer() { rules.noteEarlyAnswer() }
 }

@@ -172,7 +172,9 @@ extension DownloadMachine {
 
 extension DownloadMachine {
     private func mayRetry(status: Int) -> Bool {
-        guard RetryPolicy.isRetryable(status: status) else { return false }
+        guard RetryPolicy.isRetryable(status: status) || request.wantsOnlyFile && RetryPolicy.mayPass(status: status) else {
+            return false
+        }
         // 500, 502 and 504 may come after a POST was carried out: then the status is the app's business.
         return request.isIdempotent || [408, 429, 503].contains(status)
     }
@@ -207,7 +209,9 @@ extension DownloadMachine {
 
     private mutating func takeWhole(_ head: ResponseHead, now: Date?) -> BodyDisposition {
         if head.hasBrokenLength { return refuse(head, .brokenLength) }
-        if request.wantsOnlyFile, !(200..<300).contains(head.status) { return refuse(head, .noFile) }
+        // 202: the server prepares the file (RFC 9110 §15.3.3).
+        if request.wantsOnlyFile, head.status == 202 { return refuse(head, .retryableStatus) }
+        if request.wantsOnlyFile, ![200, 203, 206].contains(head.status) { return refuse(head, .noFile) }
         let hasBody = request.method != "HEAD" && head.status != 204 && head.status != 304
         var total = hasBody ? head.announcedLength : 0
         if request.method == "HEAD" { total = nil }
@@ -296,14 +300,24 @@ extension DownloadMachine {
             (trouble.code, trouble.suspicion) = (-1010, .portal)
             return .retry(after: policy.suspicionPause(trouble, jitter: jitter) ?? policy.cap, trouble)
         case .noFile:
-            return .fail(TransferTrouble(head: head, now: now, policy: policy))
+            let trouble = TransferTrouble(head: head, now: now, policy: policy)
+            // The server had the file. A proxy answers for a server that restarts.
+            let hadFile = (partial?.durableBytes ?? 0) > 0 && ![401, 407].contains(head.status)
+            guard hadFile || (200..<300).contains(head.status), attempts < RetryPolicy.maximumRefusals else {
+                return .fail(trouble)
+            }
+            return .retry(after: pause(attempts, jitter), trouble)
         }
     }
 
     private mutating func afterFailure(
         _ failure: WireFailure, bytesLost: Bool, _ attempts: Int, _ jitter: Double
     ) -> DownloadCommand {
-        let trouble = TransferTrouble(failure)
+        var trouble = TransferTrouble(failure)
+        if failure == .tooManyRedirects, request.isResumable, request.url.lowercased().hasPrefix("http:") {
+            // A captive portal waits for its cookie.
+            trouble.suspicion = .portal
+        }
         if let pause = policy.suspicionPause(trouble, jitter: jitter) { return .retry(after: pause, trouble) }
         guard failure.isWorthRetrying, request.isIdempotent || !failure.mayHaveActed else { return .fail(trouble) }
         let after =

@@ -58,6 +58,7 @@ struct FolderUpload: UploadProtocol {
     /// Bodies in a row that the server confirmed and then did not show.
     var losses = 0
     static let maximumLosses = 2
+    var knowledge: ServerKnowledge
     /// Addresses at which this machine's other uploads are, or may be, as ``CollectionAddress/folded(_:)`` writes them.
     private var taken: Set<String> = []
     /// Addresses that completed uploads of this machine had, as ``CollectionAddress/folded(_:)`` writes them.
@@ -93,6 +94,7 @@ struct FolderUpload: UploadProtocol {
     init(plan: UploadPlan, resuming saved: UploadMemory? = nil) {
         self.plan = plan
         address = CollectionAddress(plan.collectionURL)
+        knowledge = plan.knowledge
         isMarked = saved?.isMarked ?? false
         search = NameSearch(resuming: saved)
         doubt = NameDoubt(resuming: saved, sentIn: plan.order.method == .webdav ? [.move] : [.put, .check])
@@ -148,7 +150,7 @@ struct FolderUpload: UploadProtocol {
             return question.command(request, persistFirst: record(step, index, isStored: isStored))
         case .moving(let index):
             let headers = [
-                HeaderField("Destination", address.publicFile(finalName(index))), HeaderField("Overwrite", "F"),
+                HeaderField("Destination", destination(address.publicFile(finalName(index)))), HeaderField("Overwrite", "F"),
             ]
             return send("MOVE", address.file(temporaryName), headers, saving: .move, index, isStored: true)
         case .lookingForTemporary(let index, _):
@@ -162,7 +164,23 @@ struct FolderUpload: UploadProtocol {
         }
     }
 
+    /// Chooses the next form of the `Destination`.
+    ///
+    /// - Returns: `false` if every form was refused, or the server is not asked over TLS.
+    mutating func changeDestination() -> Bool {
+        guard plan.collectionURL.lowercased().hasPrefix("https://") else { return false }
+        knowledge.moveDestination = MoveDestination.next(after: knowledge.moveDestination)
+        return knowledge.moveDestination != nil
+    }
+
+    private func destination(_ address: String) -> String {
+        guard address.hasPrefix("https://"), let form = knowledge.moveDestination else { return address }
+        return form.of(address)
+    }
+
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
+        // Apache answers so to a Destination of another scheme. The file is looked for before the next MOVE.
+        if case .moving = state, head.status == 502 { _ = changeDestination() }
         switch state {
         case .readingBack(let index, let question, let isStored):
             return afterReadBack(head, end.comparison, index, question, isStored: isStored, pauses)

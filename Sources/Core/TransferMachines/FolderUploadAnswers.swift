@@ -62,10 +62,10 @@ extension FolderUpload {
     /// gateway says it also of a server that it lost after the request.
     private static let refusals: Set<Int> = [421, 423, 425, 429]
 
-    /// Nextcloud answers 400 if a connection broke or its storage failed. The name is looked at before the file is sent again.
+    /// The name is requested before the file is sent again.
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool {
-        guard case .sendingBody = state, !ForbiddenCharacters.isRefusal(head, end.body) else { return false }
-        return head.status == 400 || head.status == 409 && plan.order.method == .put
+        if case .sendingBody = state, plan.order.method == .put, head.status == 409 { return true }
+        return head.hasNoMeaningForUploads
     }
 
     mutating func afterNameCheck(_ head: ResponseHead, _ wished: Int, isStored: Bool, _ pauses: Pauses) -> UploadOutcome {
@@ -270,6 +270,10 @@ extension FolderUpload {
             doubt.open()
             state = .confirming(index)
             return .continue
+        // nginx answers so to a Destination of another host or scheme.
+        case 400 where changeDestination():
+            state = .lookingForTemporary(index, wasRefused: false)
+            return pauses.retry(head)
         case 405, 501: return .fail(head, -1011, "The server cannot rename files (MOVE): use a plain PUT upload.")
         case 412, 404, 410:
             // 412 may also be the answer to a second copy of a MOVE whose first one was carried out.

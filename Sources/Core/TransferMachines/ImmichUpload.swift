@@ -76,9 +76,9 @@ struct ImmichUpload: UploadProtocol {
         case .sending:
             let form = form
             let digest = plan.order.sha1.map { [HeaderField("x-immich-checksum", $0)] } ?? []
-            return .send(
-                plan.request("POST", site + "/api/assets", [form.contentType] + digest), form.content,
-                persistFirst: UploadMemory(step: .put))
+            var request = plan.request("POST", site + "/api/assets", [form.contentType] + digest)
+            request.idleTimeout = max(request.idleTimeout, FormUpload.patience)
+            return .send(request, form.content, persistFirst: UploadMemory(step: .put))
         }
     }
 
@@ -87,6 +87,9 @@ struct ImmichUpload: UploadProtocol {
 
     /// It knows by the digest whether it has it.
     mutating func noteUncertainty() { if case .sending = state { state = .asking(isSent: false) } }
+
+    /// 400 is Immich's decision about the form.
+    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { head.status != 400 && head.hasNoMeaningForUploads }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         switch (state, head.status) {

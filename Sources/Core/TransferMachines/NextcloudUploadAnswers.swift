@@ -14,12 +14,6 @@ extension NextcloudUpload {
         }
     }
 
-    /// Nextcloud answers 400 to a chunk if the connection broke or its storage failed.
-    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool {
-        guard case .sendingChunk = state else { return false }
-        return head.status == 400 && !ForbiddenCharacters.isRefusal(head, end.body)
-    }
-
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         switch state {
         case .makingFolder(let index, let level, let goingDown) where head.status == 403:

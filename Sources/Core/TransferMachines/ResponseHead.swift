@@ -82,6 +82,19 @@ extension ResponseHead {
     }
 }
 
+// Refusals.
+extension ResponseHead {
+    /// `true` for a refusal that no upload protocol gives a meaning. It may be about one attempt: Nextcloud answers 400 if its storage
+    /// failed, proxies answer 400, 424 or 499 while a server restarts. A redirect for the time being (RFC 9110 §15.4) leads to a log-in or to a
+    /// page about maintenance. So does a success that is a page, where the protocol has no page.
+    var hasNoMeaningForUploads: Bool {
+        [302, 303, 304, 307].contains(status) || (200..<300).contains(status) && isPage
+            || (400..<500).contains(status) && !Self.refusalsWithMeaning.contains(status)
+    }
+
+    private static let refusalsWithMeaning: Set<Int> = [401, 402, 403, 404, 405, 407, 409, 410, 411, 412, 413, 414, 415, 431]
+}
+
 // Redirects, and captive portals.
 extension ResponseHead {
     /// The requested address and the address in `Location`.
@@ -109,14 +122,29 @@ extension ResponseHead {
         return target.scheme?.lowercased() == "http" && target.lastPathComponent != base.lastPathComponent
     }
 
+    var isRedirect: Bool { (300..<400).contains(status) && status != 304 }
+
     /// `true` for any redirect over http.
-    var mayLeadToALogIn: Bool {
-        (300..<400).contains(status) && status != 304 && isUnencrypted
+    var mayLeadToALogIn: Bool { isRedirect && isUnencrypted }
+
+    /// `true` for a redirect to a page where the user logs in: at another host or port, at a path with such a word, or with the way back
+    /// to the requested address in its query. A gateway for single sign-on answers so, also over https.
+    var leadsToALogInPage: Bool {
+        guard isRedirect, let (base, target) = redirection else { return false }
+        if target.host?.lowercased() != base.host?.lowercased() { return true }
+        let isSamePort = leadsToEncryption ? target.port ?? 443 == 443 : target.port == base.port
+        if !isSamePort { return true }
+        let words = target.path.lowercased().filter { $0.isLetter || $0 == "/" || $0 == "." }.split { $0 == "/" || $0 == "." }
+        if words.contains(where: { word in Self.logInWords.contains { word.hasPrefix($0) } }) { return true }
+        let query = target.query(percentEncoded: false) ?? ""
+        return base.path.count > 1 && query.contains(base.path)
     }
 
-    /// `true` for a redirect to https at the same host, as servers send it to every client.
+    private static let logInWords = ["login", "logon", "signin", "signon", "auth", "oauth", "sso", "oidc", "saml", "wplogin"]
+
+    /// `true` for a redirect from http to https at the same host, as servers send it to every client.
     var leadsToEncryption: Bool {
-        guard let (base, target) = redirection else { return false }
+        guard isUnencrypted, let (base, target) = redirection else { return false }
         return target.scheme?.lowercased() == "https" && target.host?.lowercased() == base.host?.lowercased()
     }
 

@@ -266,10 +266,8 @@ struct ResumableUpload: UploadProtocol {
         }
     }
 
-    /// The server may have a part of the bytes, and HEAD shows how much.
-    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool {
-        if case .appending = state { head.status == 400 && Self.isComplete(head) != true } else { false }
-    }
+    /// A server that has the complete file decides about the file.
+    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { head.hasNoMeaningForUploads && Self.isComplete(head) != true }
 
     private mutating func startOver(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
         storedBytes = 0

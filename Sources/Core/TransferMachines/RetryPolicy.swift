@@ -76,4 +76,10 @@ package struct RetryPolicy: Sendable, Equatable {
     package static func isRetryable(status: Int) -> Bool {
         [408, 429, 500, 502, 503, 504].contains(status)
     }
+
+    /// Responses that another attempt may change, if no app waits for the response: also those of gateways (520 to 530 of Cloudflare), locks and
+    /// connections. 501 and 505 are about the request.
+    static func mayPass(status: Int) -> Bool {
+        [408, 421, 423, 425, 429].contains(status) || status >= 500 && status != 501 && status != 505 && status != 511
+    }
 }

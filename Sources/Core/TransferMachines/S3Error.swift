@@ -16,9 +16,10 @@ struct S3Error {
         region = error["Region"]?.text
     }
 
-    /// Codes of a server that is busy, or that waited too long for the bytes.
+    /// Codes of a server that is busy, that waited too long for the bytes, or whose clock differs.
     private static let passing: Set<String> = [
-        "RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "InternalError", "SlowDown", "ServiceUnavailable",
+        "RequestTimeout", "RequestTimeTooSkewed", "OperationAborted", "ConditionalRequestConflict", "InternalError", "SlowDown",
+        "ServiceUnavailable",
     ]
 
     /// Codes of bytes that did not arrive as they were sent.

@@ -44,8 +44,10 @@ extension S3Upload {
             access.region = region
             return .continue
         }
+        // The response to HEAD has no reason: the clock of this computer may be wrong.
+        if head.status == 403, error == nil, takesClock(of: head, from: Self.allowedSkew, pauses) { return .continue }
         switch error?.code {
-        case "RequestTimeTooSkewed" where takesClock(of: head, from: 0, pauses): return .continue
+        case "RequestTimeTooSkewed" where takesClock(of: head, from: 60, pauses): return .continue
         case "NotImplemented" where knowledge.lacksConditions != true && hasCondition:
             afterRefusedCondition()
             return .continue
@@ -60,7 +62,9 @@ extension S3Upload {
         }
     }
 
-    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { S3Error(end.body)?.isAboutBytes == true }
+    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool {
+        S3Error(end.body).map(\.isAboutBytes) ?? head.hasNoMeaningForUploads
+    }
 
     /// What goes into a header of every request after it.
     private static func isRegion(_ text: String) -> Bool {
@@ -107,8 +111,6 @@ extension S3Upload {
         case 404 where (isTaken || isInParts) && doubt.looksAgain(): return pauses.retry(head, NameDoubt.notShown)
         case 404 where isTaken: return search.recordRefusal(of: index) ? .freeNamesAreRefused : tryName(after: index)
         case 404: return begin(index)
-        // HEAD has no words: this may be about the signature, whose time a clock that is wrong spoils.
-        case 403 where takesClock(of: head, from: Self.allowedSkew, pauses): return .continue
         case 400, 403, 405, 501: return afterRefusedLook(head, index, isTaken: isTaken, isByGet: isByGet, pauses)
         default: return pauses.afterOther(head)
         }
@@ -142,10 +144,12 @@ extension S3Upload {
         }
     }
 
-    /// Signs by the server's clock from here on, once, where that is further from ours than so many seconds.
+    /// Signs by the server's clock from now on, if the time of the last signature was further from it than so many seconds. The clock of this
+    /// computer may be set during an upload.
     private mutating func takesClock(of head: ResponseHead, from seconds: Double, _ pauses: Pauses) -> Bool {
-        let skew = head["Date"].flatMap { HTTPDate.parse($0) }?.timeIntervalSince(pauses.now) ?? 0
-        guard clockSkew == 0, abs(skew) > seconds else { return false }
+        guard let skew = head["Date"].flatMap({ HTTPDate.parse($0) })?.timeIntervalSince(pauses.now),
+            abs(skew - clockSkew) > seconds
+        else { return false }
         clockSkew = skew
         return true
     }

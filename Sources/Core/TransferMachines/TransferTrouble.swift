@@ -59,6 +59,12 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
             self.init(code: -1003, message: "The host's name could not be resolved.", isWaitingForNetwork: true)
         case .couldNotConnect:
             self.init(code: -1004, message: "The host could not be reached.", isWaitingForNetwork: true)
+        case .proxyRefused(407):
+            self.init(
+                code: -1004, message: "The proxy requires a user name and password (407).", isWaitingForNetwork: true)
+        case .proxyRefused(let status):
+            self.init(
+                code: -1004, message: "The proxy refuses the connection to the server (\(status)).", isWaitingForNetwork: true)
         case .timedOutConnecting:
             self.init(code: -1001, message: "The host did not accept a connection in time.", isWaitingForNetwork: true)
         case .stalled:
@@ -104,7 +110,8 @@ extension WireFailure {
     /// Whether the same request may succeed later. The others need a person, or another request.
     var isWorthRetrying: Bool {
         switch self {
-        case .couldNotResolveHost, .couldNotConnect, .timedOutConnecting, .stalled, .connectionLost, .badAnswer, .other,
+        case .couldNotResolveHost, .couldNotConnect, .proxyRefused, .timedOutConnecting, .stalled, .connectionLost, .badAnswer,
+            .other,
             .authoritiesUnreadable:
             true
         // Another network, or another time: only for those that may wait for it.
@@ -117,7 +124,8 @@ extension WireFailure {
     /// Whether the request may have reached the server, which then may have acted on it.
     var mayHaveActed: Bool {
         switch self {
-        case .couldNotResolveHost, .couldNotConnect, .timedOutConnecting, .tlsUntrusted, .authoritiesUnreadable, .unsupportedURL:
+        case .couldNotResolveHost, .couldNotConnect, .proxyRefused, .timedOutConnecting, .tlsUntrusted, .authoritiesUnreadable,
+            .unsupportedURL:
             false
         case .stalled, .connectionLost, .tooManyRedirects, .redirectToOtherScheme, .bodyTooLarge, .badAnswer,
             .stoppedByOwner, .cancelled, .other:

@@ -248,11 +248,6 @@ struct TusUpload: UploadProtocol {
         }
     }
 
-    /// The server may have a part of the bytes, and HEAD shows how much.
-    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool {
-        if case .appending = state { head.status == 400 } else { false }
-    }
-
     /// Each response of a tus server has this header.
     private static func isServers(_ head: ResponseHead) -> Bool { head["Tus-Resumable"] != nil }
 

@@ -40,7 +40,8 @@ package struct UploadMachine: Sendable {
     /// A final answer over http that is a web page. A network with a log-in page may have refused the request in the server's place, so a
     /// name that no file has is requested before the upload fails.
     private enum Refusal: Equatable, Sendable {
-        case asking(TransferTrouble)
+        /// - Parameter isTriedAgain: the refusal may be about one attempt.
+        case asking(TransferTrouble, isTriedAgain: Bool)
         /// That name was answered with a page as well. Nothing is sent before it is answered differently.
         case waiting
     }
@@ -60,7 +61,7 @@ package struct UploadMachine: Sendable {
         case .put where AddressUpload.isMeant(by: plan):
             rules = DoubtedUpload(AddressUpload(plan: plan), plan: plan, resuming: memory)
         case .put, .webdav: rules = FolderUpload(plan: plan, resuming: memory)
-        case .multipart: rules = DoubtedUpload(FormUpload(plan: plan), plan: plan, resuming: memory)
+        case .multipart: rules = DoubtedUpload(FormUpload(plan: plan, resuming: memory), plan: plan, resuming: memory)
         case .tus: rules = TusUpload(plan: plan, resuming: memory)
         case .resumable: rules = ResumableUpload(plan: plan, resuming: memory)
         case .s3: rules = S3Upload(plan: plan, resuming: memory)
@@ -150,13 +151,19 @@ package struct UploadMachine: Sendable {
         let reason = head.status >= 400 ? ServerReason(wire.body) : nil
         let before = rules
         var outcome = rules.answered(head, wire, pauses)
-        if case .fail = outcome, mayPass(head, wire, reason, before) {
-            // The server may have acted, as after a lost response.
-            rules = before
-            rules.noteUncertainty()
-            outcome = pauses.retry(head)
+        let isOfAnybody = head.isUnencrypted && (200..<300).contains(head.status) && policy.suspicionDelay != nil
+        guard case .fail(let trouble) = outcome, !isOfAnybody, mayPass(head, wire, reason, before) else {
+            return suspecting(outcome.explained(by: reason), head, pauses)
         }
-        return suspecting(outcome.explained(by: reason), head, pauses)
+        // The server may have acted, as after a lost response.
+        rules = before
+        rules.noteUncertainty()
+        if head.isPage, head.isUnencrypted, policy.suspicionDelay != nil {
+            refusal = .asking(trouble, isTriedAgain: true)
+            return .continue
+        }
+        outcome = head.isRedirect || head.status < 300 ? pauses.detour(head, trouble.message) : pauses.retry(head)
+        return outcome.explained(by: reason)
     }
 
     /// Returns whether a refusal may be about one attempt. The number of such refusals has a limit.
@@ -165,34 +172,39 @@ package struct UploadMachine: Sendable {
     private mutating func mayPass(
         _ head: ResponseHead, _ wire: WireEnd, _ reason: ServerReason?, _ refused: any UploadProtocol
     ) -> Bool {
-        guard refused.mayPass(head, wire) || reason?.mayPass == true && !ForbiddenCharacters.isRefusal(head, wire.body) else {
-            return false
-        }
+        let mayPass = refused.mayPass(head, wire) || reason?.mayPass == true
+        guard mayPass, !ForbiddenCharacters.isRefusal(head, wire.body) else { return false }
         refusals += 1
         return refusals < RetryPolicy.maximumRefusals
     }
 
-    /// A page in place of what a protocol says is no word of the server: it gives nothing up.
+    /// A page, or a success without the protocol's words, may come from a captive portal. The upload is not given up for that.
     private mutating func suspecting(_ outcome: UploadOutcome, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
-        guard case .fail(let trouble) = outcome, policy.suspicionDelay != nil, head.isPage else { return outcome }
-        if head.mayBeOfAPortal, (200..<300).contains(head.status) {
-            return pauses.suspicion(head, "\(CommonAnswer.page) (\(trouble.message))")
+        guard case .fail(let trouble) = outcome, policy.suspicionDelay != nil else { return outcome }
+        if (200..<300).contains(head.status), head.isUnencrypted {
+            if head.isPage { return pauses.suspicion(head, "\(CommonAnswer.page) (\(trouble.message))") }
+            refusal = .asking(trouble, isTriedAgain: false)
+            return .continue
         }
+        guard head.isPage else { return outcome }
         // A proxy that limits bodies says 413 of a large photo, in front of servers that have a page for each name.
         guard head.status >= 400, ![401, 407, 413].contains(head.status), head.isUnencrypted else { return outcome }
-        refusal = .asking(trouble)
+        refusal = .asking(trouble, isTriedAgain: false)
         return .continue
     }
 
     /// The response to a name that no file has.
     private mutating func answered(_ refusal: Refusal, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
-        if head.mayBeOfAPortal || head.status == 511 || head.mayLeadToALogIn && !head.leadsToEncryption {
+        let isSuccess = head.isUnencrypted && (200..<300).contains(head.status)
+        if isSuccess || head.mayBeOfAPortal || head.status == 511 || head.mayLeadToALogIn && !head.leadsToEncryption {
             self.refusal = .waiting
             return pauses.suspicion(head, CommonAnswer.everyPage)
         }
         self.refusal = nil
         switch refusal {
-        case .asking(let trouble): return .fail(trouble)
+        case .asking(let trouble, isTriedAgain: false): return .fail(trouble)
+        case .asking(let trouble, isTriedAgain: true):
+            return .retry(after: policy.backoff(attemptsWithoutProgress: pauses.attempts, jitter: pauses.jitter), trouble)
         case .waiting: return .continue
         }
     }
@@ -283,7 +295,7 @@ extension UploadProtocol {
     mutating func noteEarlyAnswer() { noteUncertainty() }
     mutating func lost(_ end: WireEnd) { noteUncertainty() }
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory? { nil }
-    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { false }
+    func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { head.hasNoMeaningForUploads }
     var stage: Int64 { 0 }
     var nameIndex: Int { 0 }
     var storedBytes: Int64 { 0 }

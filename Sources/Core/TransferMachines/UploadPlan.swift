@@ -187,8 +187,34 @@ package struct ServerKnowledge: Codable, Equatable, Sendable {
     package var lacksConditions: Bool?
     /// The first number of Immich's version.
     package var immichVersion: Int?
+    /// How a WebDAV server wants the new name of a MOVE. `nil`: as the address is configured.
+    package var moveDestination: MoveDestination?
 
     package init() {}
+}
+
+/// The form of the `Destination` of a MOVE (RFC 4918 §10.3). A server behind a proxy that ends TLS knows itself by http, and refuses https.
+package enum MoveDestination: String, Codable, Sendable {
+    case overHTTP
+    case pathAlone
+
+    /// - Parameter form: `nil` for the address as it is configured.
+    static func next(after form: MoveDestination?) -> MoveDestination? {
+        switch form {
+        case nil: .overHTTP
+        case .overHTTP: .pathAlone
+        case .pathAlone: nil
+        }
+    }
+
+    /// - Parameter address: begins with `https://`.
+    func of(_ address: String) -> String {
+        let rest = address.dropFirst("https://".count)
+        return switch self {
+        case .overHTTP: "http://" + rest
+        case .pathAlone: String(rest.drop { $0 != "/" })
+        }
+    }
 }
 
 /// What an upload wants next.

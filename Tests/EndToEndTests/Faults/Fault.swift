@@ -217,7 +217,8 @@ extension Fault {
         Fault("403", .failed(-1011), .status(403)),
         Fault("404 with a page", .failed(-1011), .status(404, body: page)),
         Fault("407 from a server", .failed(-1011), .status(407)),
-        Fault("404 to a range", .failed(-1011), cut, .status(404, body: page)),
+        Fault("404 to a range, then the rest", .whole(file), cut, .status(404, body: page), honest),
+        Fault("522 of a gateway, then the file", .whole(file), .status(522, body: page), honest),
         Fault("429, then the file", .whole(file), .status(429, headers: ["Retry-After": "1"]), honest),
         Fault("429 with an absurd pause", .waiting(-1011), .status(429, headers: ["Retry-After": "99999999999999999999"])),
         Fault(
