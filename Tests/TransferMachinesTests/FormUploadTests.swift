@@ -56,7 +56,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     @Test(arguments: [false, true]) func `a form is not sent again and again if no response comes`(_ isRestarted: Bool) throws {
         var talk = Dialogue(plan())
         for count in 1...3 {
-            talk.hear(0)
+            talk.hear(0, failure: .stalled)
             #expect(talk.message == nil && talk.lines.count == (isRestarted ? 1 : count))
             if isRestarted, count < 3 {
                 guard case .send(_, _, let memory) = talk.machine.next() else { Issue.record("\(count)"); return }
@@ -72,7 +72,10 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     /// The server cannot have stored a part of a form.
     @Test func `a form that was cut is sent again without a limit`() {
         var talk = Dialogue(plan())
-        for _ in 0..<9 { talk.hear(0, bytesSent: 100) }
+        for _ in 0..<9 {
+            talk.hear(0, bytesSent: 100, failure: .stalled)
+            talk.hear(0)
+        }
         guard case .send = talk.machine.next() else { Issue.record("given up"); return }
     }
 

@@ -21,12 +21,12 @@ struct Dialogue {
         machine = UploadMachine(plan: plan, resuming: memory, policy: policy)
     }
 
-    /// `status` 0: the connection broke.
+    /// `status` 0: the attempt ended with `failure`.
     ///
     /// - Parameter bytesSent: `nil` for all bytes of the request.
     mutating func hear(
         _ status: Int, _ headers: [String: String] = [:], _ body: String = "", isCut: Bool = false,
-        comparison: BodyComparison? = nil, bytesSent: Int64? = nil
+        comparison: BodyComparison? = nil, bytesSent: Int64? = nil, failure: WireFailure = .connectionLost
     ) {
         let (request, content, memory): (WireRequest, UploadContent, UploadMemory)
         switch machine.next() {
@@ -53,7 +53,7 @@ struct Dialogue {
         lines.append(line)
         let head = ResponseHead(status: status, headers: headers.map { HeaderField($0.key, $0.value) }, url: request.url)
         var end = WireEnd(
-            head: status == 0 ? nil : head, failure: status == 0 || isCut ? .connectionLost : nil,
+            head: status == 0 ? nil : head, failure: status == 0 || isCut ? failure : nil,
             bytesSent: bytesSent ?? sent, bytesReceived: 0)
         end.body = Data(body.utf8)
         end.comparison = comparison

@@ -9,7 +9,7 @@ struct FormUpload: UploadProtocol {
     let plan: UploadPlan
 
     private let form: FormBody
-    /// Responses that were lost after the whole form was sent.
+    /// Whole forms for which the server sent no response in time.
     private var losses: Int
 
     /// The server may have stored each of them.
@@ -41,7 +41,8 @@ struct FormUpload: UploadProtocol {
         """
 
     mutating func lost(_ end: WireEnd) {
-        if end.bytesSent >= form.length(around: plan.order.byteCount) { losses += 1 }
+        // After a connection that broke, a part of the form may not have arrived.
+        if end.failure == .stalled, end.bytesSent >= form.length(around: plan.order.byteCount) { losses += 1 }
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {

@@ -72,9 +72,9 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         case .foreignCredential(let key):
             "\"\(key)\" is a credential and this file belongs to another user; write a file of your own there"
         case .othersCanWrite(let place):
-            "other users can write to \(place); run: chmod go-w \(ConfigurationError.shellWord(place))"
+            "other users can write to \(place == path ? "this file" : place); run: chmod go-w \(ConfigurationError.shellWord(place))"
         case .foreign(let place):
-            "\(place) belongs to another user; write a file of your own there"
+            "\(place == path ? "this file" : place) belongs to another user; write a file of your own there"
         }
     }
 

@@ -217,7 +217,8 @@ extension Fault {
         Fault("403", .failed(-1011), .status(403)),
         Fault("404 with a page", .failed(-1011), .status(404, body: page)),
         Fault("407 from a server", .failed(-1011), .status(407)),
-        Fault("404 to a range, then the rest", .whole(file), cut, .status(404, body: page), honest),
+        // A second cut, for an agent that is killed before it has a part.
+        Fault("404 to a range, then the rest", .whole(file), cut, cut, .status(404, body: page), honest),
         Fault("522 of a gateway, then the file", .whole(file), .status(522, body: page), honest),
         Fault("429, then the file", .whole(file), .status(429, headers: ["Retry-After": "1"]), honest),
         Fault("429 with an absurd pause", .waiting(-1011), .status(429, headers: ["Retry-After": "99999999999999999999"])),
@@ -233,7 +234,7 @@ extension Fault {
             server.route("GET", "/moved", honest)
             return [.redirect(307, to: "/moved")]
         },
-        Fault("redirected to itself for ever", .failed(-1007)) { _ in [.redirect(302, to: "?again")] },
+        Fault("redirected to itself for ever", .waiting(-1007)) { _ in [.redirect(302, to: "?again")] },
         Fault("redirected to a file of this machine", .failed(-1010), .redirect(302, to: "file:///etc/passwd")),
         Fault("cut, and redirected elsewhere for the rest", .whole(later)) { server in
             server.route("GET", "/elsewhere", .file(later, etag: "\"v1\""))
