@@ -156,10 +156,8 @@ package struct AgentStarter: Sendable {
     }
 
     private func spawn(_ path: String, inheriting descriptor: Int32) -> Result {
-        // Such an agent could write nothing, and would keep other processes from starting one.
-        if let bytes = ResourceLimits.tooSmallFileSize {
-            return .failed("files of this shell are limited to \(bytes) bytes (ulimit -f): use another shell")
-        }
+        // Such an agent could do nothing, and would keep other processes from starting one.
+        if let obstacle = ResourceLimits.obstacle { return .failed("in this shell \(obstacle): use another shell") }
         let log = openLog()
         defer { if log >= 0 { close(log) } }
         var child = ChildProcess(

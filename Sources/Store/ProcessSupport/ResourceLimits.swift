@@ -14,10 +14,15 @@ package enum ResourceLimits {
         }
     }
 
-    /// Bytes that a file may have in every process that this one starts; `nil` if an agent can work with the limit.
-    package static var tooSmallFileSize: UInt? {
+    /// The limit of this process under which an agent could not work, with the option of `ulimit` that sets it; `nil` if there is none.
+    package static var obstacle: String? {
+        if let bytes = hardLimit(RLIMIT_FSIZE), bytes < 64 << 20 { return "files are limited to \(bytes) bytes (ulimit -f)" }
+        if let count = hardLimit(RLIMIT_NOFILE), count < 25 { return "a process may open only \(count) files (ulimit -n)" }
+        return nil
+    }
+
+    private static func hardLimit(_ resource: __rlimit_resource) -> rlim_t? {
         var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, limit.rlim_max < 64 << 20 else { return nil }
-        return UInt(limit.rlim_max)
+        return getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 ? limit.rlim_max : nil
     }
 }
