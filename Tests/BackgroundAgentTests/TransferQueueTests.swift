@@ -417,6 +417,18 @@ import TransferMachines
         #expect(bench.transport.started.count > failed + 3, "it answered: all go")
     }
 
+    /// The host answers. Only the mirror that it leads one download to is down.
+    @Test func `a mirror that is down does not hold up the other transfers of the host`() throws {
+        let ids = try (0..<3).map { number in try bench.download("\(number)") { $0.hostLimit = 1 } }
+        try bench.turn()
+        #expect(started() == [ids[0]])
+        let attempt = try bench.attempt(ids[0])
+        var end = WireEnd(head: nil, failure: .couldNotConnect, bytesSent: 0, bytesReceived: 0)
+        end.wasRedirected = true
+        try bench.hear(.transport(.ended(attempt.id, end)))
+        #expect(started() == [ids[0], ids[1]])
+    }
+
     /// The same bytes again and again are no progress, whatever validators come with them.
     @Test func bytesThatAreFetchedAgainAreNoProgress() throws {
         let id = try bench.download { $0.resourceTimeout = 3_600 }

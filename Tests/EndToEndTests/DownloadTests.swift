@@ -299,6 +299,16 @@ extension EndToEnd {
             #expect(refused.status == 69 && refused.errors.contains("407"), "\(refused)")
         }
 
+        @Test func `a proxy that refuses the connection to the server is named`() throws {
+            home.environment["https_proxy"] = server.url
+            home.environment["no_proxy"] = ""
+            server.route("CONNECT", "proxied*", .status(407, headers: ["Proxy-Authenticate": "Basic realm=\"p\""]))
+            #expect(try download("https://proxied.invalid/secure").status == 0)
+            let waiting = try home.wait("the refusal", seconds: 60) { try $0.transfers().first { $0.errorMessage != nil } }
+            #expect(waiting.errorMessage == "The proxy requires a user name and password (407).")
+            #expect(waiting.state == .waiting)
+        }
+
         @Test func aPlaceIsOneDownloads() throws {
             server.route("GET", "/slow", .cutAfter(100_000, of: Self.file, etag: "\"v1\"", by: .stall))
             #expect(try download(server.url + "/slow", "-o", "same").status == 0)

@@ -30,6 +30,19 @@ import Testing
         }
     }
 
+    @Test func `a download does not replace a file of Stormy`() async throws {
+        try await PhotoHome.play { home, _ in
+            #expect(try await home.stormy("place", "list").status == 0)
+            for folder in [home.directories.state, home.directories.data] {
+                try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+                let file = folder.appendingPathComponent("stormy.sqlite")
+                let result = try await home.stormy("download", VirtualHome.origin + "/new", "-o", file.path, "--force")
+                #expect(result.status == 73 && result.errors.contains("Stormy keeps its own files there"), "\(result)")
+            }
+            #expect(try await home.rows("transfers").isEmpty)
+        }
+    }
+
     /// With `--wait` the command ends with 0 only if the file is there.
     @Test func `a complete download whose file is not there is an error`() async throws {
         try await VirtualHome.play { home in

@@ -154,4 +154,16 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
         #expect(CollectionAddress("http://h/a/../../b?q#f")?.file("a") == "http://h/b/a")
         #expect(CollectionAddress("http://h/a%20b/")?.folder(levels: 1) == "http://h/a%20b/")
     }
+
+    @Test func `the server may have a file while the request for its name is under way`() {
+        for kind in UploadKind.protocols {
+            let steps: Set<UploadMemory.Step> = Set(
+                [.chooseName, .create, .put, .append, .move, .check].filter(kind.mayBeOnServer))
+            switch kind {
+            case .webdav, .nextcloud: #expect(steps == [.move])
+            case .put, .multipart, .s3, .immich: #expect(steps == [.put, .check, .move])
+            case .tus, .resumable, .plain: #expect(steps.isEmpty)
+            }
+        }
+    }
 }
