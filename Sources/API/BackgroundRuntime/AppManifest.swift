@@ -125,7 +125,7 @@ package struct AppManifest: Sendable, Equatable {
             .filter { $0.hasSuffix("_\(name).resources") }.sorted().map { "\($0)/\(name)-Info.plist" }
         for candidate in ["\(name)-Info.plist"] + resources + ["Info.plist"] {
             let url = folder.appendingPathComponent(candidate)
-            guard let data = try? Data(contentsOf: url) else { continue }
+            guard let data = contents(of: url, name) else { continue }
             do {
                 return try AppManifest(propertyList: data, place: url.path, executableName: name)
             } catch {
@@ -135,6 +135,16 @@ package struct AppManifest: Sendable, Equatable {
         return AppManifest(
             appIdentifier: AppDirectories.isUsable(name) ? name : "app", displayName: name, version: "0", permittedIdentifiers: []
         )
+    }
+
+    /// Under another identity the app would work in other folders, so a manifest that exists and cannot be read ends the process.
+    private static func contents(of url: URL, _ name: String) -> Data? {
+        do {
+            return try PatientFile.contents(of: url)
+        } catch {
+            StandardError.write("\(name): \(url.path) cannot be read\n")
+            ProcessExit.leave(75)
+        }
     }
 
     /// This process's executable.

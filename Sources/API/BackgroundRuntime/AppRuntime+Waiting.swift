@@ -67,6 +67,8 @@ extension AppRuntime {
         looked: @escaping @Sendable () -> Void = {}, until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
         if isHosted { return try await wait(looked: looked, until: condition) }
+        // The agent cannot open the ledger before this process ends.
+        if try ledger().isAlone { throw StoreError.diskFull(path: directories.ledger.path) }
         return try await withThrowingTaskGroup(of: Value.self) { group in
             group.addTask { try await self.wait(looked: looked, until: condition) }
             group.addTask {

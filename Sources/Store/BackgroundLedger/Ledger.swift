@@ -146,16 +146,38 @@ package final class Ledger: Sendable {
         _ directories: AppDirectories, as role: Role, _ wait: WriterWait
     ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?) {
         do throws(StoreError) {
-            return try open(directories, as: role, wait)
+            return try openPatiently(directories, as: role, wait)
         } catch {
             // A lock's file may say so, too: what a person looks for is the ledger.
             if case .readOnly = error { throw .readOnly(path: directories.ledger.path) }
             guard error.maySayFull else { throw error }
-            if role == .app, let queue = try? file(directories.ledger.path).openAlone(label: "ledger") { return (queue, nil) }
+            if role == .app, let queue = try? file(directories.ledger.path).openAlone(label: aloneLabel) { return (queue, nil) }
             guard DiskReserve.giveUp(directories) else { throw error }
             return try open(directories, as: role, wait)
         }
     }
+
+    /// Repeats the opening after a fault that may pass within moments, for example a limit of open files. A connection that is alone in the
+    /// ledger keeps the agent out of it.
+    private static func openPatiently(
+        _ directories: AppDirectories, as role: Role, _ wait: WriterWait
+    ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?) {
+        var pause: UInt32 = 10_000
+        while true {
+            do throws(StoreError) {
+                return try open(directories, as: role, wait)
+            } catch {
+                guard case .troubled = error, role == .app, pause < 1_000_000 else { throw error }
+                usleep(pause)
+                pause *= 2
+            }
+        }
+    }
+
+    private static let aloneLabel = "ledger alone"
+
+    /// No other process can open the ledger before this one ends, because the disk was full when this process opened it.
+    package var isAlone: Bool { queue.configuration.label == Self.aloneLabel }
 
     private static func file(_ path: String) -> DatabaseFile { DatabaseFile(path: path, migrator: LedgerSchema.migrator) }
 

@@ -51,23 +51,19 @@ package struct SeenFolder: Equatable, Sendable {
     /// The mount point of the drive that held the folder, if nothing is mounted there now; `nil` otherwise, and for a process with other mounts.
     package var absentMount: String? {
         guard let mount, view != nil, view == Self.ownView else { return nil }
-        var (point, parent) = (stat(), stat())
-        guard stat(mount, &point) == 0, stat(mount + "/..", &parent) == 0, point.st_dev == parent.st_dev else { return nil }
-        return mount
+        let point = clinux_mount(mount)
+        return point != 0 && point == clinux_mount(mount + "/..") ? mount : nil
     }
 
     /// - Returns: `nil` for the root folder.
     private static func mountPoint(of path: String) -> String? {
-        var found = stat()
         guard let real = realpath(path, nil) else { return nil }
         defer { free(real) }
         var place = String(cString: real)
-        guard stat(place, &found) == 0 else { return nil }
-        while place != "/" {
-            var above = stat()
+        let mount = clinux_mount(place)
+        while mount != 0, place != "/" {
             let parent = place.lastIndex(of: "/").map { $0 == place.startIndex ? "/" : String(place[..<$0]) } ?? "/"
-            guard stat(parent, &above) == 0 else { return nil }
-            if above.st_dev != found.st_dev { return place }
+            if clinux_mount(parent) != mount { return place }
             place = parent
         }
         return nil

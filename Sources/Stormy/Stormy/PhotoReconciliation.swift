@@ -146,6 +146,8 @@ package struct PhotoReconciliation {
         case away
         case gone
 
+        private static func seconds(_ time: timespec) -> Double { Double(time.tv_sec) + Double(time.tv_nsec) / 1e9 }
+
         /// - Parameter named: when the photo was named.
         init(_ path: String, named: Date) {
             if access(path, R_OK) == 0 {
@@ -157,7 +159,7 @@ package struct PhotoReconciliation {
                 let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
                 let others = try? FileManager.default.contentsOfDirectory(atPath: folder)
                 var status = stat()
-                let isUntouched = stat(folder, &status) != 0 || Double(status.st_mtim.tv_sec) < named.timeIntervalSince1970
+                let isUntouched = stat(folder, &status) != 0 || Self.seconds(status.st_mtim) < named.timeIntervalSince1970
                 self = others?.isEmpty ?? true && isUntouched ? .away : .gone
             }
         }

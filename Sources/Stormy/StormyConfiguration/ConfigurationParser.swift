@@ -294,12 +294,23 @@ private struct ConfigurationFile {
         return stat(folder, &status) == 0 ? problem(of: status, at: folder) : nil
     }
 
-    /// A group that only this user has, as some distributions give to each user, may write. In a folder with the sticky bit nobody can replace
+    /// The group of this user alone, which some distributions make for each user, may write. In a folder with the sticky bit nobody can replace
     /// the file of another user.
     private static func problem(of status: stat, at place: String) -> ConfigurationError.Problem? {
         if status.st_uid != geteuid(), status.st_uid != 0 { return .foreign(place: place) }
         let isSticky = status.st_mode & S_IFMT == S_IFDIR && status.st_mode & S_ISVTX != 0
-        let ofGroup = status.st_gid == getegid() ? 0 : S_IWGRP
-        return !isSticky && status.st_mode & (S_IWOTH | ofGroup) != 0 ? .othersCanWrite(place: place) : nil
+        let othersCanWrite = status.st_mode & S_IWOTH != 0 || status.st_mode & S_IWGRP != 0 && !isOfThisUserAlone(status.st_gid)
+        return !isSticky && othersCanWrite ? .othersCanWrite(place: place) : nil
+    }
+
+    private static func isOfThisUserAlone(_ number: gid_t) -> Bool {
+        guard let user = getpwuid(geteuid()), user.pointee.pw_gid == number, let group = getgrgid(number) else { return false }
+        guard strcmp(user.pointee.pw_name, group.pointee.gr_name) == 0 else { return false }
+        var member = group.pointee.gr_mem
+        while let name = member?.pointee {
+            if strcmp(name, user.pointee.pw_name) != 0 { return false }
+            member = member?.advanced(by: 1)
+        }
+        return true
     }
 }

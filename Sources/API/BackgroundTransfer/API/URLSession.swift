@@ -1,5 +1,6 @@
 import BackgroundRuntime
 import Foundation
+import ProcessSupport
 import FoundationNetworking
 
 /// Transfers over HTTP, in this process or, for a background configuration, in the app's agent.
@@ -316,7 +317,8 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     ) -> @Sendable (TransferEnd) -> Void {
         { end in
             guard end.error == nil else { return handler(nil, end.response, end.error) }
-            handler(end.data ?? end.file.flatMap { try? Data(contentsOf: $0) } ?? Data(), end.response, nil)
+            let data = Result { try end.data ?? end.file.flatMap { try PatientFile.contents(of: $0) } ?? Data() }
+            handler(try? data.get(), end.response, (try? data.get()) == nil ? URLError(.cannotOpenFile) : nil)
         }
     }
 

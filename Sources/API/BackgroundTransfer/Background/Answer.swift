@@ -3,6 +3,7 @@ import BackgroundRuntime
 import Foundation
 import FoundationNetworking
 import Glibc
+import ProcessSupport
 import Spool
 
 /// What an ended transfer brought: the file of its answer, or why there is none.
@@ -18,7 +19,8 @@ struct Answer {
             return
         }
         let place = transfer.wholeFile(in: AppRuntime.shared.directories.spool)
-        if let place, access(place.path, F_OK) == 0 {
+        // After another fault the file may be there.
+        if let place, access(place.path, F_OK) == 0 || !FileFault(errno).isAbsence {
             (file, error) = (place, nil)
         } else if transfer.kind == .upload {
             // What became of it is in the head.

@@ -1,6 +1,7 @@
 import BackgroundLedger
 import BackgroundRuntime
 import Foundation
+import ProcessSupport
 import FoundationNetworking
 import Synchronization
 
@@ -60,7 +61,7 @@ extension BackgroundSession {
         else { return end() }
         nonisolated(unsafe) let delegate = hearer
         // Read before the delegate is asked: the file goes with the event.
-        let data = (try? Data(contentsOf: file, options: .mappedIfSafe)) ?? Data()
+        let data = (try? PatientFile.contents(of: file)) ?? Data()
         let rest: @Sendable (URLSession.ResponseDisposition) -> Void = { disposition in
             if disposition != .cancel, !data.isEmpty { delegate.urlSession(session, dataTask: task, didReceive: data) }
             end()

@@ -74,7 +74,8 @@ struct clinux_statx {
     uint64_t inode, size, blocks, attributes_mask;
     struct clinux_statx_time accessed, born, changed, modified;
     uint32_t special_major, special_minor, device_major, device_minor;
-    uint64_t spares[14];
+    uint64_t mount;
+    uint64_t spares[13];
 };
 static inline int clinux_cached_status(int descriptor, struct stat *_Nonnull found) {
     struct clinux_statx status;
@@ -97,6 +98,14 @@ static inline int64_t clinux_birth_time(const char *_Nonnull path) {
     long result = syscall(SYS_statx, AT_FDCWD, path, 0, 0x800 /* STATX_BTIME */, &status);
     if (result != 0 || (status.mask & 0x800) == 0) return 0;
     return status.born.seconds * 1000000000 + status.born.nanoseconds;
+}
+// The mount that a path leads to; the file system's device before Linux 5.8. 0 if nothing is there.
+static inline uint64_t clinux_mount(const char *_Nonnull path) {
+    struct clinux_statx status;
+    long result = syscall(SYS_statx, AT_FDCWD, path, 0, 0x1000 /* STATX_MNT_ID */, &status);
+    if (result == 0 && (status.mask & 0x1000) != 0) return status.mount;
+    struct stat found;
+    return stat(path, &found) == 0 ? (uint64_t)found.st_dev : 0;
 }
 // A new name, or EEXIST: never in place of what is there.
 static inline int clinux_rename_new(const char *_Nonnull from, const char *_Nonnull to) {

@@ -104,8 +104,8 @@ struct DownloadVerb: AsyncParsableCommand {
             throw CommandFailure(.notFound, "\(folder): no such folder")
         }
         guard access(folder, W_OK) == 0 else { throw CommandFailure(.cannotCreate, "\(folder): not writable") }
-        if OwnFiles().contain(folder) {
-            throw CommandFailure(.cannotCreate, "\(file.path): Stormy keeps its own files there; choose another folder")
+        if OwnFiles().contain(file.path) {
+            throw CommandFailure(.cannotCreate, "\(file.path): is a file of Stormy; choose another name")
         }
         var (found, replaces) = (stat(), force as Bool?)
         if lstat(file.path, &found) == 0 {
