@@ -40,7 +40,7 @@ struct DemoServers {
     func finishForecast() { server.openGate("rest") }
 
     func waitForWeatherRequest() async throws {
-        _ = try await server.waitForRequest(timeout: .seconds(15)) { $0.path.hasPrefix("/v1/forecast") }
+        _ = try await server.waitForRequest(timeout: .seconds(120)) { $0.path.hasPrefix("/v1/forecast") }
     }
 
     /// Requests for weather, and the connections they came on.
