@@ -67,7 +67,7 @@ struct DoubtedUpload: UploadProtocol {
             return .continue
         case .asking(let answer):
             let leadsEverybody = leadsEverybody(head, after: answer)
-            if isOfAPortal(head) || leadsEverybody && head.isUnencrypted {
+            if head.isOfAPortalForEveryName || leadsEverybody && head.isUnencrypted {
                 state = .waiting
                 return pauses.suspicion(head, CommonAnswer.everyPage)
             }
@@ -79,18 +79,13 @@ struct DoubtedUpload: UploadProtocol {
                 return .fail(TransferTrouble(code: -1010, message: message))
             }
         case .waiting:
-            guard isOfAPortal(head) || (300..<400).contains(head.status) && !head.leadsToEncryption else {
+            guard head.isOfAPortalForEveryName || (300..<400).contains(head.status) && !head.leadsToEncryption else {
                 // Whoever said yes before was not the server.
                 state = .sending
                 return .continue
             }
             return pauses.suspicion(head, CommonAnswer.everyPage)
         }
-    }
-
-    /// No server of files has a file under a name that no server has.
-    private func isOfAPortal(_ head: ResponseHead) -> Bool {
-        head.mayBeOfAPortal || head.status == 511 || head.isUnencrypted && (200..<300).contains(head.status)
     }
 
     /// Whoever asks for a name that nobody has is led on, too. Of a server that thanks by a redirect it is another place: to log in, say.

@@ -162,6 +162,12 @@ extension ResponseHead {
         mayLeadToAPortal || isPage && (200..<300).contains(status) && isUnencrypted
     }
 
+    /// `true` for a success over http, which any system on the way may have sent.
+    var isUnprovenSuccess: Bool { isUnencrypted && (200..<300).contains(status) }
+
+    /// `true` if this response to a request for a name that no server has comes from a captive portal.
+    var isOfAPortalForEveryName: Bool { mayLeadToAPortal || isUnprovenSuccess || status == 511 }
+
     /// `true` for a web page in place of another kind of file. A captive portal answers 200 for every name, so a thousand names would be tried.
     func isPage(inPlaceOf plan: UploadPlan) -> Bool {
         let name = plan.order.fileName.lowercased()

@@ -151,7 +151,7 @@ package struct UploadMachine: Sendable {
         let reason = head.status >= 400 ? ServerReason(wire.body) : nil
         let before = rules
         var outcome = rules.answered(head, wire, pauses)
-        let isOfAnybody = head.isUnencrypted && (200..<300).contains(head.status) && policy.suspicionDelay != nil
+        let isOfAnybody = head.isUnprovenSuccess && policy.suspicionDelay != nil
         guard case .fail(let trouble) = outcome, !isOfAnybody, mayPass(head, wire, reason, before) else {
             return suspecting(outcome.explained(by: reason), head, pauses)
         }
@@ -181,7 +181,7 @@ package struct UploadMachine: Sendable {
     /// A page, or a success without the protocol's words, may come from a captive portal. The upload is not given up for that.
     private mutating func suspecting(_ outcome: UploadOutcome, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         guard case .fail(let trouble) = outcome, policy.suspicionDelay != nil else { return outcome }
-        if (200..<300).contains(head.status), head.isUnencrypted {
+        if head.isUnprovenSuccess {
             if head.isPage { return pauses.suspicion(head, "\(CommonAnswer.page) (\(trouble.message))") }
             refusal = .asking(trouble, isTriedAgain: false)
             return .continue
@@ -195,8 +195,7 @@ package struct UploadMachine: Sendable {
 
     /// The response to a name that no file has.
     private mutating func answered(_ refusal: Refusal, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
-        let isSuccess = head.isUnencrypted && (200..<300).contains(head.status)
-        if isSuccess || head.mayBeOfAPortal || head.status == 511 || head.mayLeadToALogIn && !head.leadsToEncryption {
+        if head.isOfAPortalForEveryName || head.mayLeadToALogIn && !head.leadsToEncryption {
             self.refusal = .waiting
             return pauses.suspicion(head, CommonAnswer.everyPage)
         }

@@ -14,24 +14,19 @@ package enum ThisProcess {
 
     /// The program and its arguments. `CommandLine.arguments` is empty if a file of the system cannot be opened for a moment, and a command
     /// without arguments prints its help and exits with 0.
-    package static let arguments: [String] = {
-        var (list, next) = ([String](), clinux_arguments())
-        while let argument = next.pointee {
-            list.append(String(cString: argument))
-            next += 1
-        }
-        return list
-    }()
+    package static let arguments = list { String(cString: $0) }
 
     /// The arguments whose bytes are not UTF-8, as ``arguments`` has them: with U+FFFD, so that they can be the name of another file.
-    package static let unreadableArguments: Set<String> = {
-        var (list, next) = (Set<String>(), clinux_arguments())
+    package static let unreadableArguments = Set(list { String(validatingCString: $0) == nil ? String(cString: $0) : nil })
+
+    private static func list(_ read: (UnsafePointer<CChar>) -> String?) -> [String] {
+        var (list, next) = ([String](), clinux_arguments())
         while let argument = next.pointee {
-            if String(validatingCString: argument) == nil { list.insert(String(cString: argument)) }
+            if let text = read(argument) { list.append(text) }
             next += 1
         }
         return list
-    }()
+    }
 
     /// The path of its executable. After an upgrade replaced the file, it is that of the new one.
     package static var executablePath: String { Self.executable(of: getpid())?.path ?? arguments.first ?? "" }

@@ -317,8 +317,8 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     ) -> @Sendable (TransferEnd) -> Void {
         { end in
             guard end.error == nil else { return handler(nil, end.response, end.error) }
-            let data = Result { try end.data ?? end.file.flatMap { try PatientFile.contents(of: $0) } ?? Data() }
-            handler(try? data.get(), end.response, (try? data.get()) == nil ? URLError(.cannotOpenFile) : nil)
+            let data = try? end.data ?? end.file.flatMap { try PatientFile.contents(of: $0) } ?? Data()
+            handler(data, end.response, data == nil ? URLError(.cannotOpenFile) : nil)
         }
     }
 
