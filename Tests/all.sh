@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs every test, in four processes at once. The tests of the modules compute; the tests of apps and commands run one at a time, because a
-# process has one app; the tests of the desktop services wait for a bus; the end-to-end tests wait for processes. Both cores have work all the
-# time, and no test waits for a thread that another one blocks.
+# Runs every test, in five processes at once. The tests of the modules compute; the tests of the network wait for a server in the same
+# process; the tests of apps and commands run one at a time, because a process has one app; the tests of the desktop services wait for a bus;
+# the end-to-end tests wait for processes. Both cores have work all the time, and no test waits for a thread that a computing test keeps.
 #
 # usage: all.sh LOG_FOLDER
 #
@@ -29,7 +29,10 @@ run() {
 
 echo "Running all tests. Follow them in $logs/*.log."
 apps='APICompile|BackgroundScenes|BackgroundTasks|BackgroundTasksTesting|BackgroundTransfer|Stormy|StormyCommand'
-run modules --skip "^(EndToEnd|DesktopServices|$apps)Tests" &
+network='CurlTransport|FaultyServer'
+run modules --skip "^(EndToEnd|DesktopServices|$network|$apps)Tests" &
+jobs+=($!)
+run network --filter "^($network)Tests" &
 jobs+=($!)
 run apps --filter "^($apps)Tests" &
 jobs+=($!)
@@ -41,13 +44,13 @@ jobs+=($!)
 wait
 
 failed=0
-for name in desktop apps modules processes; do
+for name in desktop network apps modules processes; do
   cat "$logs/$name.log"
   if [[ $(cat "$logs/$name.status" 2>/dev/null) != 0 ]]; then failed=1; fi
 done
 python3 "$(dirname "$0")/slowest.py" "$logs/times"
 # The closing lines of the runner again, since the end is what is read.
-for name in desktop apps modules processes; do
+for name in desktop network apps modules processes; do
   grep -E '✘ (Test|Suite) ' "$logs/$name.log"
   if ! grep -E 'Test run with' "$logs/$name.log"; then
     echo "The tests of $logs/$name.log did not run to their end."

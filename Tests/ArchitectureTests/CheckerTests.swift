@@ -175,7 +175,7 @@ import Testing
     }
 
     @Test func findsAShortLimit() {
-        let text = "@Suite(.time" + "Limit(.minutes(1)))\n@Suite(.time" + "Limit(.minutes(5)))\n"
+        let text = "@Suite(.time" + "Limit(.minutes(5)))\n@Suite(.time" + "Limit(.minutes(30)))\n"
         #expect(checker.shortLimits(in: source("Tests/ATests/A.swift", text)).count == 1)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 @testable import BackgroundAgent
 
 /// What lets an app that a button has launched raise a window.
-@Suite(.timeLimit(.minutes(5))) struct ActivationTests {
+@Suite(.timeLimit(.minutes(30))) struct ActivationTests {
     /// The token is one for some seconds. What the agent itself was started with is nobody's.
     @Test(arguments: [(0.0, "token-1"), (60.0, "")])
     func theProcessOfAPressHasItsToken(_ age: Double, _ expected: String) throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import BackgroundAgent
 
 /// The processes that another agent recorded in the ledger.
-@Suite(.timeLimit(.minutes(5))) struct AdoptionTests {
+@Suite(.timeLimit(.minutes(30))) struct AdoptionTests {
     /// A home with an app whose process does nothing until it is ended.
     private final class Ground {
         static let program = "/bin/sl" + "eep"

@@ -10,7 +10,7 @@ import Testing
 
 /// One suite for both launchers: real processes under a loop, and those of a simulated host. What the agent hears must not depend on
 /// which of them it has.
-@Suite(.timeLimit(.minutes(5))) struct LauncherConformanceTests {
+@Suite(.timeLimit(.minutes(30))) struct LauncherConformanceTests {
     enum Kind: String, CaseIterable {
         case real
         case simulated

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-@Suite(.timeLimit(.minutes(5))) struct RingRateTests {
+@Suite(.timeLimit(.minutes(30))) struct RingRateTests {
     @Test func whatOneLaunchMakesRingIsLookedAtAtOnce() {
         var rate = RingRate()
         let row = (0...10).map { rate.isTooHigh(afterRingAt: Double($0) * 0.05) }

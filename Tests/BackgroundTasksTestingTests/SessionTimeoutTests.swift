@@ -6,7 +6,7 @@ import Testing
 @testable import BackgroundTransfer
 
 /// Timeouts that are not a number of seconds have the effect that their documentation describes.
-@Suite(.timeLimit(.minutes(5))) struct SessionTimeoutTests {
+@Suite(.timeLimit(.minutes(30))) struct SessionTimeoutTests {
     private static let origin = "https://api.test"
     private static let week = 7 * 86_400.0
 

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Ordinary sessions, against a real server on loopback.
-@Suite(.timeLimit(.minutes(5))) struct OrdinarySessionTests {
+@Suite(.timeLimit(.minutes(30))) struct OrdinarySessionTests {
     let server: FaultyServer
     static let file = Payload.pattern(2_000_000)
 

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// What an author relies on, row by row of `URLSession`'s documentation: requests, redirects, errors, metrics.
-@Suite(.timeLimit(.minutes(5))) struct SessionBehaviourTests {
+@Suite(.timeLimit(.minutes(30))) struct SessionBehaviourTests {
     let server: FaultyServer
 
     init() async throws { server = try await FaultyServer.start() }

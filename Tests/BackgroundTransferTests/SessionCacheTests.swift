@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// The cache of ordinary sessions, each test's own. Its rule is proven without a socket in `CacheRuleTests`.
-@Suite(.timeLimit(.minutes(5))) struct SessionCacheTests {
+@Suite(.timeLimit(.minutes(30))) struct SessionCacheTests {
     let server: FaultyServer
     private let configuration = URLSessionConfiguration.ephemeral
 

@@ -7,7 +7,7 @@ import TransferMachines
 @testable import BackgroundTransfer
 
 /// Cookies of ordinary sessions. Each test has a store of its own: that of an ephemeral configuration.
-@Suite(.timeLimit(.minutes(5))) struct SessionCookieTests {
+@Suite(.timeLimit(.minutes(30))) struct SessionCookieTests {
     let server: FaultyServer
     let configuration = URLSessionConfiguration.ephemeral
 

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// What goes wrong between a session, its server and an app that changes its mind.
-@Suite(.timeLimit(.minutes(5))) struct SessionHostileTests {
+@Suite(.timeLimit(.minutes(30))) struct SessionHostileTests {
     let server: FaultyServer
 
     init() async throws { server = try await FaultyServer.start() }

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Bodies that come and go piece by piece: bytes, streams, back-pressure, tasks that become others.
-@Suite(.timeLimit(.minutes(5))) struct SessionStreamTests {
+@Suite(.timeLimit(.minutes(30))) struct SessionStreamTests {
     let server: FaultyServer
     private let session = URLSession(configuration: .ephemeral)
 

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Web sockets of ordinary sessions, against a server of another make.
-@Suite(.timeLimit(.minutes(20))) struct SessionWebSocketTests {
+@Suite(.timeLimit(.minutes(30))) struct SessionWebSocketTests {
     let server: SocketServer
     let configuration = URLSessionConfiguration.ephemeral
 

@@ -66,7 +66,7 @@ private class Stub: BackgroundTransfer.URLProtocol {
 /// What an author has who imports FoundationNetworking in the file with the stub.
 private final class Foreign: FoundationNetworking.URLProtocol {}
 
-@Suite(.timeLimit(.minutes(5)), .serialized) struct URLProtocolTests {
+@Suite(.timeLimit(.minutes(30)), .serialized) struct URLProtocolTests {
     private let stubbed: URLSessionConfiguration = {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.protocolClasses = [Stub.self]

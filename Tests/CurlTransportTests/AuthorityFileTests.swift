@@ -7,7 +7,7 @@ import TransferMachines
 @testable import CurlTransport
 
 /// A request that names the authorities which may vouch for its server.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct AuthorityFileTests {
     private static func request(_ server: FaultyServer, _ file: String, method: String = "GET") -> WireRequest {
         var request = WireRequest(method: method, url: server.secureURL + "/f")

@@ -85,7 +85,7 @@ private final class SecureServer {
     }
 }
 
-@Suite(.timeLimit(.minutes(5)), .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/sbin/nginx")))
+@Suite(.timeLimit(.minutes(30)), .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/sbin/nginx")))
 struct CurlTransportHTTP2Tests {
     @Test func manyRequestsShareOneConnection() async throws {
         let server = try SecureServer()

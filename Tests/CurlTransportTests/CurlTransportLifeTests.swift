@@ -5,7 +5,7 @@ import TransferMachines
 
 @testable import CurlTransport
 
-@Suite(.timeLimit(.minutes(5))) struct CurlTransportLifeTests {
+@Suite(.timeLimit(.minutes(30))) struct CurlTransportLifeTests {
     private func endless() -> ScriptedServer {
         ScriptedServer { client in
             _ = client.readHead()

@@ -25,7 +25,7 @@ final class TLSServer {
     }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct CurlTransportTLSTests {
     @Test func whatIsTrustedIsFetched() async throws {
         let secure = try await TLSServer()

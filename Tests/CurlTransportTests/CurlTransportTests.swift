@@ -9,7 +9,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
     "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\(headers)\r\n\(body)"
 }
 
-@Suite(.timeLimit(.minutes(5))) struct CurlTransportTests {
+@Suite(.timeLimit(.minutes(30))) struct CurlTransportTests {
     @Test func getsHeadAndBody() async {
         let asked = Mutex("")
         let server = ScriptedServer { client in

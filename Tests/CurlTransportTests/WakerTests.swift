@@ -4,7 +4,7 @@ import TransferMachines
 
 @testable import CurlTransport
 
-@Suite(.timeLimit(.minutes(5))) struct WakerTests {
+@Suite(.timeLimit(.minutes(30))) struct WakerTests {
     /// A waker that gets a descriptor after so many failures.
     private static func waker(failures: Int) -> Waker {
         let left = Mutex(failures)

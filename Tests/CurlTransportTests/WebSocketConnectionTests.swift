@@ -6,7 +6,7 @@ import TransferMachines
 @testable import CurlTransport
 
 /// The connection below web sockets: TLS. What is said over it is tested where tasks are.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct WebSocketConnectionTests {
     private static let key = "dGhlIHNhbXBsZSBub25jZQ=="
 

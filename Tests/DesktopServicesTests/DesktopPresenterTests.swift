@@ -6,7 +6,7 @@ import Testing
 
 /// One loop for all: GIO's network monitor stays with the first one it meets. And one test at a time: libnotify and
 /// GLib's shared connections are one per process.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 enum RealDesktop {
     static let loop = GLibLoop(name: "test-glib")
 }

@@ -78,7 +78,7 @@ struct DavTests {
         }
     }
 
-    @Test("faults: refused, cut, stalled, answer lost", .timeLimit(.minutes(5)))
+    @Test("faults: refused, cut, stalled, answer lost", .timeLimit(.minutes(30)))
     func faults() async throws {
         try await withStore { server, store, client in
             store.refuse(status: 507, method: "PUT")
@@ -88,7 +88,8 @@ struct DavTests {
             store.cutUploads(afterBytes: 1000)
             await client.send(WireClient.head("PUT", "/dav/cut", length: 100_000))
             await client.send(Data(count: 2000))
-            _ = await client.receiveToEnd()
+            let cutEnd = await client.receiveToEnd().end
+            #expect(cutEnd == .closed || cutEnd == .reset)
             let cut = try await server.waitForRequest { $0.path == "/dav/cut" && $0.outcome == .cutByScript }
             #expect(cut.bodyByteCount >= 1000)
 
@@ -110,7 +111,8 @@ struct DavTests {
             store.loseAnswers(to: "MOVE")
             let moving = try WireClient(port: server.port)
             await moving.send(WireClient.head("MOVE", "/dav/lost", ["Destination": "/dav/moved"]))
-            #expect(await moving.receiveToEnd().data.isEmpty)
+            let moved = await moving.receiveToEnd()
+            #expect(moved.data.isEmpty && moved.end == .closed)
             #expect(store.files == ["/a", "/moved"])
             #expect(store.contents(of: "/moved") == photo)
             #expect(store.unfinishedUploads == 0)

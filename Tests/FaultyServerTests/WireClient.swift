@@ -14,7 +14,7 @@ final class WireClient: Sendable {
     private let unread = Mutex(Data())
 
     /// `sendTimeout`: milliseconds without room in the socket after which sending gives up.
-    init(port: Int, sendTimeout: Int = 240_000) throws {
+    init(port: Int, sendTimeout: Int = 1_200_000) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -27,7 +27,7 @@ final class WireClient: Sendable {
         }
         guard result == 0 else { throw ConnectFailure(code: errno) }
         // A test that would hang ends as a failure instead.
-        var limit = timeval(tv_sec: 240, tv_usec: 0)
+        var limit = timeval(tv_sec: 1200, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         limit = timeval(tv_sec: sendTimeout / 1000, tv_usec: sendTimeout % 1000 * 1000)
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
