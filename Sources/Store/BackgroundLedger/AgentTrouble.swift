@@ -1,8 +1,8 @@
 import ProcessSupport
 import Foundation
 
-/// What an agent waits for that cannot write its ledger. It stands in the agent's lock file, whose bytes lie on the disk before any trouble:
-/// writing them again takes no space.
+/// The reason why an agent cannot write its ledger, and the time of its next try. The value is stored in the agent's lock file. The bytes
+/// of that file are allocated before any trouble, so writing them again takes no disk space.
 package struct AgentTrouble: Codable, Sendable, Equatable {
     package let reason: String
     package let since: Date
@@ -12,16 +12,18 @@ package struct AgentTrouble: Codable, Sendable, Equatable {
         (self.reason, self.since, self.nextTry) = (reason, since, nextTry)
     }
 
-    /// Bytes of the file that are spoken for.
+    /// The number of bytes of the lock file that are reserved for the value.
     private static let size = 1_024
 
-    /// Makes room for it, before there is any.
+    /// Allocates the bytes of the value in the lock file, before there is any trouble.
     package static func makeRoom(in lock: borrowing FileLock) {
         let zeros = [UInt8](repeating: 0, count: size)
         pwrite(lock.descriptor, zeros, size, 0)
     }
 
-    /// - Parameter trouble: `nil`: there is none any more.
+    /// Stores the trouble in the lock file.
+    ///
+    /// - Parameter trouble: `nil` if the agent can write its ledger again.
     package static func write(_ trouble: AgentTrouble?, into lock: borrowing FileLock) {
         var bytes = [UInt8](repeating: 0, count: size)
         if let trouble {
@@ -32,7 +34,7 @@ package struct AgentTrouble: Codable, Sendable, Equatable {
         pwrite(lock.descriptor, bytes, size, 0)
     }
 
-    /// `nil`: an agent that runs has none.
+    /// Returns the stored trouble; `nil` if a running agent reports none.
     package static func read(_ directories: AppDirectories) -> AgentTrouble? {
         guard let data = FileManager.default.contents(atPath: directories.agentLock.path) else { return nil }
         return try? JSONDecoder().decode(AgentTrouble.self, from: data.prefix { $0 != 0 })

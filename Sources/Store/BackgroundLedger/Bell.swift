@@ -2,18 +2,20 @@ import ProcessSupport
 import CLinux
 import Foundation
 
-/// Hears that some process committed to a database, mostly the ledger. A hint without data: it may ring for nothing (also for the
-/// listener's own commits) and slightly before a commit becomes visible, so the hearer reads inside `BEGIN IMMEDIATE`.
+/// A change notification: reports that some process committed to a database, mostly the ledger. The notification is a hint without data. A
+/// notification can arrive without a change (also for the listener's own commits) and slightly before a commit becomes visible. For this
+/// reason, the listener reads inside `BEGIN IMMEDIATE`.
 ///
-/// inotify on the write-ahead file: no socket, no polling, nothing to be left behind by a kill.
+/// The implementation is inotify on the write-ahead file. No socket, no polling, and nothing that a killed process leaves behind.
 package struct Bell: ~Copyable, Sendable {
-    /// Readable when the bell rang. Non-blocking, close-on-exec.
+    /// A descriptor that is readable after a change notification. Non-blocking, close-on-exec.
     package let descriptor: Int32
 
-    /// Of the ledger.
+    /// Creates a change notification for the ledger.
     package init(_ directories: AppDirectories) throws(StoreError) { try self.init(database: directories.ledger.path) }
 
-    /// The database must have been opened by this process before: its write-ahead file exists from then on.
+    /// Creates a change notification for a database. This process must have opened the database before, because the write-ahead file exists
+    /// only from then on.
     package init(database: String) throws(StoreError) {
         let path = database + "-wal"
         let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
@@ -25,23 +27,25 @@ package struct Bell: ~Copyable, Sendable {
             close(descriptor)
             throw .notWatched(path, number, "cannot watch the write-ahead file: ")
         }
-        // Rings too when it is taken away under a long-lived process; see ``Ledger/isReplaced``.
+        // A database that is removed during a long-lived process also notifies; see ``Ledger/isReplaced``.
         inotify_add_watch(descriptor, database, UInt32(IN_ATTRIB | IN_MOVE_SELF))
-        // Or a file beside it. Not by its attributes, which SQLite sets whenever somebody opens it.
+        // A removed file beside the database also notifies. Attributes are not watched, because SQLite sets them whenever a process opens
+        // the file.
         let folder = (database as NSString).deletingLastPathComponent
         inotify_add_watch(descriptor, folder, UInt32(IN_DELETE | IN_MOVED_FROM))
-        // Last: who throws after it runs `deinit`, too, and a number closed twice may be somebody else's by then.
+        // This assignment is last because an initializer that throws after it also runs `deinit`, and a number that is closed twice can
+        // belong to another file by then.
         self.descriptor = descriptor
     }
 
     deinit { close(descriptor) }
 
-    /// Takes the rings so far. Call before reading the ledger, never after.
+    /// Consumes the notifications received up to now. Call this before reading the ledger, never after.
     package borrowing func drain() { Self.drain(descriptor) }
 
-    /// The same for a holder of the descriptor alone.
+    /// Consumes the notifications, for a caller that has only the descriptor.
     ///
-    /// - Returns: whether it rang.
+    /// - Returns: `true` if there was a notification.
     @discardableResult
     package static func drain(_ descriptor: Int32) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in

@@ -3,20 +3,20 @@ import Foundation
 import GRDB
 
 extension LedgerTransaction {
-    /// Mends what a clock that was ahead has written: what was to be after a span is so again, counted from now, and nothing that has
-    /// happened lies in the future. A ledger from such a time heals the same way.
+    /// Corrects the times that were written while the clock was ahead. Delays keep their length and are counted from now, and no past event
+    /// stays in the future. A ledger that already contains such times is corrected in the same way.
     ///
-    /// Changes nothing where no moment lies further ahead than clocks are mistaken by in passing.
+    /// Changes nothing if no stored time is after `limit`.
     ///
-    /// - Parameter limit: what was written later than this was written by a clock that was wrong; after a step back now itself,
-    ///   otherwise some hours ahead.
+    /// - Parameter limit: A time that was written later than `limit` was written by a wrong clock. The limit is `now` after the clock was
+    ///   set back, and some hours ahead otherwise.
     package func mendMoments(beyond limit: Date, now: Date) throws {
         let (limit, now) = (limit.timeIntervalSince1970, now.timeIntervalSince1970)
         for sql in Self.mending { try database.run(sql: sql, arguments: ["limit": limit, "now": now]) }
     }
 
-    /// Nobody looked for so many seconds (asleep, switched off, a clock that was set forward): they are none without progress, and none of
-    /// those for which the copy of a photo that failed is kept.
+    /// Excludes a time without an agent (sleep, power off, a clock that was set forward) from the limits of transfers. The time does not
+    /// count as time without progress. It also does not count as time for which the copy of a failed photo is kept.
     package func creditTimeAway(_ seconds: Double, now: Date) throws {
         try database.run(
             sql: """
@@ -31,7 +31,7 @@ extension LedgerTransaction {
     }
 
     private static let mending = [
-        // Nobody was served by it.
+        // A launch at a wrong time did not serve its occurrence.
         "UPDATE launch SET servedOccurrence = NULL WHERE servedOccurrence > :limit AND startedAt > :limit",
         "UPDATE launch SET startedAt = :now WHERE startedAt > :limit",
         "UPDATE launch SET endedAt = :now WHERE endedAt > :limit",
@@ -44,7 +44,7 @@ extension LedgerTransaction {
                 ["lastProgressAt", "triedSince", "nextAttemptAt", "earliestBegin", "adoptableUntil", "keptUntil"],
                 with: "createdAt")
             + " WHERE createdAt > :limit",
-        // Begun before the mistake, and changed during it.
+        // Transfers that were created before the clock was wrong, and changed while it was wrong.
         """
         UPDATE transfer SET lastProgressAt = max(:now, coalesce(earliestBegin, 0))
         WHERE state IN ('queued', 'running', 'waiting', 'paused') AND lastProgressAt > max(:limit, coalesce(earliestBegin, 0))
@@ -60,8 +60,8 @@ extension LedgerTransaction {
         "UPDATE notification SET \(shifted(["dueAt"], with: "createdAt")) WHERE createdAt > :limit",
     ]
 
-    /// A row's first moment is now, and what came after it comes as long after it. What lies before it was written by the clock that is right,
-    /// since then, and stays.
+    /// Returns assignments that set the first time of a row to now and move later times by the same amount. Times before the first one were
+    /// written later, by the correct clock, and stay.
     private static func shifted(_ columns: [String], with first: String) -> String {
         let moved = columns.map { "\($0) = CASE WHEN \($0) >= \(first) THEN \($0) - (\(first) - :now) ELSE \($0) END" }
         return (moved + ["\(first) = :now"]).joined(separator: ", ")

@@ -2,7 +2,7 @@ import ProcessSupport
 import Foundation
 import GRDB
 
-/// What a person asks of the agent directly. The row is the question; the agent writes the answer beside it.
+/// A command that the user sends to the agent. The row contains the command, and the agent writes its response into the same row.
 package struct ControlRecord: Codable, Sendable, Equatable {
     package enum Verb: String, Codable, Sendable {
         case simulateLaunch
@@ -14,13 +14,14 @@ package struct ControlRecord: Codable, Sendable, Equatable {
     package var verb: Verb
     package var argument: String
     package var createdAt: Date
-    /// `nil` until handled.
+    /// The response of the agent; `nil` until the agent handled the command.
     package var answer: String?
-    /// Who waits for the answer.
+    /// The process that waits for the response.
     package var askerPID: Int32?
     package var askerStart: Int64?
 
-    /// The process that asked still waits. An earlier version did not record which process asked.
+    /// Returns whether the process that sent the command is still running. The result is `false` for a command of an earlier version, which
+    /// did not record the process.
     package func isAwaited(in directories: AppDirectories) -> Bool {
         guard let askerPID, let askerStart else { return false }
         return ProcessIdentity(pid: askerPID, start: askerStart).isAlive(in: directories)
@@ -34,12 +35,12 @@ extension ControlRecord: LedgerRecord {
 }
 
 extension LedgerTransaction {
-    /// Returns the row's id, by which the answer is found.
+    /// Adds a command and returns the id of its row, which is needed to read the response.
     @discardableResult
     package func ask(
         _ verb: ControlRecord.Verb, _ argument: String = "", by asker: ProcessIdentity = .current, now: Date
     ) throws -> Int64 {
-        // Answered questions are of no use to anybody after a day.
+        // Commands are not used any more after a day.
         try database.run(
             sql: "DELETE FROM control WHERE createdAt < ?", arguments: [now.timeIntervalSince1970 - 86_400])
         var record = ControlRecord(id: nil, verb: verb, argument: argument, createdAt: now, answer: nil)
@@ -56,7 +57,7 @@ extension LedgerTransaction {
         try database.run(sql: "UPDATE control SET answer = ? WHERE id = ?", arguments: [text, id])
     }
 
-    /// Nobody is to act on them any more.
+    /// Completes all open commands with an error, so that no agent handles them any more.
     package func dropQuestions() throws {
         try database.run(sql: "UPDATE control SET answer = 'error: all background work was ended' WHERE answer IS NULL")
     }

@@ -1,15 +1,15 @@
 import BackgroundScheduling
 import Foundation
 
-/// What earlier launches for something that waits (a transfer that ended, a button that was pressed) say about the next.
+/// The result of earlier launches for a waiting event (an ended transfer, a pressed button), which decides when the next launch begins.
 package struct DeliveryHistory: Sendable {
-    /// Launches in a row that left it waiting, newest first.
+    /// Consecutive launches that did not deliver the event, newest first.
     package let failures: [LaunchRecord]
-    /// Before that no other begins; `nil`: it may begin now.
+    /// The pause before the next launch; `nil` if the launch may begin now.
     package let pause: Pause?
 
     package enum Pause: Sendable, Equatable {
-        /// So many launches for the session ended within the hour.
+        /// The pause after a number of launches for the session within the last hour.
         case often(launches: Int, until: Date)
         case failed(launches: Int, until: Date)
 
@@ -19,7 +19,7 @@ package struct DeliveryHistory: Sendable {
             }
         }
 
-        /// For the person.
+        /// A description for the user.
         package var words: String {
             switch self {
             case .often(let launches, _): "launched \(launches) times within the hour; the pause grows with each launch"
@@ -31,16 +31,18 @@ package struct DeliveryHistory: Sendable {
 }
 
 extension LedgerTransaction {
+    /// Returns the history of the launches for a waiting event.
+    ///
     /// - Parameters:
     ///   - kind: `.urlSession` or `.notificationResponse`.
-    ///   - oldest: since when it waits.
+    ///   - oldest: the time since which the event has been waiting.
     package func deliveryHistory(
         _ kind: LaunchKind, _ identifier: String, since oldest: Date, settings: AgentSettings, now: Date
     ) throws -> DeliveryHistory {
         let earlier = try endedLaunches(kind, identifier, limit: 64)
-        // A second of tolerance: a date read back from the ledger can lie a fraction of a microsecond after the one written,
-        // and the launch that ended in this very pass would not count. Far in the future: the clock was set back since. What waits
-        // since a time to come was there before every launch of the new time.
+        // One second of tolerance is needed because a date from the ledger can be a fraction of a microsecond after the written date.
+        // Without the tolerance, a launch that ended in this pass would not count. If `oldest` is in the future, the clock was set back
+        // since. Such an event is older than every launch after the change.
         let failures = try earlier.prefix(20).prefix { launch in
             let wasThere = launch.startedAt >= oldest || oldest > now && launch.outcome != .completed
             let isOver = launch.endedAt.map { $0 < now.addingTimeInterval(1) } ?? true
@@ -63,7 +65,7 @@ extension LedgerTransaction {
     private static func pauseOfSession(_ kind: LaunchKind, _ earlier: [LaunchRecord], _ now: Date) -> DeliveryHistory.Pause? {
         guard kind == .urlSession else { return nil }
         let recent = earlier.filter { launch in
-            // From the future: the clock was set back since.
+            // A launch in the future means that the clock was set back since.
             launch.startedAt <= now && launch.startedAt > now.addingTimeInterval(-SessionDelivery.memory)
         }
         let pause = SessionDelivery.pause(afterLaunches: recent.count)
@@ -71,26 +73,26 @@ extension LedgerTransaction {
         return .often(launches: recent.count, until: min(last.endedAt ?? last.startedAt, now).addingTimeInterval(pause))
     }
 
-    /// Some of what waited was told in it, and only the rest is left.
+    /// Returns whether the launch delivered a part of the waiting events, so that only the other events are left.
     private func hasTold(_ launch: LaunchRecord) throws -> Bool {
         try launch.kind == .urlSession && hasTold(in: launch, until: .distantFuture)
     }
 }
 
 extension Collection where Element == LaunchRecord {
-    /// An agent that died before it had started the process earns the app no pause.
+    /// The launches without those that never started a process because the agent died. The app gets no pause for them.
     package var blamed: [LaunchRecord] { filter { $0.outcome != .neverBegan } }
 
-    /// When a launch may follow these, which failed in a row, newest first. `nil`: at once.
+    /// Returns when a launch may follow these consecutive failed launches, which are newest first. `nil` if a launch may follow at once.
     package func endOfRelaunchPause(base: Double) -> Date? {
         let blamed = blamed
         return blamed.first?.endedAt?.addingTimeInterval(RelaunchBackoff.delay(afterFailures: blamed.count, base: base))
     }
 
-    /// The session whose launch runs now, of live launches, and the latest end of its turn. A launch for another session waits until then.
+    /// Returns the session whose launch runs now, and the latest end of its turn. A launch for another session waits until then.
     ///
-    /// Code for iOS expects one process. Two processes that list their tasks at the same time would both begin a task that is missing. The turn
-    /// has a limit, for example for a process that cannot be killed.
+    /// Code for iOS expects one process. Two processes that list their tasks at the same time would both begin a task that is missing. The
+    /// turn has a limit, for example for a process that cannot be killed.
     package func servedSession(settings: AgentSettings, now: Date) -> (session: String, until: Date)? {
         let longest = settings.refreshBudget + settings.grace + settings.continuation
         let turns = filter { $0.kind == .urlSession }.map { launch in

@@ -1,7 +1,8 @@
 import BackgroundScheduling
 import Foundation
 
-/// What keeps each request from running at one moment, as the agent's own rule has it. What `why` says, and what is proved of it.
+/// The conditions that keep each request from running at one moment, by the same rules as the agent. The `why` command shows them, and
+/// tests prove them.
 package struct Explanation {
     private let observed: ObservedConditions?
     private let live: [String: LaunchRecord]
@@ -14,7 +15,7 @@ package struct Explanation {
         observed = try transaction.fact(.conditions)
         alarm = try transaction.fact(.alarm)
         live = try Dictionary(transaction.liveLaunches().map { ($0.identifier, $0) }) { $1 }
-        // Nobody has looked yet: assumed to be fine, as an agent will find out when there is one.
+        // Conditions are assumed to be met until an agent has checked them.
         let fine = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
         world = PlanningWorld(
             conditions: observed?.conditions ?? fine, resumedAt: observed?.resumedAt,
@@ -22,10 +23,10 @@ package struct Explanation {
             spacing: try (transaction.fact(.settings) ?? AgentSettings()).launchSpacing)
     }
 
-    /// Whether a launch of this name runs.
+    /// Returns whether a launch with this identifier is running.
     package func isLive(_ identifier: String) -> Bool { live[identifier] != nil }
 
-    /// Every condition of the request, met or not.
+    /// Returns every condition of the request, met or not.
     package func verdicts(_ request: RequestRecord) -> [ConditionVerdict] {
         life(request).verdicts(in: world, now: now)
     }
@@ -34,7 +35,8 @@ package struct Explanation {
         request.life(live[request.identifier].map { .serving(generation: $0.generation) } ?? .pending)
     }
 
-    /// Whether the machine is woken for it; `nil`: it does not ask for that. It runs either way, late perhaps.
+    /// Returns whether the machine is woken for the request; `nil` if the request does not need that. The request runs in both cases, but
+    /// can run late.
     package func wake(_ request: RequestRecord) -> ConditionVerdict? {
         guard request.wakesSystem else { return nil }
         if let obstacle = alarm?.obstacle {
@@ -46,12 +48,12 @@ package struct Explanation {
         return ConditionVerdict(name: .systemWake, met: isSet, detail: detail, metAt: nil)
     }
 
-    /// When time alone makes it due; `nil`: an event has to come first.
+    /// Returns when the request becomes due by time alone; `nil` if an event has to happen first.
     package func nextAttempt(_ request: RequestRecord) -> Date? {
         life(request).nextAttempt(in: world, now: now)
     }
 
-    /// Since when a condition has its value.
+    /// Returns the time since which a condition has its value.
     package func since(_ verdict: ConditionVerdict, _ request: RequestRecord) -> Date? {
         switch verdict.name {
         case .earliestBeginDate: verdict.met ? request.earliestBegin : request.submittedAt

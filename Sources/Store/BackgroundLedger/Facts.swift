@@ -6,16 +6,17 @@ import ProcessSupport
 import Synchronization
 import TransferMachines
 
-/// How the agent launches an app, recorded by the app itself whenever it runs.
+/// The way in which the agent launches an app. The app itself records it whenever it runs.
 package struct AppRecord: Codable, Sendable, Equatable {
     /// Absolute path of the executable.
     package var executable: String
-    /// Arguments before any of ours; empty for most apps.
+    /// The arguments before the arguments of the agent; empty for most apps.
     package var arguments: [String]
     package var version: String
-    /// What a person calls the app; shown as the sender of its notifications.
+    /// The user-visible name of the app, shown as the sender of its notifications.
     package var displayName: String
-    /// Variables that its launches inherit from the agent, beside those that every launch inherits. A `*` at the end matches the rest.
+    /// Variables that launches of the app inherit from the agent, in addition to the variables that every launch inherits. A `*` at the end
+    /// matches any remaining characters.
     package var variables: [String]?
 
     package init(
@@ -29,35 +30,35 @@ package struct AppRecord: Codable, Sendable, Equatable {
     }
 }
 
-/// What an app asks of its agent, in one place. Times in seconds.
+/// The settings that an app chooses for its agent. All times are in seconds.
 package struct AgentSettings: Codable, Sendable, Equatable {
     package var refreshBudget: Double = 30
     package var processingBudget: Double = 600
-    /// Between the warning and the kill; also how long a cancelled transfer stays adoptable.
+    /// The time between the warning and the kill. A cancelled transfer stays adoptable for the same time.
     package var grace: Double = 5
     /// The maximum time that a launch continues after its handlers returned, while an attempt at a transfer that it began is under way.
     package var continuation: Double = 30
-    /// First delay after a launch that crashed or was killed; doubles with each.
+    /// The first delay after a launch that crashed or was killed. The delay doubles with each failure.
     package var backoffBase: Double = 5
-    /// Between two launches that are due at once.
+    /// The time between two launches that are due at the same time.
     package var launchSpacing: Double = 1
-    /// Before a request without a date that a launch submits; doubles with each. 0: none.
+    /// The delay of a request without a date that a launch submits. The delay doubles with each launch; 0 means no delay.
     package var discretion: Double = 300
-    /// Without progress a continued-processing task is ended after so long.
+    /// The time without progress after which a continued-processing task is ended.
     package var progressPatience: Double = 60
     package var notificationsEnabled = true
-    /// Absolute paths: when one of them changes, what failed without a result is tried again at once.
+    /// Absolute paths. If one of these files changes, launches that failed without a result are tried again at once.
     package var watchedFiles: [String]?
-    /// "22:00-07:00", or empty.
+    /// The quiet hours, for example "22:00-07:00"; empty if there are none.
     package var quietHours = ""
-    /// The interruption level from which on a notification is shown in quiet hours too; over 3: none is.
+    /// The lowest interruption level whose notifications are also shown in quiet hours. Over 3 means that no notification is shown.
     package var loudLevel = 3
-    /// Categories whose notifications are kept and not shown.
+    /// Categories whose notifications are stored but not shown.
     package var silencedCategories: [String]?
 
     package init() {}
 
-    /// Written by an earlier version it lacks what was added since.
+    /// Decodes the settings. Settings that an earlier version did not write keep their defaults.
     package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         func take<Value: Decodable>(_ key: CodingKeys, _ setting: inout Value) throws {
@@ -89,7 +90,7 @@ extension AgentSettings {
     }
 }
 
-/// Where the person's session can be reached: recorded by verbs, because an agent started from cron or ssh has neither.
+/// The environment of the user's desktop session. Commands record it, because an agent that is started from cron or ssh does not have it.
 package struct SessionEnvironment: Codable, Sendable, Equatable {
     package static let names = [
         "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "XDG_CURRENT_DESKTOP",
@@ -98,14 +99,14 @@ package struct SessionEnvironment: Codable, Sendable, Equatable {
 
     package init(variables: [String: String]) { self.variables = variables }
 
-    /// What of it this process knows.
+    /// The part of the session environment that this process has.
     package static var current: SessionEnvironment {
         let environment = ThisProcess.environment
         return SessionEnvironment(variables: environment.filter { names.contains($0.key) })
     }
 }
 
-/// What the agent says of itself.
+/// The agent's own entry in the ledger.
 package struct AgentRecord: Codable, Sendable, Equatable {
     package var pid: Int32
     package var version: String
@@ -124,14 +125,14 @@ package struct AgentRecord: Codable, Sendable, Equatable {
     }
 }
 
-/// The conditions as the agent last saw them, and since when each has its value.
+/// The conditions as the agent last observed them, and since when each one has its value.
 package struct ObservedConditions: Codable, Sendable, Equatable {
     package var conditions: DesktopConditions
     package var networkSince: Date
     package var powerSince: Date
-    /// Since when power is saved, or is not.
+    /// The time since which power saving has been on, or off.
     package var savingSince: Date?
-    /// When somebody first looked: what was found then is no change.
+    /// The time of the first observation. The values found then do not count as a change.
     package var firstLookAt: Date?
     /// When the host last woke from sleep.
     package var resumedAt: Date?
@@ -143,13 +144,13 @@ package struct ObservedConditions: Codable, Sendable, Equatable {
     }
 }
 
-/// What the agent last knew of waking the machine.
+/// The last known state of the alarm that wakes the machine.
 package struct AlarmReport: Codable, Sendable, Equatable {
-    /// For when an alarm is set; `nil`: none is.
+    /// The time of the alarm that is set; `nil` if no alarm is set.
     package var alarm: Date?
-    /// Why none is.
+    /// The reason why no alarm is set.
     package var obstacle: WakeObstacle?
-    /// Since when it has been so.
+    /// The time since which the state has not changed.
     package var since: Date
 
     package init(alarm: Date?, obstacle: WakeObstacle?, since: Date) {
@@ -157,7 +158,7 @@ package struct AlarmReport: Codable, Sendable, Equatable {
     }
 }
 
-/// A named value of the ledger that is one of a kind.
+/// The name of a single value in the ledger.
 package struct FactName<Value: Codable & Sendable & Equatable>: Sendable {
     let name: String
 
@@ -177,59 +178,60 @@ extension FactName where Value == AgentRecord {
     package static var agent: Self { Self("agent") }
 }
 extension FactName where Value == AgentAbsence {
-    /// The agent has left, and is started again; absent: it is there, or was killed.
+    /// Recorded when the agent exited and will be started again. Absent if the agent is running, or was killed.
     package static var absence: Self { Self("absence") }
 }
 extension FactName where Value == ObservedConditions {
     package static var conditions: Self { Self("conditions") }
 }
 extension FactName where Value == AlarmReport {
-    /// Absent: no request wants the machine woken, or no agent has looked yet.
+    /// Absent if no request needs to wake the machine, or no agent has checked yet.
     package static var alarm: Self { Self("alarm") }
 }
 extension FactName where Value == SignificantTime {
-    /// Day and zone as the app was last told; absent: it does not want to be told.
+    /// The day and time zone that the app last received; absent if the app does not want to be notified.
     package static var significantTime: Self { Self("significantTime") }
-    /// Day and zone that a running launch is about.
+    /// The day and time zone for which a launch is running.
     package static var significantTimeBeingTold: Self { Self("significantTimeBeingTold") }
 }
 extension FactName where Value == Int {
-    /// Counts task identifiers, so that one is never given twice to a session.
+    /// The last task identifier, so that a session never gets an identifier twice.
     package static var lastTaskIdentifier: Self { Self("lastTaskIdentifier") }
     /// The number on the app's icon.
     package static var badge: Self { Self("badge") }
-    /// The number that docks were told.
+    /// The number that docks have received.
     package static var badgeTold: Self { Self("badgeTold") }
 }
 extension FactName where Value == Date {
-    /// When somebody last wanted a transfer tried at once.
+    /// The last time when the user wanted transfers to be tried at once.
     package static var retriedAt: Self { Self("retriedAt") }
     /// When the app's files changed last (``AgentSettings/watchedFiles``).
     package static var appChangedAt: Self { Self("appChangedAt") }
-    /// Since when the desktop shows no notifications at the person's wish.
+    /// The time since which the user has do-not-disturb switched on.
     package static var doNotDisturbSince: Self { Self("doNotDisturbSince") }
-    /// The last instant that the machine was woken for: it is never woken for it again.
+    /// The last time for which the machine was woken. The machine is never woken for it again.
     package static var servedWake: Self { Self("servedWake") }
-    /// About when an agent last looked at this ledger.
+    /// The approximate time when an agent last read this ledger.
     package static var lookedAt: Self { Self("lookedAt") }
 }
 extension FactName where Value == [Int64] {
-    /// Launches that run and whose apps began background transfers.
+    /// Running launches whose apps began background transfers.
     package static var launchesWithTransfers: Self { Self("launchesWithTransfers") }
 }
 extension FactName where Value == Bool {
-    /// The notification server advertises buttons, and is not one of ``serversWithoutButtons``; absent: it was not asked, or is gone.
+    /// `true` if the notification server advertises buttons and is not one of ``serversWithoutButtons``. Absent if the server was not
+    /// asked, or is gone.
     package static var serverHasButtons: Self { Self("serverHasButtons") }
 }
 extension FactName where Value == ServerKnowledge {
-    /// What the server behind an upload's address turned out to be able to do. By address and bucket, as a bucket has its region
-    /// and a proxy its limits for one path and not for another.
+    /// The known capabilities of the server of an upload. The key is the address and the bucket, because each bucket has its own region,
+    /// and a proxy can have different limits for different paths.
     package static func server(of transfer: TransferRecord) -> Self {
         Self("server:" + PublicAddress.of(transfer.url) + (transfer.upload?.s3?.bucket.map { " " + $0 } ?? ""))
     }
 }
 extension FactName where Value == [String] {
-    /// Of notifications that were not seen, those that a person has read of in a terminal.
+    /// Notifications that were not seen on screen, but that the user has read in a terminal.
     package static var noticesListed: Self { Self("noticesListed") }
     /// Labels of notification servers that advertise buttons, and whose button a user did not find in `notify --test`.
     package static var serversWithoutButtons: Self { Self("serversWithoutButtons") }
@@ -239,15 +241,15 @@ extension FactName where Value == String {
     package static func zone(ofRequest identifier: String) -> Self { Self("zone:" + identifier) }
     /// `FileIdentity` of the spool folder that the queued copies were put into. Absent if the folder is not known.
     package static var spool: Self { Self("spool") }
-    /// Which notification server gave the numbers that stand in the ledger: its bus and its name there.
+    /// The notification server whose numbers are stored in the ledger: the bus and the name of the server on it.
     package static var notificationServer: Self { Self("notificationServer") }
-    /// Why the notification server could not be reached; absent when it can.
+    /// The reason why the notification server cannot be reached; absent if it can.
     package static var presenterTrouble: Self { Self("presenterTrouble") }
-    /// Why nobody would start the agent again if it left; absent: somebody does, or it has not tried to leave.
+    /// The reason why the agent would not be started again after it exited. Absent if it would be started, or has not tried to exit.
     package static var activationTrouble: Self { Self("activationTrouble") }
 }
 
-/// The facts as they were read last: the same text again, as almost always, is not decoded again.
+/// The facts as they were read last. A text that has not changed, which is the usual case, is not decoded again.
 private final class DecodedFacts: Sendable {
     static let shared = DecodedFacts()
     private let known = Mutex<[String: (text: String, value: any Sendable)]>([:])
@@ -255,14 +257,14 @@ private final class DecodedFacts: Sendable {
     func value<Value: Decodable & Sendable>(_ name: String, _ text: String) -> Value? {
         if let (known, value) = known.withLock({ $0[name] }), known == text, let value = value as? Value { return value }
         guard let value = try? JSONDecoder().decode(Value.self, from: Data(text.utf8)) else { return nil }
-        // What servers can do is many facts; a bound for all of them.
+        // Server capabilities are many facts, so their number needs a limit.
         known.withLock { if $0.count < 64 || $0[name] != nil { $0[name] = (text, value) } }
         return value
     }
 }
 
 extension LedgerTransaction {
-    /// What cannot be read counts as absent: every fact is said again by whoever knows it.
+    /// Returns a fact. A value that cannot be read counts as absent, because every fact is recorded again by its source.
     package func fact<Value>(_ name: FactName<Value>) throws -> Value? {
         guard
             let text = try String.fetchOne(
@@ -281,7 +283,7 @@ extension LedgerTransaction {
 
     private static let mostServersWithoutButtons = 16
 
-    /// Writes only a changed value, so that repeating it rings no bell.
+    /// Stores a fact. Writes only a changed value, so that a repetition sends no change notification.
     package func setFact<Value>(_ name: FactName<Value>, _ value: Value?) throws {
         guard try fact(name) != value else { return }
         guard let value else {

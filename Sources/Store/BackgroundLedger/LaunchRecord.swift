@@ -11,7 +11,7 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
     /// The identifier of the task, the session or the notification, depending on the kind.
     package let identifier: String
     package let requestToken: String?
-    /// 1 for the first launch of a request. Each further launch counts on and states why in `reason`.
+    /// 1 for the first launch of a request. Each further launch increases the number, and `reason` contains the reason.
     package let generation: Int
     package let reason: String
     package let simulated: Bool
@@ -28,7 +28,7 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
     /// Conditions that must hold while the launch runs.
     package let requiresNetwork: Bool
     package let requiresExternalPower: Bool
-    /// When the request was submitted, and for when.
+    /// The time when the request was submitted, and the time for which it was submitted.
     package let askedAt: Date?
     package let askedBegin: Date?
     /// The last condition that was met.
@@ -40,7 +40,7 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
     package let progressDone: Int64?
     package let progressTotal: Int64?
     package let progressAt: Date?
-    /// The server's number of the progress notification.
+    /// The number of the progress notification on the server.
     package let noticeID: Int64?
 
     /// The process that does the work.
@@ -52,7 +52,7 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
     /// The process that submitted continued processing, and that does the work.
     package var host: ProcessIdentity? { kind == .continuedProcessing ? process : nil }
 
-    /// - Parameter request: what the launch serves. The row of continued processing names its process and its text.
+    /// - Parameter request: the request that the launch serves. A request of continued processing supplies its process and its text.
     package init(
         kind: LaunchKind, identifier: String, requestToken: String? = nil, generation: Int = 1, reason: String,
         simulated: Bool = false, servedOccurrence: Date? = nil, startedAt: Date, woke: String? = nil,
@@ -79,7 +79,7 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
             reason: reason, simulated: simulated, servedOccurrence: served, startedAt: startedAt, woke: woke, request: request)
     }
 
-    /// The line of the history about an occurrence that was left out.
+    /// Creates the history entry of an occurrence that was skipped.
     package init(skipping occurrence: Date, of request: RequestRecord, at now: Date) {
         self.init(
             kind: request.kind, identifier: request.identifier, reason: "missed", servedOccurrence: occurrence, startedAt: now)
@@ -115,10 +115,10 @@ extension LaunchRecord {
 }
 
 extension LedgerTransaction {
-    /// An event happened to a launch. Its row is updated if the event changed it.
+    /// Applies an event to a launch. The row is updated if the event changed it.
     ///
-    /// - Parameter timer: what the agent keeps of the launch in memory.
-    /// - Returns: what the agent has to do besides.
+    /// - Parameter timer: the part of the launch that the agent keeps in memory.
+    /// - Returns: the remaining actions for the agent.
     @discardableResult
     package func handle(
         _ event: LaunchLife.Event, _ launch: inout LaunchRecord, _ timer: inout LaunchSupervision?

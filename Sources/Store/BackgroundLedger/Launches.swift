@@ -4,7 +4,7 @@ import Foundation
 import GRDB
 
 extension LedgerTransaction {
-    /// Rows kept after their end; older ones are dropped.
+    /// The maximum number of launches that are kept after their end. Older rows are deleted.
     static let historyLimit = 1_000
 
     package func insert(_ launch: LaunchRecord) throws -> LaunchRecord {
@@ -26,7 +26,7 @@ extension LedgerTransaction {
         }
     }
 
-    /// Continued processing that ended, whose progress may still stand on the screen.
+    /// Returns ended continued processing whose progress notification may still be on screen.
     package func endedLaunchesStillShown() throws -> [LaunchRecord] {
         try LaunchRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM launch WHERE endedAt IS NOT NULL AND noticeID IS NOT NULL"))
@@ -40,19 +40,19 @@ extension LedgerTransaction {
         try database.run(sql: "UPDATE launch SET noticeID = NULL WHERE noticeID IS NOT NULL")
     }
 
-    /// The number of the launch that began last.
+    /// Returns the number of the launch that began last.
     package func latestLaunch() throws -> Int64? {
         try Int64.fetchOne(database.cachedStatement(sql: "SELECT MAX(id) FROM launch"))
     }
 
-    /// Newest last.
+    /// Returns the newest launches, the newest one last.
     package func history(limit: Int) throws -> [LaunchRecord] {
         try LaunchRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM launch ORDER BY id DESC LIMIT ?"), arguments: [limit]
         ).reversed()
     }
 
-    /// Ended launches of one identifier, newest first.
+    /// Returns the ended launches of one identifier, newest first.
     package func endedLaunches(_ kind: LaunchKind, _ identifier: String, limit: Int) throws -> [LaunchRecord] {
         try LaunchRecord.fetchRare(
             database.cachedStatement(
@@ -60,16 +60,16 @@ extension LedgerTransaction {
             arguments: [kind.rawValue, identifier, limit])
     }
 
-    /// How many launches in a row, the last ones, ended without a result by the app's doing, whichever requests of the identifier they were for.
-    /// One that an agent died before it had started counts for nothing.
+    /// Returns the number of consecutive launches, counted back from the last one, that ended without a result because of the app. The
+    /// launches can be for different requests with the same identifier. A launch that did not start because the agent died does not count.
     package func failedInARow(_ kind: LaunchKind, _ identifier: String) throws -> Int {
         let inARow = try endedLaunches(kind, identifier, limit: 60)
             .prefix { $0.outcome?.isBlamedOnApp == true || $0.outcome == .neverBegan }
         return inARow.filter { $0.outcome?.isBlamedOnApp == true }.count
     }
 
-    /// The latest wall-clock moment that was served for an identifier, as far as it counts: `WallClockRule.servedAhead`. A launch that
-    /// died without a result served none.
+    /// Returns the latest wall-clock occurrence that was served for an identifier. Occurrences more than `WallClockRule.servedAhead` in the
+    /// future are ignored. A launch that died without a result served no occurrence.
     package func lastServedOccurrence(_ identifier: String, now: Date) throws -> Date? {
         let seconds = try Double.fetchOne(
             database.cachedStatement(
@@ -80,7 +80,7 @@ extension LedgerTransaction {
         return seconds.map { Date(timeIntervalSince1970: $0) }
     }
 
-    /// When the last launch of a request began; one whose process never did does not count.
+    /// Returns when the last launch of a request began. A launch whose process never started does not count.
     package func lastRequestStart() throws -> Date? {
         let seconds = try Double.fetchOne(
             database.cachedStatement(
@@ -91,7 +91,7 @@ extension LedgerTransaction {
         return seconds.map(Date.init(timeIntervalSince1970:))
     }
 
-    /// How far continued processing got, as its process says; a launch that is over is left as it was.
+    /// Records the progress of continued processing, as its process reported it. An ended launch is not changed.
     package func setProgress(_ done: Int64, of total: Int64, launch id: Int64, now: Date) throws {
         try database.run(
             sql: "UPDATE launch SET progressDone = ?, progressTotal = ?, progressAt = ? WHERE id = ? AND endedAt IS NULL",
@@ -104,23 +104,23 @@ extension LedgerTransaction {
             arguments: [title, subtitle, id])
     }
 
-    /// The process of a launch has begun to run.
+    /// Records that the process of a launch has started.
     package func launchDidBegin(_ id: Int64, _ process: ProcessIdentity) throws {
         try database.run(
             sql: "UPDATE launch SET pid = ?, hostStart = ? WHERE id = ?", arguments: [process.pid, process.start, id])
     }
 
-    /// The number of the progress notification that the server shows; `nil` if it was closed.
+    /// Stores the number of the progress notification that the server shows; `nil` if it was closed.
     package func setProgressNotice(_ number: Int64?, launch id: Int64) throws {
         try database.run(sql: "UPDATE launch SET noticeID = ? WHERE id = ?", arguments: [number, id])
     }
 
-    /// The app's own result of its launch. The first result counts.
+    /// Records the result that the app reported for its launch. The first result counts.
     package func setResult(_ result: LaunchOutcome, detail: String?, ofLaunch id: Int64) throws {
         try handle(.resultRecorded(result, detail: detail), launch: id)
     }
 
-    /// The app of a launch began a background transfer.
+    /// Records that the app of a launch began a background transfer.
     package func noteTransfer(inLaunch id: Int64) throws {
         let known = try fact(.launchesWithTransfers) ?? []
         if !known.contains(id) { try setFact(.launchesWithTransfers, known + [id]) }

@@ -7,33 +7,35 @@ import GRDB
 
 /// The durable contract between an app's processes and its agent: one SQLite file per app id.
 ///
-/// Every change that must outlive a process is one transaction, synced to the disk before the call returns
-/// (0.3 ms on a laptop SSD). Writers of all processes take turns; a reader never waits. The agent hears of a
-/// commit through ``Bell``, which carries no data: what counts is what it then reads here.
+/// Every change that must outlive a process is one transaction, which is synced to the disk before the call returns (0.3 ms on a laptop
+/// SSD). Writers of all processes take turns; a reader never waits. The agent is notified of a commit by ``Bell``, which carries no data.
+/// The agent then reads the change from the ledger.
 package final class Ledger: Sendable {
     package let directories: AppDirectories
     private let queue: DatabaseQueue
-    /// The closed connection of the look before. Freeing a dispatch queue is work for a dispatch thread, and from the
-    /// first of those on a timer of theirs wakes the process every second: an idle agent would never sleep.
+    /// The closed connection of an earlier check of the file. The connection is kept because freeing a dispatch queue needs a dispatch
+    /// thread. After the first such thread starts, a timer of the dispatch library wakes the process every second, and an idle agent would
+    /// never sleep.
     private let look: DatabaseQueue?
-    /// `nil`: in memory.
+    /// The files of the ledger; `nil` in memory.
     private let files: LedgerFiles?
-    /// What the views of a ledger in memory share; `nil`: it lies on disk.
+    /// The state that all views of a ledger in memory share; `nil` if the ledger is on disk.
     let memory: LedgerMemory?
     private let role: Role
     private let wait: WriterWait
-    /// `nil`: in memory.
+    /// The sign that this process is alive; `nil` in memory.
     private let presence: ProcessPresence?
     let view = LedgerMemory.View()
 
-    /// Who opens it: whose commits copy the write-ahead log into the file, which costs three syncs.
+    /// The role of the process that opens the ledger. The role decides whose commits copy the write-ahead log into the file, which costs
+    /// three syncs.
     package enum Role {
-        /// Only when the log has grown beyond what an agent leaves: without an agent, or beside one that is stopped.
+        /// The app copies the log only if the log has grown larger than an agent allows: no agent is running, or the agent is stopped.
         case app
-        /// As soon as it is worth it. It comes behind the commit, so that no other writer waits for it.
+        /// The agent copies the log as soon as this is useful. The copy follows the commit, so that no other writer waits for it.
         case agent
 
-        /// In pages of 4 KiB.
+        /// The length of the log at which it is copied, in pages of 4 KiB.
         fileprivate var checkpointAt: Int {
             switch self {
             case .app: 4_000
@@ -42,7 +44,7 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Opens the ledger, making it and its folders when absent.
+    /// Opens the ledger. Creates the ledger and its folders if they do not exist.
     ///
     /// - Throws: ``StoreError``; a ledger of a newer version or a damaged one is left untouched.
     package init(_ directories: AppDirectories, as role: Role = .app) throws(StoreError) {
@@ -78,23 +80,23 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Throws if this version does not know the ledger that is there. Nothing is written, but an unfinished change is rolled back.
+    /// Throws if this version cannot use the existing ledger. Nothing is written, but an unfinished change is rolled back.
     package static func check(_ directories: AppDirectories) throws(StoreError) {
         let path = directories.ledger.path
         do { _ = try file(path).lookIfKnown() } catch { throw translate(error, path: path) }
     }
 
-    /// What a look at a ledger finds that changes nothing.
+    /// The result of reading a ledger without changing it.
     package enum Look<Value> {
         case missing
-        /// Whoever opens it next brings it to this version.
+        /// The next process that opens the ledger migrates it to this version.
         case ofAnEarlierVersion
         case found(Value)
     }
 
-    /// Reads a ledger without opening it for writing: nothing is made, mended or migrated. An unfinished change is rolled back.
+    /// Reads a ledger without opening it for writing. Nothing is created, repaired or migrated. An unfinished change is rolled back.
     ///
-    /// - Parameter body: reads it after its pages were checked. Cost of that: all of them are read.
+    /// - Parameter body: reads the ledger after its pages were checked. The check reads all pages.
     package static func look<Value>(
         _ directories: AppDirectories, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Look<Value> {
@@ -113,19 +115,19 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// With those files that the agent has open, where one runs: after one of them was removed it saves what is in it first, and opens the new
-    /// ones.
+    /// Opens the same files that a running agent has open. After one of the files was removed, the agent first saves the content and then
+    /// opens the new files.
     private static func openBesideTheAgent(
         _ directories: AppDirectories, as role: Role, _ wait: WriterWait
     ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?, LedgerFiles) {
         let start = ContinuousClock.now
         func mayWrite(_ files: LedgerFiles) -> Bool { role == .agent || !files.areNotTheAgents }
         while true {
-            // Looked at before, as opening makes what is not there, and after.
+            // The files are compared before opening, because opening creates missing files, and again after opening.
             if mayWrite(LedgerFiles(directories)) {
                 do throws(StoreError) {
                     let (queue, look) = try openWithRoom(directories, as: role, wait)
-                    // The files beside it are opened with the first look.
+                    // The files beside the database are opened by the first read.
                     _ = try? queue.inDatabase { try Int.fetchOne($0, sql: "SELECT count(*) FROM sqlite_master") }
                     let files = LedgerFiles(directories)
                     if mayWrite(files) { return (queue, look, files) }
@@ -138,17 +140,17 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// It hears of a removed file at once, and its turns are short.
+    /// The maximum wait for the agent, which notices a removed file at once and has short turns.
     private static let patienceWithTheAgent = Duration.seconds(10)
 
-    /// On a full disk with what the reserve leaves.
+    /// Opens the ledger. On a full disk, the space of the reserve is used.
     private static func openWithRoom(
         _ directories: AppDirectories, as role: Role, _ wait: WriterWait
     ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?) {
         do throws(StoreError) {
             return try openPatiently(directories, as: role, wait)
         } catch {
-            // A lock's file may say so, too: what a person looks for is the ledger.
+            // A lock file can cause the same error. The error names the ledger, because the user looks for the ledger.
             if case .readOnly = error { throw .readOnly(path: directories.ledger.path) }
             guard error.maySayFull else { throw error }
             if role == .app, let queue = try? file(directories.ledger.path).openAlone(label: aloneLabel) { return (queue, nil) }
@@ -198,14 +200,16 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// It goes with its process.
+    /// `true` if the ledger ends with its process.
     package var isInMemory: Bool { memory != nil }
 
-    /// Another file, or none, lies where this ledger, its log or the log's index was opened: what is written here nobody else will read.
+    /// `true` if the ledger, its log or the index of the log was removed or replaced since it was opened. No other process would read what
+    /// this process writes.
     package var isReplaced: Bool { files?.areReplaced ?? false }
 
-    /// Of the agent: somebody removed a file beside it, of which this process holds the last name. What is in it is brought into the ledger, where
-    /// the next to open it finds it; then others may open it again. Only the latter where the ledger itself was taken away.
+    /// Saves the ledger of the agent after a file beside the ledger was removed and this process has the last reference to that file. The
+    /// content of that file is copied into the ledger, and then other processes may open the ledger again. If the ledger itself was
+    /// removed, nothing is saved.
     package func save() throws(StoreError) {
         guard let files else { return }
         if !files.areAnotherLedgers {
@@ -218,28 +222,28 @@ package final class Ledger: Sendable {
         files.letGo()
     }
 
-    /// Of the agent: others may open the ledger again, though what is in a file that was removed could not be saved.
+    /// Lets other processes open the ledger again although the content of a removed file could not be saved. Only for the agent.
     package func giveUpSaving() { files?.letGo() }
 
-    /// Brings all that was committed into the file and empties its log, which keeps old versions of rows: secrets too, that were
-    /// overwritten since. Where another process is reading or writing just now nothing happens. Cost: three syncs, if there is a log.
+    /// Copies all commits into the file and empties the log. The log contains old versions of rows, and with them secrets that were
+    /// overwritten since. Does nothing if another process is reading or writing at that moment. Cost: three syncs, if there is a log.
     package func putAway() {
         var information = stat()
         guard memory == nil, stat(directories.ledger.path + "-wal", &information) == 0, information.st_size > 0 else { return }
         queue.inDatabase { database in
             wait.limit(to: .zero)
             defer { wait.limit(to: nil) }
-            // Not done is done at the next rest: nothing depends on it.
+            // A failed attempt is repeated at the next idle time, because nothing depends on it.
             _ = try? database.checkpoint(.truncate)
         }
     }
 
-    /// Returns when every write of this process that has begun is over.
+    /// Returns when every write that this process began has ended.
     package func waitForWrites() { queue.inDatabase { _ in } }
 
-    /// Runs `body` in one `BEGIN IMMEDIATE` transaction: what it reads is current and stays so until it commits.
+    /// Runs `body` in one `BEGIN IMMEDIATE` transaction. The values that `body` reads are current and stay current until the commit.
     ///
-    /// On a full disk the reserve is given up. An app's `body` then runs a second time; the agent tries again by itself.
+    /// If the disk is full, the reserve is given up. `body` then runs a second time in an app. The agent tries again by itself.
     @discardableResult
     package func write<Value>(
         usesReserve: Bool = true, _ body: (LedgerTransaction) throws -> Value
@@ -253,7 +257,7 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Writes only if no other process is writing, or is done in a moment.
+    /// Writes only if no other process is writing, or if the other process finishes within 50 ms.
     ///
     /// - Throws: ``StoreError/busy(path:)`` after 50 ms.
     package func writeIfFree<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
@@ -280,7 +284,7 @@ package final class Ledger: Sendable {
                 if let memory, database.totalChangesCount != before { memory.count(view) }
             }
             if let memory, view.mustTell { try memory.tell(view) }
-            // It was removed just before the commit, and the agent had saved already perhaps.
+            // The files were removed just before the commit, and the agent may have saved them before that.
             if role == .app, isReplaced { throw StoreError.replaced(path: directories.ledger.path) }
             return result!
         } catch {
@@ -292,8 +296,8 @@ package final class Ledger: Sendable {
         LedgerTransaction(database: database, foreignCommits: memory?.commits(besides: view))
     }
 
-    /// Reads what a ring of the bell was about. inotify tells of the write before the commit is visible, so this waits
-    /// for the writer (`BEGIN IMMEDIATE`), where ``read(_:)`` could see the state before and never be rung for again.
+    /// Reads the change after a change notification. inotify reports a write before the commit is visible, so this waits for the writer
+    /// (`BEGIN IMMEDIATE`). ``read(_:)`` could see the earlier state and would not be notified again.
     package func readAfterRing<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
         try write(body)
     }
@@ -338,26 +342,29 @@ package final class Ledger: Sendable {
     }
 }
 
-/// The ledger inside one transaction. What can be read and changed is in the extensions, one file per table.
+/// The ledger inside one transaction. The extensions contain what can be read and changed, with one file per table.
 package struct LedgerTransaction {
     let database: Database
-    /// In memory all views share one connection, which then cannot tell whose commits were others'.
+    /// The number of commits by other views. In memory all views share one connection, which cannot distinguish its commits.
     var foreignCommits: Int?
     let memo = TransactionMemo()
 
-    /// A newer version of the program has migrated this ledger since it was opened: its rules are not ours.
+    /// Returns whether a newer version of the program has migrated this ledger since it was opened. This version does not know the new
+    /// rules.
     package func isSuperseded() throws -> Bool { try LedgerSchema.migrator.hasBeenSuperseded(database) }
 
-    /// Rows changed so far through this connection.
+    /// The number of rows that were changed through this connection.
     package var changeCount: Int { database.totalChangesCount }
 
-    /// Another number whenever another connection has committed; our own commits leave it. Cheap to ask.
+    /// Returns a number that changes whenever another connection has committed. Commits of this connection do not change the number. The
+    /// call is cheap.
     package func foreignVersion() throws -> Int {
         if let foreignCommits { return foreignCommits }
         return try Int.fetchOne(database.cachedStatement(sql: "PRAGMA data_version")) ?? 0
     }
 
-    /// The different values of `needs` among rows, from one to the next by their index, however many rows each has.
+    /// Returns the different values of `needs` among rows. The query steps from one value to the next in the index, so its cost does not
+    /// depend on the number of rows.
     ///
     /// - Parameter rows: a table, its index by `needs`, and a condition.
     func needs(in rows: String) throws -> [Int] {
@@ -372,7 +379,7 @@ package struct LedgerTransaction {
                     """))
     }
 
-    /// How many migrations it has seen: cheap to ask, and it grows with each.
+    /// Returns the number of migrations of the ledger. The number grows with each migration, and the call is cheap.
     package func migrationCount() throws -> Int {
         try Int.fetchOne(database.cachedStatement(sql: "SELECT COUNT(*) FROM grdb_migrations")) ?? 0
     }

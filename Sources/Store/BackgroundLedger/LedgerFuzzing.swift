@@ -4,7 +4,7 @@ import Foundation
 import GRDB
 import TransferMachines
 
-/// For the fuzzer: rows whose columns hold anything at all.
+/// Support for the fuzzer: rows with arbitrary values in their columns.
 package enum LedgerFuzzing {
     private static let ledger: Ledger = {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("fuzz-ledger-\(getpid())")
@@ -17,12 +17,14 @@ package enum LedgerFuzzing {
 
     private static let tables = ["transfer", "request", "launch", "notification", "fact", "sessionEvent", "control"]
 
-    /// The first byte is the table, the second how many columns; each then a byte for its type and its bytes up to a zero.
+    /// Reads one input. The first byte selects the table, and the second byte is not used. The other bytes are columns: one byte for the
+    /// type, then the value up to a zero byte.
+    /// zero.
     package static func read(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count > 2 else { return }
         let table = tables[Int(bytes[0]) % tables.count]
         var fields = bytes.dropFirst(2).split(separator: 0, maxSplits: 80, omittingEmptySubsequences: false)[...]
-        // Rolled back: each input finds the ledger as it was made.
+        // The transaction is rolled back, so that each input starts with the same ledger.
         _ = try? ledger.write { transaction -> Void in
             let database = transaction.database
             let columns = try Row.fetchAll(
@@ -52,7 +54,7 @@ package enum LedgerFuzzing {
         }
     }
 
-    /// All that an agent and its app ask in a turn.
+    /// Runs the queries that an agent and its app make in a pass.
     private static func look(_ transaction: LedgerTransaction) {
         let now = Date(timeIntervalSince1970: 1_750_000_000)
         _ = try? transaction.liveLaunches()

@@ -3,18 +3,18 @@ import Foundation
 import GRDB
 import Synchronization
 
-/// A ledger in memory: the same tables and rules, nothing durable. For virtual time, where a year has to pass in a second and
-/// the disk is not what is tried.
+/// A ledger in memory: the same tables and rules, but nothing is durable. The ledger is for virtual time, where a year must pass within a
+/// second and the disk is not tested.
 ///
-/// Every process of a simulated host has a view of its own, so that an agent can tell its commits from those of others.
+/// Every process of a simulated host has its own view, so that an agent can distinguish its commits from other commits.
 final class LedgerMemory: Sendable {
-    /// One process's sight of it.
+    /// The view of one process.
     final class View: Sendable {
         fileprivate struct State {
             var ownCommits = 0
             var mustTell = false
             var killHook: (@Sendable (LedgerCommitMoment) -> Bool)?
-            /// What keeps its commits from becoming durable.
+            /// The error with which the commits of the view fail.
             var trouble: StoreError?
         }
 
@@ -27,7 +27,7 @@ final class LedgerMemory: Sendable {
             }
         }
 
-        /// - Throws: ``LedgerDeath``, where whoever writes dies at this moment; what keeps it from committing.
+        /// - Throws: ``LedgerDeath`` if the writing process dies at this moment; the error of the view if it cannot commit.
         func mayDie(_ moment: LedgerCommitMoment) throws {
             if moment == .committing, let trouble = state.withLock({ $0.trouble }) { throw trouble }
             let killHook = state.withLock { $0.killHook }
@@ -51,7 +51,7 @@ final class LedgerMemory: Sendable {
 
     init(_ queue: DatabaseQueue) { self.queue = queue }
 
-    /// Made once: migrating costs more than everything that a short run does.
+    /// The migrated ledger that is copied for each new one. Migrating costs more than all other work of a short run.
     private static let template: Result<DatabaseQueue, any Error> = Result {
         let queue = try DatabaseQueue()
         try LedgerSchema.migrator.migrate(queue)
@@ -67,7 +67,8 @@ final class LedgerMemory: Sendable {
 
     func commits(besides view: View) -> Int { commits - view.state.withLock { $0.ownCommits } }
 
-    /// What the bell does on disk; then whoever was to die after this commit does.
+    /// Notifies the listeners of a commit, like the change notification on disk. Afterwards, a process that was to die after this commit
+    /// dies.
     func tell(_ view: View) throws {
         let listeners = state.withLock { $0.listeners.sorted { $0.key < $1.key }.map(\.value) }
         for listener in listeners { listener() }
@@ -91,19 +92,20 @@ final class LedgerMemory: Sendable {
     }
 }
 
-/// Where in a commit a process can die: before it, all is as it was; after it, nothing of what was to follow is done.
+/// The moment of a commit at which a process can die. Before the commit, nothing has changed. After it, none of the following steps is
+/// executed.
 package enum LedgerCommitMoment: Sendable {
     case committing
     case committed
 }
 
-/// The process that wrote is dead.
+/// The error of a process that died while it wrote.
 struct LedgerDeath: Error {}
 
 extension Ledger {
     /// A ledger in memory.
     ///
-    /// - Parameter directories: say where files lie; made when absent.
+    /// - Parameter directories: the places of the files; created if they do not exist.
     package convenience init(inMemory directories: AppDirectories, makesFolders: Bool = true) throws(StoreError) {
         if makesFolders { try directories.createStateFolders() }
         do {
@@ -114,24 +116,25 @@ extension Ledger {
         if makesFolders { recordSpool() }
     }
 
-    /// The same ledger in memory, as another process sees it.
+    /// Returns a view of the same ledger in memory for another process.
     package func anotherView() -> Ledger {
         guard let memory else { preconditionFailure("a ledger on disk is opened again instead") }
         return Ledger(directories, memory)
     }
 
-    /// Commits to a ledger in memory so far, of all views.
+    /// The number of commits to a ledger in memory, of all views.
     package var commitCount: Int { memory?.commits ?? 0 }
 
-    /// Asked at every commit of this view that changes something. `true`: the process dies there.
+    /// Sets a function that is called at every commit of this view that changes something. If the function returns `true`, the process dies
+    /// there.
     package func setKillHook(_ killHook: (@Sendable (LedgerCommitMoment) -> Bool)?) {
         LedgerMemory.setKillHook(killHook, of: view)
     }
 
-    /// Every commit of this view that changes something fails so; `nil`: none does any more.
+    /// Makes every commit of this view that changes something fail with this error; `nil` ends that.
     package func setTrouble(_ trouble: StoreError?) { LedgerMemory.setTrouble(trouble, of: view) }
 
-    /// A newer version of the program has migrated it, or it is as this version left it.
+    /// Marks the ledger as migrated by a newer version of the program, or removes the mark.
     package func setSuperseded(_ isSuperseded: Bool) throws(StoreError) {
         try write { transaction in
             try transaction.database.execute(sql: "DELETE FROM grdb_migrations WHERE identifier = '9999: newer'")
@@ -139,14 +142,14 @@ extension Ledger {
         }
     }
 
-    /// A copy of all that is in a ledger in memory.
+    /// Returns a copy of a ledger in memory.
     package func backUp() throws -> Backup {
         let copy = try DatabaseQueue()
         try memory?.queue.backup(to: copy)
         return Backup(copy: copy)
     }
 
-    /// The ledger is as it was when it was backed up. For those who have it open another file lies there: they are dead, or start afresh.
+    /// Restores the content of the backup. Processes that have the ledger open see another file: they are dead, or start again.
     package func restore(_ backup: Backup) throws {
         guard let memory else { return }
         try backup.copy.backup(to: memory.queue)
@@ -158,7 +161,8 @@ extension Ledger {
         fileprivate let copy: DatabaseQueue
     }
 
-    /// Called after every commit of any view, on the thread that committed. Returns a number for ``forget(_:)``.
+    /// Registers a function that is called after every commit of any view, on the thread that committed. Returns a number for
+    /// ``forget(_:)``.
     package func onCommit(_ action: @escaping @Sendable () -> Void) -> Int { memory?.add(action) ?? 0 }
 
     package func forget(_ listener: Int) { memory?.remove(listener) }

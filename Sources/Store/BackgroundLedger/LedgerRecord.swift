@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 
-/// How rows look on disk: dates as seconds since 1970 (sortable, exact to the microsecond), lists as JSON text.
+/// The format of rows on disk: dates as seconds since 1970 (sortable, exact to the microsecond), lists as JSON text.
 package protocol LedgerRecord: Codable, FetchableRecord, MutablePersistableRecord, Sendable {}
 
 extension LedgerRecord {
@@ -13,16 +13,16 @@ extension LedgerRecord {
     }
 }
 
-/// Questions whose answer is mostly "none". Before its first row GRDB learns the names of all columns of a statement, and that
-/// costs ten times what finding no row does: so it is looked first whether there is one. The agent asks some thirty such
-/// questions in every turn.
+/// Queries whose result is mostly empty. GRDB reads the names of all columns of a statement before its first row, which costs ten times as
+/// much as a query without rows. For this reason, a first query checks whether there is a row. The agent makes about thirty such queries in
+/// every pass.
 extension FetchableRecord {
     static func fetchRare(_ statement: Statement, arguments: StatementArguments = StatementArguments()) throws -> [Self] {
         guard try DatabaseValue.fetchOne(statement, arguments: arguments) != nil else { return [] }
         return try fetchAll(statement, arguments: arguments)
     }
 
-    /// The same without rows that nobody can read, as somebody else has written them.
+    /// Returns the rows without the rows that cannot be decoded because another program wrote them.
     static func fetchReadable(_ statement: Statement, arguments: StatementArguments = StatementArguments()) throws -> [Self] {
         guard try DatabaseValue.fetchOne(statement, arguments: arguments) != nil else { return [] }
         return try Row.fetchAll(statement, arguments: arguments).compactMap { try? Self(row: $0) }
@@ -42,13 +42,13 @@ extension Row {
 }
 
 extension Database {
-    /// Executes a statement that was prepared before, if it was.
+    /// Executes a statement, which is prepared only once.
     func run(sql: String, arguments: StatementArguments = StatementArguments()) throws {
         try cachedStatement(sql: sql).execute(arguments: arguments)
     }
 }
 
-/// What one transaction has read and nobody changed since: the steps of a turn of the agent ask for the same.
+/// The results of queries in one transaction, valid until a row changes. The steps of an agent's pass make the same queries.
 final class TransactionMemo {
     private var changes = 0
     private var rows: [String: Any] = [:]

@@ -1,6 +1,6 @@
 import GRDB
 
-/// The tables, version by version. A migration that was published is never edited.
+/// The tables, version by version. A published migration is never edited.
 enum LedgerSchema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -76,8 +76,8 @@ enum LedgerSchema {
         return migrator
     }
 
-    /// The first due of a class is found by an index, however many requests there are. The columns are computed by SQLite:
-    /// an agent of the version before, still running, keeps them right without knowing them.
+    /// Adds the classes of requests. The first due request of a class is found by an index, so the cost does not depend on the number of
+    /// requests. SQLite computes the columns, so a running agent of the previous version keeps them correct without knowing them.
     private static func addRequestClasses(_ database: Database) throws {
         try database.alter(table: "request") { table in
             table.add(column: "runsInLowPowerMode", .boolean).notNull().defaults(to: false)
@@ -126,7 +126,8 @@ enum LedgerSchema {
         }
     }
 
-    /// Who is next, who gave up, what is to be tidied away: each an index, however many rows there are.
+    /// Adds an index for each query about transfers: the next ones, those to give up, and those to remove. The cost does not depend on the
+    /// number of rows.
     private static func addTransferQueues(_ database: Database) throws {
         try database.alter(table: "transfer") { table in
             table.add(column: "host", .text).notNull().defaults(to: "")
@@ -163,7 +164,7 @@ enum LedgerSchema {
                 """)
     }
 
-    /// When a transfer is given up whatever comes of it, and what happens to a file at its destination.
+    /// Adds the time after which a transfer is given up in any case, and the rule for an existing file at its destination.
     private static func addPatience(_ database: Database) throws {
         try database.alter(table: "transfer") { table in
             for number in ["triedSince", "patience"] { table.add(column: number, .double) }
@@ -177,12 +178,12 @@ enum LedgerSchema {
                 """)
     }
 
-    /// Two processes with a delegate for one session: each event is one process's.
+    /// Adds claims. Two processes can have a delegate for one session, and each event is delivered by one of them.
     private static func addEventClaims(_ database: Database) throws {
         try database.alter(table: "sessionEvent") { table in
             for number in ["claimPID", "claimStart"] { table.add(column: number, .integer) }
             table.add(column: "launchesApp", .boolean).notNull().defaults(to: true)
-            // Its file was tidied away.
+            // The file of the transfer was removed.
             table.add(column: "isSettled", .boolean).notNull().defaults(to: false)
         }
         try database.execute(
@@ -319,13 +320,13 @@ enum LedgerSchema {
         }
     }
 
-    /// Whether a name is taken is asked before each PUT, however many uploads their folder has had. SQLite computes both columns: a receipt
-    /// that is no JSON has neither.
+    /// Adds the names of stored uploads. Before each PUT the agent checks whether a name is taken, and the cost must not depend on the
+    /// number of uploads in the folder. SQLite computes both columns. Both are `NULL` for a receipt that is not valid JSON.
     private static func addStoredNames(_ database: Database) throws {
         try database.alter(table: "transfer") { table in
             table.add(column: "storedURL", .text).generatedAs(
                 sql: "CASE WHEN json_valid(receipt) THEN json_extract(receipt, '$.url') END", .virtual)
-            // What follows the last stroke.
+            // The text after the last slash.
             table.add(column: "storedName", .text).generatedAs(
                 sql: "lower(replace(storedURL, rtrim(storedURL, replace(storedURL, '/', '')), ''))", .virtual)
         }

@@ -2,18 +2,19 @@ import CLinux
 import Foundation
 import ProcessSupport
 
-// Copies of files to upload that no row of the ledger knows: it was moved away, or comes from a backup.
+// Copies of files to upload that have no row in the ledger, because the ledger was removed or comes from a backup.
 extension AppDirectories {
-    /// Puts them aside, for whoever finds them again.
+    /// Moves copies without a row to a separate folder, where the user can find them.
     ///
-    /// - Returns: `false`: somebody was in the way.
+    /// - Returns: `false` if the spool is in use or cannot be read.
     package func putAsideUnknownCopies(of ledger: Ledger) -> Bool {
         withUnknownFiles(of: ledger) { names in for name in names where name.hasPrefix(Self.copyPrefix) { _ = putAside(name) } }
     }
 
-    /// Names in the spool that no row knows. Nobody living is between a file and its row while the lock is ours alone.
+    /// Calls `body` with the names in the spool that have no row. While the lock is exclusive, no running process is between creating a
+    /// file and inserting its row.
     ///
-    /// - Returns: `false`: somebody was in the way, and `body` was not called.
+    /// - Returns: `false` if the spool is in use or cannot be read. `body` is not called then.
     package func withUnknownFiles(of ledger: Ledger, _ body: ([String]) -> Void) -> Bool {
         guard let lock = try? FileLock.acquire(spoolLock) else { return false }
         defer { extendLifetime(lock) }
@@ -24,11 +25,11 @@ extension AppDirectories {
         return true
     }
 
-    /// - Returns: `false`: it could not be.
+    /// - Returns: `false` if the file could not be moved.
     package func putAside(_ name: String) -> Bool {
         let path = spooled(name).path
         mkdir(leftCopies.path, 0o700)
-        // Its month begins now.
+        // The retention time of the copy starts now.
         utimensat(AT_FDCWD, path, nil, AT_SYMLINK_NOFOLLOW)
         let place = leftCopies.appendingPathComponent(name)
         if rename(path, place.path) == 0 { return true }

@@ -7,7 +7,7 @@ struct NotificationCategoryRecord: LedgerRecord {
     static let databaseTableName = "notificationCategory"
     var identifier: String
     var actions: [NoticeAction]
-    /// What else the app says of it, as it wrote it.
+    /// Further details of the category in the app's own format.
     var details: String?
 }
 
@@ -22,7 +22,9 @@ extension LedgerTransaction {
         ).first
     }
 
-    /// - Parameter details: what else the app says of it, for itself.
+    /// Stores a category.
+    ///
+    /// - Parameter details: further details in the app's own format.
     package func setCategory(_ identifier: String, actions: [NoticeAction], details: String? = nil) throws {
         if let known = try category(identifier), known.actions == actions,
             known.details == details
@@ -33,7 +35,7 @@ extension LedgerTransaction {
         try record.save(database)
     }
 
-    /// The app wants to hear when the person dismisses a notification of this category.
+    /// Returns whether the app is notified when the user dismisses a notification of this category.
     package func tellsDismissal(ofCategory identifier: String) throws -> Bool {
         struct Details: Decodable {
             let options: Int
@@ -43,12 +45,12 @@ extension LedgerTransaction {
         return (details?.options ?? 0) & 1 != 0
     }
 
-    /// Of every category what the app said of it.
+    /// Returns the stored details of every category.
     package func categoryDetails() throws -> [String] {
         try categories().compactMap(\.details)
     }
 
-    /// Of one category what the app said of it.
+    /// Returns the stored details of one category.
     package func details(ofCategory identifier: String) throws -> String? {
         try category(identifier)?.details
     }

@@ -1,14 +1,14 @@
 import Foundation
 
-/// A file that belongs to a notification: a copy in the spool.
+/// A file that belongs to a notification. The file is a copy in the spool.
 package struct NoticeAttachment: Codable, Sendable, Equatable {
-    /// The app's name for it.
+    /// The app's name for the attachment.
     package var identifier: String
-    /// Its kind, as Apple names them: "public.png".
+    /// Apple's type identifier of the file, for example "public.png".
     package var type: String
-    /// Inside the spool.
+    /// The name of the file in the spool.
     package var file: String
-    /// Of the file; hex, lower case.
+    /// The digest of the file in lower-case hexadecimal digits.
     package var sha256: String
 
     package init(identifier: String, type: String, file: String, sha256: String) {
@@ -19,13 +19,13 @@ package struct NoticeAttachment: Codable, Sendable, Equatable {
 
     package static let pictureTypes: Set<String> = ["public.png", "public.jpeg", "com.compuserve.gif", "org.webmproject.webp"]
 
-    /// Of equal content each copy says the same.
+    /// Copies with equal content are equal, whatever the name of the file.
     package static func == (one: NoticeAttachment, other: NoticeAttachment) -> Bool {
         (one.identifier, one.type, one.sha256) == (other.identifier, other.type, other.sha256)
     }
 }
 
-/// What an app gives a notification for itself: nothing of it is shown.
+/// The parts of a notification that are kept for the app and are not shown.
 package struct KeptContent: Codable, Sendable, Equatable {
     package var target: String?
     package var launchImage = ""
@@ -44,28 +44,28 @@ package struct KeptContent: Codable, Sendable, Equatable {
     }
 }
 
-/// What a notification says, as the app gave it. Compared as a whole: adding equal content again changes nothing.
+/// The content of a notification, as the app set it. The content is compared as one value: adding equal content again changes nothing.
 package struct NotificationContent: Codable, Sendable, Equatable {
     package var title: String
     package var subtitle: String
     package var body: String
     package var categoryIdentifier: String
     package var threadIdentifier: String
-    /// Property list, as JSON text with sorted keys.
+    /// A property list, as JSON text with sorted keys.
     package var userInfo: String
-    /// Name of a theme sound, or of a file; `nil`: silent.
+    /// The name of a theme sound or of a file; `nil` if the notification is silent.
     package var sound: String?
-    /// 0 passive, 1 active, 2 time sensitive, 3 critical.
+    /// The interruption level: 0 passive, 1 active, 2 time sensitive, 3 critical.
     package var interruptionLevel: Int
     package var badge: Int?
-    /// `nil`: none. Rows of earlier versions have none.
+    /// `nil` for a notification without attachments. Rows of earlier versions have none.
     package var attachments: [NoticeAttachment]?
     package var kept: KeptContent?
-    /// The path of the file that `sound` names, as the app found it; `nil`: none.
+    /// The path of the file that `sound` names, as the app found it; `nil` without a file.
     package var soundFile: String?
-    /// What a person can do instead, where a desktop has no buttons.
+    /// The advice that is shown if the desktop has no buttons.
     package var withoutButtons: String?
-    /// The agent takes it off the screen then, in seconds since 1970; `nil`: it has no end.
+    /// The time when the agent takes the notification off the screen, in seconds since 1970; `nil` if it has no end.
     package var until: Double?
 
     package init(
@@ -84,12 +84,12 @@ package struct NotificationContent: Codable, Sendable, Equatable {
         self.attachments = attachments.isEmpty ? nil : attachments
     }
 
-    /// The name of a theme sound; that of a file that is not there is the default one's.
+    /// The name of the theme sound. The default sound is used for a sound file.
     package var themeSound: String? { sound.map { Self.isSoundFile($0) ? Self.defaultSound : $0 } }
 
-    /// Of a new message. Source: Freedesktop Sound Naming Specification.
+    /// The sound of a new message. Source: Freedesktop Sound Naming Specification.
     package static let defaultSound = "message-new-instant"
 
-    /// It names a file: names of a theme have no dots.
+    /// Returns whether the name is a file name. Sounds of a theme have no dots in their names.
     package static func isSoundFile(_ name: String) -> Bool { name.hasPrefix("/") || name.contains(".") }
 }

@@ -2,42 +2,44 @@ import BackgroundNotices
 import Foundation
 import GRDB
 
-/// A notification, as its app added it. Where it is changes by ``handle(_:)`` alone.
+/// A notification, as its app added it. Only ``handle(_:)`` changes its state.
 package struct NotificationRecord: Codable, Sendable, Equatable {
     package typealias State = NoticeLife.Phase
 
-    /// Begins the identifiers of what the agent itself says.
+    /// The prefix of the identifiers of the agent's own notifications.
     package static let agentPrefix = "background-agent.notice."
-    /// Of what `notify --test` shows: its press is no app's.
+    /// The identifier of the notification that `notify --test` shows. No app receives its response.
     package static let testIdentifier = "notification-test"
 
     package let identifier: String
     package internal(set) var content: NotificationContent
     package internal(set) var state: State
     package let createdAt: Date
-    /// When it was added last; `nil`: by an earlier version.
+    /// The time of the last addition; `nil` for a notification that an earlier version added.
     package internal(set) var addedAt: Date?
-    /// `nil`: at once.
+    /// The time when the notification is shown; `nil` if it is shown at once.
     package internal(set) var dueAt: Date?
-    /// Of one with a trigger; kept when it was shown, as it says what the trigger was.
+    /// The schedule of a notification with a trigger. The schedule is kept after the notification was shown, because it contains the
+    /// trigger.
     package internal(set) var schedule: NoticeSchedule?
     package internal(set) var deliveredAt: Date?
     package internal(set) var endedAt: Date?
     package internal(set) var serverID: UInt32?
-    /// Why it could not be shown yet.
+    /// The reason why the notification could not be shown yet.
     package internal(set) var trouble: String?
-    /// The identifier of the summary that tells of it.
+    /// The identifier of the summary that contains the notification.
     package internal(set) var summary: String?
-    /// Under which number it is on its way off the screen.
+    /// The server's number of a notification that is being removed from the screen.
     package internal(set) var leavingID: UInt32?
-    /// It may stand on the screen under a number that nobody wrote down.
+    /// `true` if the notification may be on the screen under a number that was not recorded.
     package internal(set) var mayStand: Bool?
     package internal(set) var revision: Int
-    /// Until when it waits for what a delegate says; `nil`: for nothing.
+    /// The latest time until which the notification waits for its delegate; `nil` if it does not wait.
     package internal(set) var heldUntil: Date?
-    /// What a delegate wants shown of it; `nil`: all.
+    /// The parts that the delegate wants shown; `nil` for all parts.
     package internal(set) var presentation: NoticePresentation?
-    /// Since when it is not shown because its kind is switched off; `nil`: it is not, or was not looked at.
+    /// The time since which the notification is not shown because its category is switched off. `nil` if the category is not switched off,
+    /// or was not checked.
     package internal(set) var silencedAt: Date?
 
     init(_ identifier: String, _ content: NotificationContent, createdAt: Date, dueAt: Date?) {
@@ -45,42 +47,44 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         (state, revision) = (.pending, 0)
     }
 
-    /// The agent itself says it, and no app.
+    /// `true` for a notification of the agent itself, not of an app.
     package var isAgents: Bool { identifier.hasPrefix(Self.agentPrefix) }
 
-    /// When the time that it is about is over.
+    /// The end of the time that the notification is about.
     package var until: Date? { content.until.map(Date.init(timeIntervalSince1970:)) }
 
-    /// It will be shown, and nobody has seen that yet: for the first time, or once more.
+    /// `true` if the notification will be shown, for the first time or again.
     package var isComing: Bool { life.isUntold || state != .over && schedule?.next != nil }
 
-    /// A delegate is asked about it. Who said so may have died, and a clock that was set makes the wait no longer.
+    /// Returns whether the delegate may still decide about the notification. The process of the delegate may have died, and a changed clock
+    /// does not make the wait longer.
     package func isHeld(now: Date) -> Bool {
         guard let heldUntil else { return false }
         return heldUntil > now && heldUntil.timeIntervalSince(now) <= 2 * NoticePresentation.patience
     }
 
-    /// Its content, as far as it is to be shown.
+    /// The content without the parts that the delegate does not want shown.
     package var shownContent: NotificationContent {
         guard let presentation else { return content }
         var content = content
         if !presentation.contains(.sound) { content.sound = nil }
         if !presentation.contains(.badge) { content.badge = nil }
-        // A list without a banner: as quietly as a desktop can.
+        // A notification in the list without a banner is shown as quietly as a desktop can.
         if !presentation.contains(.banner) { content.interruptionLevel = 0 }
         return content
     }
 
-    /// One that repeats waits again when its instant has come; what stands there until then stays, and what it stands behind is answered first.
+    /// Makes a repeating notification pending again when its next time has come. A notification on the screen stays until then. A pending
+    /// response of the server has to arrive first.
     package mutating func beginNext(now: Date) {
         guard !life.isUntold, let next = schedule?.next, next <= now, state != .presenting, state != .withdrawing else { return }
         handle(.added)
         (dueAt, presentation, silencedAt) = (next, nil, nil)
     }
 
-    /// The delegate has answered.
+    /// Applies the decision of the delegate.
     mutating func settle(_ wish: NoticePresentation, now: Date, zone: TimeZone) {
-        // Of the instant that it was asked for, though a clock may have been slewed back by a little since.
+        // The decision is for the instant that the delegate decided about, although the clock may have been slewed back a little since.
         let instant = max(now, heldUntil.flatMap { isHeld(now: now) ? $0 - NoticePresentation.patience : nil } ?? now)
         beginNext(now: instant)
         heldUntil = nil
@@ -90,29 +94,30 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         takeInstant(now: instant, zone: zone)
     }
 
-    /// Its kind is switched off, and its time has come.
+    /// Records that the category is switched off at the time of the notification.
     ///
-    /// - Returns: until when it is kept, to be shown if it is switched on again; `nil`: no longer.
+    /// - Returns: the time until which the notification is kept, to be shown if the category is switched on again; `nil` if it is not kept
+    ///   any longer.
     package mutating func beSilenced(now: Date, zone: TimeZone) -> Date? {
         let since = silencedAt ?? now
         silencedAt = since
-        // A clock may have been ahead.
+        // The clock may have been ahead.
         if abs(now.timeIntervalSince(since)) < NoticeTiming.longestSilence { return since + NoticeTiming.longestSilence }
         handle(.takenBack(now: now))
         takeInstant(now: now, zone: zone)
         return nil
     }
 
-    /// It was never shown, as its kind was switched off for too long.
+    /// `true` if the notification was never shown because its category was switched off for too long.
     package var wasLetGo: Bool { life.isTakenBack && deliveredAt == nil && silencedAt != nil }
 
-    /// Its trigger was read again.
+    /// Replaces the schedule after the trigger was evaluated again.
     package mutating func change(schedule new: NoticeSchedule) {
         schedule = new
         if life.isUntold { dueAt = new.next ?? dueAt }
     }
 
-    /// It was shown, or is not any more: the instant that it waited for is over.
+    /// Consumes the trigger's fire date after the notification was shown or withdrawn.
     package mutating func takeInstant(now: Date, zone: TimeZone) {
         guard state == .delivered || state == .gathered || life.isTakenBack, let next = schedule?.next, next <= now else {
             return
@@ -120,16 +125,16 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         schedule?.take(now: now, zone: zone)
     }
 
-    /// Where it is, and under which number the server knows it.
+    /// The state of the notification, and the server's number for it.
     package var life: NoticeLife {
         NoticeLife(
             phase: state, serverID: serverID, trouble: trouble, deliveredAt: deliveredAt, endedAt: endedAt, summary: summary,
             leavingID: leavingID, mayStand: mayStand ?? false)
     }
 
-    /// Something happened to it.
+    /// Applies an event to the notification.
     ///
-    /// - Returns: what else has to be done.
+    /// - Returns: the remaining actions.
     @discardableResult
     package mutating func handle(_ event: NoticeLife.Event) -> [NoticeLife.Command] {
         var life = life

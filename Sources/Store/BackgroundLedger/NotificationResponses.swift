@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 
-/// A button that was pressed, waiting for the app to be launched with it.
+/// A pressed button. The app is launched to receive it.
 package struct NotificationResponseRecord: Codable, Sendable, Equatable {
     package var id: Int64?
     package var notification: String
@@ -9,9 +9,9 @@ package struct NotificationResponseRecord: Codable, Sendable, Equatable {
     package var content: NotificationContent
     package var createdAt: Date
     package var deliveredAt: Date?
-    /// What the person typed.
+    /// The text that the user typed.
     package var userText: String?
-    /// With it a desktop lets the app raise a window, for some seconds after the press. `nil`: it gave none.
+    /// The token with which a desktop lets the app raise a window, for some seconds after the press; `nil` if the desktop supplied none.
     package var activationToken: String?
 }
 
@@ -36,7 +36,7 @@ extension LedgerTransaction {
             database.cachedStatement(sql: "SELECT * FROM notificationResponse WHERE deliveredAt IS NULL ORDER BY id"))
     }
 
-    /// The newest response to a notification, also after the app received it.
+    /// Returns the newest response to a notification, also after the app received it.
     package func lastResponse(to notification: String) throws -> NotificationResponseRecord? {
         try NotificationResponseRecord.fetchReadable(
             database.cachedStatement(
@@ -45,7 +45,8 @@ extension LedgerTransaction {
         ).first
     }
 
-    /// What lets the process of a launch raise a window; `nil`: nobody has just pressed anything, or the desktop gave none.
+    /// Returns the token with which the process of a launch can raise a window. `nil` if no button was pressed just before, or the desktop
+    /// supplied no token.
     package func activationToken(ofLaunch id: Int64, now: Date) throws -> String? {
         guard let launch = try launch(id), launch.kind == .notificationResponse else { return nil }
         return try undeliveredResponses().last { response in
@@ -54,7 +55,7 @@ extension LedgerTransaction {
         }?.activationToken
     }
 
-    /// Seconds for which desktops honour a token.
+    /// The time in seconds for which desktops accept a token.
     private static let longestActivation: Double = 30
 
     package func responseWasDelivered(_ id: Int64, now: Date) throws {

@@ -16,14 +16,14 @@ extension LedgerTransaction {
         }
     }
 
-    // What is no JSON was written by somebody else.
+    // A value that is not valid JSON was written by another program.
     private static let comesAgain =
         "state != 'over' AND CASE WHEN json_valid(schedule) THEN json_extract(schedule, '$.next') END IS NOT NULL"
     private static let hasEnd = "CASE WHEN json_valid(content) THEN json_extract(content, '$.until') END IS NOT NULL"
 
-    /// Removes rows that nobody can read, as somebody else has written them.
+    /// Removes rows that cannot be decoded because another program wrote them.
     ///
-    /// - Returns: how they are called.
+    /// - Returns: the identifiers of the removed rows.
     package func removeUnreadableNotifications() throws -> [String] {
         var removed: [String] = []
         for row in try Row.fetchAll(database.cachedStatement(sql: "SELECT rowid AS row, * FROM notification"))
@@ -34,7 +34,7 @@ extension LedgerTransaction {
         return removed
     }
 
-    /// Those that something is still to be done about. Thousands that were told are not read.
+    /// Returns the notifications that still need an action. The query does not read thousands of notifications that were shown before.
     package func notificationsToHandle() throws -> [NotificationRecord] {
         try memo.rows("notificationsToHandle", database) {
             try NotificationRecord.fetchReadable(
@@ -48,8 +48,8 @@ extension LedgerTransaction {
         }
     }
 
-    /// Somebody has to be there for one: it waits, stands on the screen, or is on its way off. What a summary tells of stands there with it. Thousands
-    /// of rows are not read for this.
+    /// Returns whether a notification needs an agent: it is waiting, on the screen, or being removed from it. Notifications in a summary
+    /// are covered by the summary. The query does not read thousands of rows.
     func hasLiveNotifications() throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -59,9 +59,9 @@ extension LedgerTransaction {
                     """)) ?? false
     }
 
-    /// Those that a summary tells of, newest first.
+    /// Returns the notifications in a summary, newest first.
     ///
-    /// - Parameter limit: so many of them; -1: all.
+    /// - Parameter limit: the maximum number of notifications; -1 for all.
     package func notifications(in summary: String, limit: Int = -1) throws -> [NotificationRecord] {
         try NotificationRecord.fetchReadable(
             database.cachedStatement(
@@ -69,7 +69,7 @@ extension LedgerTransaction {
             arguments: [summary, limit])
     }
 
-    /// How many a summary tells of, and the highest interruption level among them.
+    /// Returns the number of notifications in a summary, and the highest interruption level among them.
     package func gathered(in summary: String) throws -> (count: Int, level: Int) {
         let row = try Row.fetchOne(
             database.cachedStatement(
@@ -82,7 +82,7 @@ extension LedgerTransaction {
         return (row?[0] ?? 0, row?[1] ?? 1)
     }
 
-    /// Whose identifiers begin so.
+    /// Returns the notifications whose identifiers begin with this text.
     package func notifications(beginning: String) throws -> [NotificationRecord] {
         try memo.rows("notifications \(beginning)", database) {
             try NotificationRecord.fetchReadable(
@@ -93,15 +93,15 @@ extension LedgerTransaction {
         }
     }
 
-    /// Takes them back, those on the screen too.
+    /// Withdraws notifications, including those on the screen.
     ///
-    /// - Returns: as they were.
+    /// - Returns: the notifications before the change.
     @discardableResult
     package func takeBackNotifications(now: Date, _ isMeant: (NotificationRecord) throws -> Bool) throws -> [NotificationRecord] {
         try takeBack(notifications().filter(isMeant), now: now)
     }
 
-    /// The same of these alone.
+    /// Withdraws these notifications, including those on the screen.
     @discardableResult
     package func takeBack(_ meant: [NotificationRecord], now: Date) throws -> [NotificationRecord] {
         try save(meant) { notice in
@@ -111,7 +111,7 @@ extension LedgerTransaction {
         return meant
     }
 
-    /// Nothing more comes of these; what stands on the screen stays.
+    /// Cancels future occurrences of these notifications. Notifications on the screen stay.
     package func cancelComing(_ meant: [NotificationRecord], now: Date) throws {
         try save(meant) { notice in
             if notice.life.isUntold { notice.handle(.takenBack(now: now)) }
@@ -119,7 +119,7 @@ extension LedgerTransaction {
         }
     }
 
-    /// Takes these off the screen; one that repeats comes again.
+    /// Removes these notifications from the screen. A repeating notification is shown again at its next time.
     package func takeOffScreen(_ meant: [NotificationRecord], now: Date) throws {
         try save(meant) { $0.handle(.takenBack(now: now)) }
     }
@@ -136,13 +136,14 @@ extension LedgerTransaction {
         try notification.save(database)
     }
 
-    /// Adds a notification. It replaces one of the same identifier, on the screen too, and alerts again; one that waits already waits
-    /// on.
+    /// Adds a notification. It replaces a notification with the same identifier, also on the screen, and alerts again. A notification that
+    /// already waits keeps waiting.
     ///
     /// - Parameters:
-    ///   - oncePerContent: equal content is told already: nothing changes, also after the person has closed it. Its files do not count: a picture is drawn anew by whoever adds it again.
-    ///   - heldUntil: it waits for an answer so long.
-    /// - Returns: whether it is this content, with its files, that is kept; `false`: an equal one was there.
+    ///   - oncePerContent: if equal content was shown before, nothing changes, even if the user has closed the notification. Attachments
+    ///     are not compared, because a caller creates the picture again for each addition.
+    ///   - heldUntil: the latest time until which the notification waits for the delegate.
+    /// - Returns: `true` if the ledger now contains this content and its files; `false` if an equal notification existed.
     @discardableResult
     package func addNotification(
         _ identifier: String, _ content: NotificationContent, dueAt: Date?, schedule: NoticeSchedule? = nil,
@@ -169,9 +170,9 @@ extension LedgerTransaction {
         return true
     }
 
-    /// Holds one whose instant is about to come, so that its delegate can be asked.
+    /// Holds a notification whose time is about to come, so that its delegate can decide about it.
     ///
-    /// - Returns: `nil`: nothing comes then, or somebody else asks.
+    /// - Returns: `nil` if no notification comes at that time, or another process already asks the delegate.
     package func holdNotification(_ identifier: String, dueAt due: Date, now: Date) throws -> NotificationRecord? {
         guard var record = try notification(identifier), record.isComing, record.schedule?.next == due, !record.isHeld(now: now)
         else { return nil }
@@ -180,9 +181,10 @@ extension LedgerTransaction {
         return record
     }
 
-    /// One that was held for an answer is shown at once, as far as that wants.
+    /// Shows a held notification at once, as its delegate decided.
     ///
-    /// - Parameter revision: that it was held with. With another one the app has added it again meanwhile.
+    /// - Parameter revision: the revision of the notification when it was held. Another revision means that the app added the notification
+    ///   again since.
     package func settleNotification(
         _ identifier: String, revision: Int, _ wish: NoticePresentation, now: Date, zone: TimeZone
     ) throws {
@@ -191,18 +193,18 @@ extension LedgerTransaction {
         try save(record)
     }
 
-    /// Those of which something more comes by a trigger.
+    /// Returns the notifications that a trigger will show again.
     package func notificationsToCome() throws -> [NotificationRecord] {
         try NotificationRecord.fetchReadable(
             database.cachedStatement(sql: "SELECT * FROM notification WHERE \(Self.comesAgain) ORDER BY createdAt, identifier"))
     }
 
-    /// Says something else in the place of what stands on the screen, or waits, without an alert.
+    /// Replaces the content of a notification that is waiting or on the screen, without an alert.
     ///
-    /// - Returns: `false`: nothing of it is there, or it says so already.
+    /// - Returns: `false` if the notification does not exist, or its content is equal.
     package func changeNotification(_ identifier: String, _ content: NotificationContent) throws -> Bool {
         guard var record = try notification(identifier), record.life.isChangeable, record.content != content else { return false }
-        // The person saw it leave, as its time was over; by now it is about another.
+        // The notification left the screen because its time was over. The new content is for another time.
         record.handle(record.state == .over ? .added : .changed)
         record.content = content
         record.revision += 1
@@ -210,7 +212,8 @@ extension LedgerTransaction {
         return true
     }
 
-    /// Files in the spool that notifications need: those that are, or will be, on a screen, and those whose press no app has heard of yet.
+    /// Returns the files in the spool that notifications need. These notifications are or will be on a screen, or the app has not received
+    /// their responses.
     func noticeFiles() throws -> [String] {
         try String.fetchAll(
             database,
@@ -226,8 +229,8 @@ extension LedgerTransaction {
 
     static let endedNotificationLimit = 200
 
-    /// Ended notifications are kept for a month: they are what "told already" rests on. The latest stay however old they are, as a clock
-    /// may have been ahead by a year.
+    /// Deletes notifications a month after their end. Until then they prevent the same content from being shown twice. The latest ones are
+    /// kept at any age, because a clock may have been a year ahead.
     private func pruneNotifications(now: Date) throws {
         let monthAgo = now.timeIntervalSince1970 - 30 * 86_400
         try database.run(

@@ -59,7 +59,7 @@ extension RequestRecord: LedgerRecord {
     package static let databaseTableName = "request"
 }
 
-// How the life of a request is stored in the columns of its row. Only ``ClockMistakes`` writes them besides, for many rows at once.
+// The columns that store the life of a request. Only ``ClockMistakes`` also writes them, for many rows at once.
 extension RequestRecord {
     /// - Parameter phase: the phase, which follows from the rows of the launches.
     package func life(_ phase: RequestLife.Phase) -> RequestLife {
@@ -91,7 +91,7 @@ extension LedgerTransaction {
     /// Adds a request, or replaces the request of the same identifier.
     ///
     /// - Parameter launch: the launch whose handler submits the request; `nil` for a process that a user started.
-    /// - Returns: the request as it is pending.
+    /// - Returns: the pending request.
     @discardableResult
     package func submit(_ request: RequestRecord, in launch: Int64? = nil, now: Date, zone: TimeZone) throws -> RequestRecord {
         var request = request
@@ -110,10 +110,10 @@ extension LedgerTransaction {
         return request
     }
 
-    /// An event happened to a request. Its row is saved or deleted here.
+    /// Applies an event to a request. The row is saved or deleted.
     ///
-    /// - Parameter phase: `nil` if the launches that run decide it.
-    /// - Returns: what the agent has to do besides.
+    /// - Parameter phase: `nil` if the running launches decide the phase.
+    /// - Returns: the remaining actions for the agent.
     @discardableResult
     package func handle(
         _ event: RequestLife.Event, _ request: inout RequestRecord, _ phase: RequestLife.Phase? = nil, now: Date,
@@ -121,7 +121,7 @@ extension LedgerTransaction {
     ) throws -> [RequestLife.Command] {
         let before = request
         let commands = request.handle(event, try phase ?? self.phase(of: request), now: now, in: zone)
-        // An unchanged row is not written, because a write rings.
+        // An unchanged row is not written, because a write sends a change notification.
         if request != before, !commands.contains(.remove) { try save(request) }
         try carryOut(commands, request, in: zone)
         return commands
@@ -137,7 +137,7 @@ extension LedgerTransaction {
         }
     }
 
-    /// A launch serves a request also if the request was submitted again since the launch began.
+    /// Returns the phase of a request. A launch also serves a request that was submitted again after the launch began.
     package func phase(of request: RequestRecord) throws -> RequestLife.Phase {
         let launch = try liveLaunches().first { $0.identifier == request.identifier && $0.requestToken != nil }
         return launch.map { .serving(generation: $0.generation) } ?? .pending

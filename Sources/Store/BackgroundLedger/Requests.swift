@@ -12,8 +12,8 @@ extension LedgerTransaction {
             database.cachedStatement(sql: "SELECT * FROM request WHERE identifier = ?"), arguments: [identifier])
     }
 
-    /// Pending requests of a kind, that of `identifier` not counted (submitting it again replaces it). Counts no further
-    /// than `limit`.
+    /// Returns the number of pending requests of a kind, at most `limit`. The request with `identifier` does not count, because a new
+    /// submission replaces it.
     package func pendingCount(of kind: LaunchKind, besides identifier: String, upTo limit: Int) throws -> Int {
         try Int.fetchOne(
             database.cachedStatement(
@@ -27,9 +27,9 @@ extension LedgerTransaction {
             arguments: [kind.rawValue])
     }
 
-    // MARK: Who is due
+    // MARK: Due requests
 
-    /// Requests that a launch serves right now are not due.
+    /// Requests that a launch serves now are not due.
     private static let isIdle = """
         kind <> 'continuedProcessing'
         AND identifier NOT IN (SELECT identifier FROM launch WHERE endedAt IS NULL AND requestToken IS NOT NULL)
@@ -41,7 +41,7 @@ extension LedgerTransaction {
         SELECT dueAt FROM request WHERE needs = ? AND dueAt > ? AND \(isIdle) ORDER BY dueAt LIMIT 1
         """
 
-    /// The longest waiting request of the open classes. Cost: one look into an index per class, whatever the number of
+    /// Returns the request that has been due the longest, among the open classes. Cost: one index lookup per class, whatever the number of
     /// requests. A test compares the choice with ``RequestLife/verdicts(in:now:)``.
     package func firstDue(in classes: [RequestNeeds], now: Date) throws -> RequestRecord? {
         var best: RequestRecord?
@@ -55,7 +55,8 @@ extension LedgerTransaction {
         return best
     }
 
-    /// Those classes that some request is in: mostly one or two, and each look into an empty one costs as much.
+    /// Returns the classes that contain a request. Usually there are one or two, and a lookup in an empty class costs as much as in
+    /// another.
     private func inhabited(_ classes: [RequestNeeds]) throws -> [RequestNeeds] {
         let known = try memo.rows("classes of requests", database) {
             let request = "request INDEXED BY requestDue WHERE kind <> 'continuedProcessing'"
@@ -64,7 +65,7 @@ extension LedgerTransaction {
         return classes.filter { known.contains($0.rawValue) }
     }
 
-    /// When time alone makes another request of the open classes due.
+    /// Returns when time alone makes another request of the open classes due.
     package func nextDueTime(in classes: [RequestNeeds], after now: Date) throws -> Date? {
         var earliest: Double?
         for needs in try inhabited(classes) {
@@ -75,7 +76,7 @@ extension LedgerTransaction {
         return earliest.map(Date.init(timeIntervalSince1970:))
     }
 
-    /// The first moment to come for which the machine is to be woken. A launch that is made up for wakes nobody.
+    /// Returns the first future time for which the machine has to be woken. A launch that runs late does not wake the machine.
     package func nextWake(after moment: Date) throws -> Date? {
         try Double.fetchOne(
             database.cachedStatement(sql: "SELECT MIN(earliestBegin) FROM request WHERE wakesSystem AND earliestBegin > ?"),
@@ -83,14 +84,14 @@ extension LedgerTransaction {
         ).map(Date.init(timeIntervalSince1970:))
     }
 
-    /// A request for which the machine is woken is due, and has not run or runs.
+    /// Returns whether a request that wakes the machine is due, and is still running or has not run.
     package func hasDueWake(now: Date) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM request WHERE wakesSystem AND dueAt <= ?)"),
             arguments: [now.timeIntervalSince1970]) ?? false
     }
 
-    /// Requests to be left out when missed, whose moment lies before `moment`.
+    /// Returns requests whose time was before `moment` and that are skipped if missed.
     package func skippable(before moment: Date) throws -> [RequestRecord] {
         try RequestRecord.fetchRare(
             database.cachedStatement(
@@ -98,7 +99,7 @@ extension LedgerTransaction {
             arguments: [moment.timeIntervalSince1970])
     }
 
-    /// Requests with a rule on the person's clock.
+    /// Returns the requests with a wall-clock rule.
     package func recurringRequests() throws -> [RequestRecord] {
         try RequestRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM request WHERE recurrence IS NOT NULL ORDER BY identifier"))
@@ -120,11 +121,11 @@ extension LedgerTransaction {
         try request.save(database)
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// The clock or the time zone was set, or a new agent started.
+    /// Plans requests again after the clock or the time zone was changed, or a new agent started.
     ///
-    /// - Returns: identifiers of requests that are for another occurrence now.
+    /// - Returns: identifiers of the requests that now have another occurrence.
     package func planAgain(backoffBase: Double, now: Date, in zone: TimeZone) throws -> [String] {
         let recurring = try recurringRequests()
         let delayed = try requestsDelayed(beyond: now).filter { $0.recurrence == nil }
@@ -139,13 +140,14 @@ extension LedgerTransaction {
         }.map(\.identifier)
     }
 
-    /// The app's files changed: what waits after failed launches is due at once. How often they failed stays known.
+    /// Records that the app's files changed. Requests that wait after failed launches become due at once. The number of their failures is
+    /// kept.
     package func noteChangedApp(now: Date, in zone: TimeZone) throws {
         try setFact(.appChangedAt, now)
         for var request in try requestsDelayed(beyond: .distantPast) { try handle(.appChanged, &request, now: now, in: zone) }
     }
 
-    /// The launch that served a request ended. Its row has the outcome.
+    /// Applies the end of a launch to the request that it served. The row of the launch contains the outcome.
     package func settleRequest(
         of launch: LaunchRecord, _ end: ProcessEnd, backoffBase: Double, now: Date, in zone: TimeZone
     ) throws {
@@ -166,7 +168,7 @@ extension LedgerTransaction {
         try handle(.ended(ending), &request, .serving(generation: launch.generation), now: now, in: zone)
     }
 
-    /// Seconds that a request without a date waits that a launch submits: see ``SystemDiscretion``.
+    /// Returns the delay in seconds for a request without a date that a launch submits: see ``SystemDiscretion``.
     func pauseOfDiscretion(_ request: RequestRecord, now: Date) throws -> Double {
         guard request.earliestBegin == nil, request.recurrence == nil else { return 0 }
         let count = try Int.fetchOne(
@@ -184,7 +186,7 @@ extension LedgerTransaction {
         try RequestRecord.deleteOne(database, key: identifier)
     }
 
-    /// What handlers asked for.
+    /// Deletes the requests that handlers submitted.
     @discardableResult
     package func deleteRequestsOfLaunches() throws -> Int {
         try RequestRecord.filter(Column("submittedInLaunch") != nil).deleteAll(database)
@@ -195,6 +197,6 @@ extension LedgerTransaction {
 }
 
 extension RequestRecord {
-    /// The order of requests that are due.
+    /// The sort order of requests that are due.
     fileprivate var place: (Date, Date, String) { (life(.pending).dueAt, submittedAt, identifier) }
 }

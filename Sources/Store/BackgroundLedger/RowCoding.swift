@@ -2,7 +2,8 @@ import Foundation
 import GRDB
 
 // GRDB finds each column by its name and tries every value as a scalar before it writes JSON. The agent reads and writes the row of a
-// transfer several times for each transfer, with 60 columns each time. GRDB's coding took a sixth of the agent's time. The columns and their values are the same here.
+// transfer several times for each transfer, with 60 columns each time. GRDB's coding took a sixth of the agent's time. The columns and
+// their values are the same here.
 
 /// A record whose columns are scalars, dates, raw values of enums and option sets, and JSON.
 protocol RowCodable: LedgerRecord {}
@@ -41,7 +42,7 @@ extension RowCodable {
     }
 }
 
-/// How GRDB writes the JSON of a column.
+/// The JSON coders of GRDB for columns.
 private enum ColumnJSON {
     static let encoder = TransferRecord.databaseJSONEncoder(for: "")
     static let decoder = TransferRecord.databaseJSONDecoder(for: "")
@@ -151,11 +152,11 @@ private struct RowDecoder: Decoder {
             return try ColumnJSON.decoder.decode(Value.self, from: Data(text.utf8))
         }
 
-        /// - Returns: `nil` if the type is JSON in a column, or the value is none of the type.
+        /// - Returns: `nil` if the type is stored as JSON, or the column does not contain a value of the type.
         private static func scalar<Value>(_ type: Value.Type, _ column: DatabaseValue) -> Value? {
             if type == Date.self { return Double.fromDatabaseValue(column).map { Date(timeIntervalSince1970: $0) } as? Value }
             if let scalar = type as? any DatabaseValueConvertible.Type {
-                // SQLite reads a text as 0 where a number is expected.
+                // SQLite reads a text as 0 if a number is expected.
                 let isText = Int64.fromDatabaseValue(column) == nil && Double.fromDatabaseValue(column) == nil
                 let isNumber = type == Int64.self || type == Int.self || type == Bool.self || type == Double.self
                 return scalar.fromDatabaseValue(isNumber && isText ? 0.databaseValue : column) as? Value

@@ -19,18 +19,18 @@ extension WaiterRecord: LedgerRecord {
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-/// An ended transfer that the app has still to be told of.
+/// The end of a transfer that was not yet delivered to the app.
 package struct SessionEventRecord: Codable, Sendable, Equatable {
     package var id: Int64?
     package var session: String
     package var transfer: Int64
     package var createdAt: Date
     package var deliveredAt: Date?
-    /// The process that tells its delegate.
+    /// The process that delivers the event to its delegate.
     package var claimPID: Int32?
     package var claimStart: Int64?
     package var launchesApp = true
-    /// Its file was tidied away.
+    /// `true` if the file of the transfer was removed.
     package var isSettled = false
 
     var claim: ProcessIdentity? { claimPID.flatMap { pid in claimStart.map { ProcessIdentity(pid: pid, start: $0) } } }
@@ -57,7 +57,7 @@ extension LedgerTransaction {
         }
     }
 
-    /// Takes a waiter away. A transfer that nobody wants any more stays adoptable for `grace` seconds.
+    /// Removes a waiter. A transfer without waiters stays adoptable for `grace` seconds.
     package func removeWaiter(_ id: Int64, grace: Double, now: Date) throws {
         guard let waiter = try WaiterRecord.fetchOne(database, key: id) else { return }
         try waiter.delete(database)
@@ -74,7 +74,7 @@ extension LedgerTransaction {
 
     // MARK: Events
 
-    /// Events the app has not taken yet, oldest first.
+    /// Returns the events that the app has not received yet, oldest first.
     package func undeliveredEvents(session: String? = nil) throws -> [SessionEventRecord] {
         try SessionEventRecord.fetchRare(
             database.cachedStatement(
@@ -82,7 +82,7 @@ extension LedgerTransaction {
             arguments: [session])
     }
 
-    /// Ended transfers of the session whose ends the app has not taken yet, each with the number of its event. Oldest first.
+    /// Returns ended transfers of the session whose ends the app has not received yet, each with the number of its event. Oldest first.
     package func untakenEnds(session: String) throws -> [(event: Int64, transfer: TransferRecord)] {
         try undeliveredEvents(session: session).compactMap { event in
             guard let number = event.id, let ended = try transfer(event.transfer), ended.state.isTerminal else { return nil }
@@ -90,8 +90,8 @@ extension LedgerTransaction {
         }
     }
 
-    /// Whether an attempt at one of these transfers is running, or is queued with its conditions met, or the end of one was not delivered to
-    /// the app.
+    /// Returns `true` if an attempt at one of these transfers is running or can start now. Also `true` if the end of one was not delivered
+    /// to the app.
     package func isUnderWay(_ transfers: Set<Int64>) throws -> Bool {
         let met = try fact(.conditions).map { TransferNeeds(metBy: $0.conditions) } ?? []
         return try transfers.contains { id in
@@ -109,9 +109,10 @@ extension LedgerTransaction {
         }
     }
 
-    /// Sessions whose events are worth a launch, and since when the oldest waits. An end that a running process takes is none.
+    /// Returns the sessions whose events need a launch, and the time of the oldest event. An event that a running process receives needs no
+    /// launch.
     package func waitingSessions() throws -> [(session: String, oldest: Date)] {
-        // From session to session by the index, however many events each has.
+        // The query steps from session to session in the index, whatever the number of events.
         let condition = """
             deliveredAt IS NULL AND launchesApp = 1
             AND NOT EXISTS (SELECT 1 FROM attachment WHERE attachment.transfer = sessionEvent.transfer)
@@ -130,21 +131,21 @@ extension LedgerTransaction {
         ).map { ($0[0], Date(timeIntervalSince1970: $0[1])) }
     }
 
-    /// Some event that is worth a launch was not told yet, whoever is about to.
+    /// Returns whether an event that needs a launch was not delivered yet. Claimed events are included.
     func hasEventsForTheApp() throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
                 sql: "SELECT EXISTS (SELECT 1 FROM sessionEvent WHERE deliveredAt IS NULL AND launchesApp = 1)")) ?? false
     }
 
-    /// Some event of the session waits for a process to tell it.
+    /// Returns whether an event of the session waits for this process to deliver it.
     package func hasEventsToTell(session: String, process: ProcessIdentity) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM \(Self.untold))"),
             arguments: [session, process.pid, process.start]) ?? false
     }
 
-    /// Of a session's events those that a process has not begun to tell, and that no other process waits for.
+    /// Events of a session that this process has not claimed, and that no other process awaits.
     private static let untold = """
         sessionEvent WHERE deliveredAt IS NULL AND session = ?1
         AND NOT (claimPID IS ?2 AND claimStart IS ?3)
@@ -152,18 +153,19 @@ extension LedgerTransaction {
             AND NOT (attachment.pid = ?2 AND attachment.processStart = ?3))
         """
 
-    /// Those first that nobody began to tell, then those whose claimer began the longest ago.
+    /// Returns unclaimed events first, then events whose claiming process started the longest ago.
     private func untold(session: String, process: ProcessIdentity, skipping: Int, limit: Int) throws -> [SessionEventRecord] {
         try SessionEventRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM \(Self.untold) ORDER BY claimStart, id LIMIT ?4 OFFSET ?5"),
             arguments: [session, process.pid, process.start, limit, skipping])
     }
 
-    /// Events for this process to tell: none that another living one is about to tell, or waits for. Marked as its own.
+    /// Claims events for this process, which has to deliver them. An event that another living process has claimed or awaits is skipped.
     ///
-    /// Oldest first. Those that a process died over come last and singly: one over which every process dies keeps no other from being told.
+    /// Oldest first. Events of a process that died while it delivered them come last and one at a time. An event that kills every process
+    /// does not keep other events from being delivered.
     ///
-    /// - Parameter isOurs: whether the end of a transfer is for the caller to tell.
+    /// - Parameter isOurs: returns whether the caller delivers the end of a transfer.
     package func claimEvents(
         session: String, process: ProcessIdentity, limit: Int = 100, isOurs: (Int64) -> Bool = { _ in true },
         isAlive: (ProcessIdentity) -> Bool = \.isAlive
@@ -190,7 +192,8 @@ extension LedgerTransaction {
         return claimed
     }
 
-    /// All that ``claimEvents(session:process:limit:isOurs:isAlive:)`` gives, one call after the other: for a process that dies over none.
+    /// Claims all events that repeated calls of ``claimEvents(session:process:limit:isOurs:isAlive:)`` return. For a process that no event
+    /// can kill.
     package func claimAllEvents(
         session: String, process: ProcessIdentity, isAlive: (ProcessIdentity) -> Bool
     ) throws -> [SessionEventRecord] {
@@ -199,7 +202,7 @@ extension LedgerTransaction {
         return all
     }
 
-    /// Its claimer does not tell it after all.
+    /// Gives up the claim of an event that the process does not deliver.
     package func giveBackClaim(of event: Int64) throws {
         try database.cachedStatement(
             sql: "UPDATE sessionEvent SET claimPID = NULL, claimStart = NULL WHERE id = ? AND deliveredAt IS NULL"
@@ -207,10 +210,10 @@ extension LedgerTransaction {
         .execute(arguments: [event])
     }
 
-    /// An event was claimed by the process of a launch. Earlier versions recorded that process's number alone.
+    /// A condition for events that the process of a launch claimed. Earlier versions recorded only the number of that process.
     private static let isClaimedByLaunch = "session = ?1 AND claimPID = ?2 AND claimStart = coalesce(?3, claimStart)"
 
-    /// The process of a launch has begun to tell some event of its session, and did not acknowledge it.
+    /// Returns whether the process of a launch has claimed an event of its session and not acknowledged it.
     package func hasClaimedEvents(in launch: LaunchRecord) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -218,8 +221,8 @@ extension LedgerTransaction {
             arguments: [launch.identifier, launch.pid, launch.hostStart]) ?? false
     }
 
-    /// The process of a launch has told some event of its session that was created by then. Only the latest events are searched: the launch
-    /// has just ended.
+    /// Returns whether the process of a launch has delivered an event of its session that was created by the date. Only the latest events
+    /// are searched, because the launch has just ended.
     package func hasTold(in launch: LaunchRecord, until date: Date) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -229,7 +232,7 @@ extension LedgerTransaction {
                     """), arguments: [launch.identifier, launch.pid, launch.hostStart, date.timeIntervalSince1970]) ?? false
     }
 
-    /// Transfers whose events were delivered since then.
+    /// Returns transfers whose events were delivered since the date.
     package func deliveredTransfers(session: String, since: Date) throws -> [TransferRecord] {
         try TransferRecord.fetchRare(
             database.cachedStatement(
@@ -239,7 +242,7 @@ extension LedgerTransaction {
                     """), arguments: [session, since.timeIntervalSince1970])
     }
 
-    /// One event for an ended transfer; a second call changes nothing.
+    /// Adds the event of an ended transfer. A second call changes nothing.
     package func addEvent(for transfer: TransferRecord, now: Date) throws {
         let isKnown = try Bool.fetchOne(
             database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM sessionEvent WHERE transfer = ?)"),
@@ -258,16 +261,18 @@ extension LedgerTransaction {
             sql: "DELETE FROM attachment WHERE transfer = (SELECT transfer FROM sessionEvent WHERE id = ?)", arguments: [id])
     }
 
-    /// The transfer starts anew: its end will be told again.
+    /// Deletes the events of a transfer that starts again. Its end will be delivered again.
     package func forgetEvents(of transfer: Int64) throws {
         try database.run(sql: "DELETE FROM sessionEvent WHERE transfer = ?", arguments: [transfer])
     }
 
     // MARK: Attachments
 
-    // A running process with a delegate for a session, or for one transfer of it, takes the events itself: no launch is needed.
+    // A running process with a delegate for a session, or for one transfer of a session, receives the events itself. No launch is needed.
 
-    /// - Parameter transfer: the only one whose end the process takes; `nil`: all of the session.
+    /// Records that the process receives the events of a session.
+    ///
+    /// - Parameter transfer: the only transfer whose end the process receives; `nil` for all transfers of the session.
     package func attach(session: String, transfer: Int64? = nil, process: ProcessIdentity) throws {
         try database.cachedStatement(
             sql: """
@@ -284,13 +289,13 @@ extension LedgerTransaction {
             arguments: [session, process.pid, process.start])
     }
 
-    /// It is gone.
+    /// Removes the attachments of a process that has ended.
     package func detach(_ process: ProcessIdentity) throws {
         try database.run(
             sql: "DELETE FROM attachment WHERE pid = ? AND processStart = ?", arguments: [process.pid, process.start])
     }
 
-    /// Sessions with a process that takes all their events.
+    /// Returns the sessions with a process that receives all events of the session.
     package func attachedSessions() throws -> Set<String> {
         Set(
             try memo.rows("attachedSessions", database) {
@@ -299,9 +304,9 @@ extension LedgerTransaction {
             })
     }
 
-    /// A running process takes the end of this transfer.
+    /// Returns whether a running process receives the end of this transfer.
     ///
-    /// - Parameter process: this one; `nil`: whichever.
+    /// - Parameter process: the process; `nil` for any process.
     package func isAwaited(_ transfer: Int64, by process: ProcessIdentity? = nil) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -311,7 +316,7 @@ extension LedgerTransaction {
                     """), arguments: [transfer, process?.pid, process?.start]) ?? false
     }
 
-    /// Who is attached to a session, or to a transfer.
+    /// Returns the processes that are attached to a session or to a transfer.
     package func attachedProcesses() throws -> Set<ProcessIdentity> {
         Set(
             try memo.rows("attachedProcesses", database) {

@@ -2,8 +2,8 @@ import Foundation
 import GRDB
 import ProcessSupport
 
-// The spool is the folder that the copies of queued files are in. Another folder may have its name: the first folder was moved, or is on a disk
-// that is away, and a backup or a mount point made the second. A copy that is missing in the second folder is not lost.
+// The spool is the folder that the copies of queued files are in. Another folder may have its name: the first folder was moved, or is on a
+// disk that is away, and a backup or a mount point made the second. A copy that is missing in the second folder is not lost.
 extension LedgerTransaction {
     /// Returns whether the spool is the folder that the queued copies were put into.
     package func knows(spool: URL) throws -> Bool {
@@ -17,17 +17,17 @@ extension LedgerTransaction {
         try setFact(.spool, found.text)
     }
 
-    /// A file that is queued again, under the key of an unfinished upload, brings a copy. The new copy replaces a missing copy.
+    /// Resumes a paused upload whose file was queued again under the same key. The new copy of the file replaces a missing copy.
     package func unpause(
         _ transfer: inout TransferRecord, bringing copy: String, _ sha256: String, in spool: URL, now: Date
     ) throws {
-        let takesCopy = transfer.sourceSHA256 == sha256 && transfer.lacksCopy(in: spool)
+        let takesCopy = !transfer.state.isTerminal && transfer.sourceSHA256 == sha256 && transfer.lacksCopy(in: spool)
         if takesCopy { transfer.bodyFile = copy }
         try handle(.unpaused(now: now), &transfer, now: now)
         if takesCopy, transfer.state == .waiting { try handle(.retried(now: now), &transfer, now: now) }
     }
 
-    /// Unfinished transfers whose queued copy is not in the spool. Costs a look at each file.
+    /// Returns unfinished transfers whose queued copy is not in the spool. Checks each file.
     package func missingCopies(in spool: URL) throws -> [Int64] {
         let rows = try Row.fetchAll(
             database, sql: "SELECT id, bodyFile FROM transfer WHERE bodyFile IS NOT NULL AND finishedAt IS NULL ORDER BY id")

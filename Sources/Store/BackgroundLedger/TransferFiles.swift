@@ -2,10 +2,14 @@ import Foundation
 import GRDB
 import ProcessSupport
 
-// The files of transfers: what they are called, who still needs them, and what can go.
+// The files of transfers: their names, their owners and their removal.
 extension LedgerTransaction {
-    /// Rows that hold something nobody wants any more: not adopted, not awaited and past the grace time; delivered; cancelled
-    /// with their copy of a body; parts that nobody came back for.
+    /// Returns rows with files that are not needed any more:
+    ///
+    /// - transfers that are not adopted or awaited, after the grace time
+    /// - delivered transfers
+    /// - cancelled transfers with a copy of a body
+    /// - parts and copies whose retention time has passed
     package func collectableTransfers(now: Date, limit: Int = 256) throws -> [TransferRecord] {
         let seconds = now.timeIntervalSince1970
         let queries: [(String, StatementArguments)] = [
@@ -29,13 +33,13 @@ extension LedgerTransaction {
         }
     }
 
-    /// Nothing of this transfer's is left to tidy away.
+    /// Records that the files of a delivered transfer are removed.
     package func settle(_ transfer: Int64) throws {
         try database.cachedStatement(sql: "UPDATE sessionEvent SET isSettled = 1 WHERE transfer = ? AND deliveredAt IS NOT NULL")
             .execute(arguments: [transfer])
     }
 
-    /// When the next transfer becomes collectable by time alone.
+    /// Returns when the next transfer becomes collectable by time alone.
     package func nextCollection(after now: Date) throws -> Date? {
         let seconds = try Double.fetchOne(
             database.cachedStatement(
@@ -46,7 +50,7 @@ extension LedgerTransaction {
         return seconds.map { Date(timeIntervalSince1970: $0) }
     }
 
-    /// Names in the spool that some row knows, finished or in part.
+    /// Returns the names in the spool that belong to a row, including parts.
     package func spoolFiles() throws -> Set<String> {
         let names = try String.fetchAll(
             database.cachedStatement(
@@ -57,7 +61,7 @@ extension LedgerTransaction {
         return try Set(names.flatMap { [$0, $0 + PartPlace.suffix, PartPlace.other($0) + PartPlace.suffix] } + noticeFiles())
     }
 
-    /// Where ended downloads with a destination had their parts, none of which is kept.
+    /// Returns the places of the parts of ended downloads with a destination. No part of these downloads is kept.
     package func partsBesideDestinations() throws -> [PartPlace] {
         let rows = try Row.fetchRare(
             database.cachedStatement(
@@ -74,10 +78,10 @@ extension LedgerTransaction {
         }
     }
 
-    /// Drops the oldest ended transfers beyond the limit; returns them, for their files to be removed after the commit.
+    /// Deletes the oldest ended transfers beyond the limit, and returns them. The caller removes their files after the commit.
     ///
-    /// Not those of the last days, however many: somebody may look for what became of them, or follow them still. Nor those
-    /// whose copy is kept for another try.
+    /// Transfers that are younger than ``endedTransferAge`` are kept, up to ``mostEndedTransfers``, because the user or an app may still
+    /// look for the result. Transfers whose copy is kept for another try are also kept.
     package func pruneTransfers(now: Date) throws -> [TransferRecord] {
         let oldest = "SELECT id FROM transfer WHERE finishedAt IS NOT NULL ORDER BY finishedAt DESC, id DESC LIMIT -1 OFFSET"
         let old = try TransferRecord.fetchRare(
@@ -98,36 +102,37 @@ extension LedgerTransaction {
     }
 }
 
-/// Where the bytes of a download collect.
+/// The place where the bytes of a download are collected.
 ///
-/// A part has two names in turn: while the ledger speaks of the bytes under one, a new version of the file begins under the other.
+/// A part has two names in turn. While the ledger describes the bytes under one name, a new version of the file begins under the other
+/// name.
 package struct PartPlace: Sendable, Equatable {
-    /// What a file is called until it is whole.
+    /// The end of a file's name until the file is complete.
     package static let suffix = ".part"
     private static let mark = ".new"
 
     /// The name in the ledger.
     package let name: String
     private let folder: URL
-    /// `nil`: it waits in the spool.
+    /// The final path of the file; `nil` if the file stays in the spool.
     private let destination: URL?
-    /// The folder that is meant; `nil`: any folder of this path.
+    /// The folder as the submitting process saw it; `nil` for any folder with this path.
     package let seenFolder: SeenFolder?
 
     init(name: String, spool: URL, destination: String?, seenFolder: SeenFolder? = nil) {
         (self.name, self.seenFolder) = (name, seenFolder)
-        // Said, or Foundation looks whether a folder stands there.
+        // Without the argument, Foundation checks whether a folder exists there.
         self.destination = destination.map { URL(fileURLWithPath: $0, isDirectory: false) }
         folder = self.destination?.deletingLastPathComponent() ?? spool
     }
 
-    /// Where its bytes are.
+    /// The file that contains the bytes.
     package var url: URL { folder.appendingPathComponent(destination == nil ? name + Self.suffix : name) }
 
-    /// Where the whole file stands in the end.
+    /// The final place of the complete file.
     package var whole: URL { destination ?? folder.appendingPathComponent(name) }
 
-    /// Under its other name.
+    /// The same place with the other name.
     package var other: PartPlace {
         PartPlace(
             name: Self.other(name), spool: folder, destination: destination?.path, seenFolder: seenFolder)
@@ -139,6 +144,6 @@ package struct PartPlace: Sendable, Equatable {
         return name.hasSuffix(suffix) ? toggled + suffix : toggled
     }
 
-    /// The longest name whose other one is a name, too.
+    /// The length of the longest name whose other name is also valid.
     static let longestName = 255 - mark.utf8.count
 }

@@ -2,7 +2,8 @@ import GRDB
 
 // Transfers by the keys under which they were submitted.
 extension LedgerTransaction {
-    /// Returns the transfer of each key, by the keys. The newest of several transfers with one key counts. A key without a transfer is left out.
+    /// Returns the transfer of each key, by the keys. If several transfers have the same key, the newest one counts. A key without a
+    /// transfer is left out.
     package func transfers(ofKeys keys: [String], session: String) throws -> [String: TransferRecord] {
         let statement = try database.cachedStatement(
             sql: "SELECT * FROM transfer WHERE session = ? AND key = ? ORDER BY id DESC LIMIT 1")

@@ -4,10 +4,10 @@ import GRDB
 import ProcessSupport
 import TransferMachines
 
-// What the agent asks of the transfers' table: each question an index seek, whatever the number of rows. The index is said
-// where order matters: the planner, without statistics, takes the one of states and sorts all that wait.
+// The agent's queries of the table of transfers. Each query is an index seek, whatever the number of rows. The index is named in queries
+// whose order matters, because the planner has no statistics and would use the index of states and sort all waiting rows.
 extension LedgerTransaction {
-    /// A queued transfer, as far as the choice of the next one needs it.
+    /// The columns of a queued transfer that are needed to choose the next one.
     package struct Candidate: Sendable, Equatable {
         package let id: Int64
         package let host: String
@@ -15,7 +15,7 @@ extension LedgerTransaction {
         let priority: Double
         let needs: TransferNeeds
 
-        /// A row that somebody else wrote may hold anything: reading it fails, and is no end of the process.
+        /// A row that another program wrote can contain anything. Reading such a row fails, and does not end the process.
         fileprivate init(_ row: Row) throws {
             id = try row.decode(Int64.self, atIndex: 0)
             host = try row.decode(String.self, atIndex: 1)
@@ -25,18 +25,18 @@ extension LedgerTransaction {
         }
     }
 
-    /// Rows looked at per class before hosts that are busy are stepped over: as many as can begin at once.
+    /// The number of rows that are read per class before busy hosts are skipped. The same number of transfers can begin at once.
     private static let candidateDepth = TransferRoom.limit
-    /// Pairs of host and class looked at when the front of the queue is all busy hosts.
+    /// The number of host and class pairs that are read if all hosts at the front of the queue are busy.
     private static let breadth = 64
-    /// Such looks, at most.
+    /// The maximum number of such reads.
     private static let pages = 16
 
-    /// The next transfers to begin, best first: by priority, then by age, among those whose needs are met and whose host has
-    /// room. Cost: some index seeks, whatever the number of rows.
+    /// Returns the next transfers to begin, best first: by priority, then by age. Their needs are met and their hosts have room. Cost: some
+    /// index seeks, whatever the number of rows.
     ///
-    /// - Parameter last: the host that was served last. Where busy hosts stand before more others than are looked at, the
-    ///   look goes on behind it, so that everyone's turn comes.
+    /// - Parameter last: the host that was served last. If more busy hosts than one read covers are at the front, the next read continues
+    ///   behind this host, so that every host gets its turn.
     package func nextTransfers(met: TransferNeeds, room: TransferRoom, behind last: String = "") throws -> [Candidate] {
         guard room.left > 0 else { return [] }
         var mayMiss = false
@@ -45,11 +45,12 @@ extension LedgerTransaction {
             let rows = try candidates(
                 "INDEXED BY transferQueue", "needs = ? ORDER BY priority DESC, id LIMIT ?", [needs.rawValue, Self.candidateDepth])
             pool += rows
-            // Some of these may find no room at their host; who stands behind them is not seen from here.
+            // Some of these rows may have no room at their host, and the rows behind them were not read.
             mayMiss = mayMiss || rows.count == Self.candidateDepth && Self.choice(from: rows, room).count < room.left
         }
         guard mayMiss else { return Self.choice(from: pool, room) }
-        // One busy host may stand at the front with thousands: the best of each other one, then more of those that win.
+        // One busy host can be at the front with thousands of rows. Read the best row of each other host, then more rows of the hosts that
+        // win.
         let heads = try openHeads(met: met, room: room, behind: last)
         pool += heads
         for winner in Self.choice(from: pool, room) where heads.contains(winner) {
@@ -60,7 +61,7 @@ extension LedgerTransaction {
         return Self.choice(from: pool, room)
     }
 
-    /// Those classes in which some transfer is queued: mostly none.
+    /// Returns the classes that contain a queued transfer. Usually there is none.
     private func inhabited(_ classes: [TransferNeeds]) throws -> [TransferNeeds] {
         let queued = "transfer INDEXED BY transferQueue WHERE state = 'queued' AND isSuspended = 0"
         let known = try needs(in: queued)
@@ -70,7 +71,7 @@ extension LedgerTransaction {
     private static func choice(from pool: [Candidate], _ room: TransferRoom) -> [Candidate] {
         var room = room
         var chosen: [Candidate] = []
-        // One may have been found twice.
+        // A transfer can be found twice.
         var seen: Set<Int64> = []
         for candidate in pool.sorted(by: { ($1.priority, $0.id) < ($0.priority, $1.id) })
         where seen.insert(candidate.id).inserted && room.has(candidate.host, limit: candidate.hostLimit) {
@@ -89,7 +90,7 @@ extension LedgerTransaction {
         return try Row.fetchRare(statement, arguments: arguments).map(Candidate.init(_:))
     }
 
-    /// The best of other hosts whose turn may come: page by page, as those of a page may all wait for something.
+    /// Returns the best transfers of other hosts, page by page, because all transfers of a page may have to wait.
     private func openHeads(met: TransferNeeds, room: TransferRoom, behind last: String) throws -> [Candidate] {
         var open: [Candidate] = []
         var (place, hasWrapped) = (last, last.isEmpty)
@@ -107,7 +108,7 @@ extension LedgerTransaction {
         return open
     }
 
-    /// The best of each host and class, host by host: from one to the next by the index, however many rows each has.
+    /// Returns the best transfer of each host and class, host by host. The query steps through the index, whatever the number of rows.
     private func heads(behind host: String) throws -> [Candidate] {
         let queued = "transfer INDEXED BY transferHost WHERE state = 'queued' AND isSuspended = 0"
         let statement = try database.cachedStatement(
@@ -125,8 +126,8 @@ extension LedgerTransaction {
         return try Row.fetchRare(statement, arguments: [host, Self.breadth]).map(Candidate.init(_:))
     }
 
-    /// Waiting transfers whose moment came join the queue; a handful at a time, as more cannot begin. Returns when the next
-    /// one's moment comes.
+    /// Queues waiting transfers whose time has come, a small number at a time because more cannot begin. Returns the time of the next
+    /// waiting transfer.
     package func queueDueTransfers(now: Date, limit: Int) throws -> Date? {
         let seconds = now.timeIntervalSince1970
         try database.cachedStatement(
@@ -147,11 +148,11 @@ extension LedgerTransaction {
         return next.map { Date(timeIntervalSince1970: $0) }
     }
 
-    /// Transfers with which patience has ended, because nothing new of them comes or because they take too long, and when the next
-    /// one's time is up. What is whole and proven only waits for its name.
+    /// Returns transfers that made no progress for too long or that take too long in total, and when the next transfer reaches its limit.
+    /// Complete and verified transfers are not included, because only their rename is left.
     ///
-    /// - Parameter tried: what this agent tried already.
-    /// - Returns: `due`: to be given up; `untried`: those that wait, and are to be tried first. Some of many, oldest first.
+    /// - Parameter tried: the transfers that this agent has already tried.
+    /// - Returns: `due` must be given up. `untried` are waiting and must be tried first. Only some of many are returned, oldest first.
     package func transfersToGiveUp(
         tried: Set<Int64>, now: Date, limit: Int = 64
     ) throws -> (due: [TransferRecord], untried: [TransferRecord], next: Date?) {
@@ -173,7 +174,7 @@ extension LedgerTransaction {
             }
             var later = try first("")
             if let earliest = later, earliest <= seconds {
-                // Thousands that were never tried must not stand before one that was.
+                // Thousands of untried transfers must not hide a transfer that was tried.
                 let list = "[" + tried.map(String.init).joined(separator: ",") + "]"
                 let given = try found("id IN (SELECT value FROM json_each(?))", [list])
                 due += given.filter { new in !due.contains { $0.id == new.id } }
@@ -186,7 +187,7 @@ extension LedgerTransaction {
         return (due, untried, next.map { Date(timeIntervalSince1970: $0) })
     }
 
-    /// Whatever waits because nobody could be reached is due at once.
+    /// Makes transfers due at once that wait with one of these error codes, because no server could be reached.
     package func retryTransfers(waitingWith codes: [Int], now: Date) throws {
         let marks = codes.map(String.init).joined(separator: ", ")
         try database.run(
@@ -195,7 +196,7 @@ extension LedgerTransaction {
             arguments: [now.timeIntervalSince1970, now.timeIntervalSince1970])
     }
 
-    /// Something that goes to one of these hosts waits because of a trouble, or is tried again after one.
+    /// Returns whether a transfer of one of these hosts waits because of an error, or is being tried again after one.
     package func isAnythingInTrouble(at hosts: [String]) throws -> Bool {
         let marks = hosts.map { _ in "?" }.joined(separator: ", ")
         return try Bool.fetchOne(
@@ -219,7 +220,7 @@ extension LedgerTransaction {
                 """, arguments: [setBack, latest.timeIntervalSince1970])
     }
 
-    /// Bytes are to move, now or later, without anybody's doing.
+    /// Returns whether bytes have to be transferred, now or later, without an action of the user or the app.
     package func hasActiveTransfers() throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -229,7 +230,7 @@ extension LedgerTransaction {
                     """)) ?? false
     }
 
-    /// What an agent that died had under way, and those of which an app still waited for its last word.
+    /// Returns the transfers that a dead agent was running, and cancelled transfers whose final state the app still expects.
     package func transfersOfADeadAgent() throws -> [TransferRecord] {
         try runningTransfers()
             + TransferRecord.fetchRare(
@@ -237,9 +238,10 @@ extension LedgerTransaction {
                     sql: "SELECT * FROM transfer WHERE keptUntil IS NOT NULL AND state = 'cancelled' AND isSuspended = 1"))
     }
 
-    /// Uploads into a folder that were begun and are not there for all that is known.
+    /// Returns uploads into a folder that began and, according to the ledger, are not stored there.
     ///
-    /// - Parameter part: of those alone whose names have it, in whatever case of its ASCII letters, and of few others.
+    /// - Parameter part: limits the result to uploads whose names contain this text, without regard to the case of ASCII letters. A few
+    ///   others may be included.
     package func uploadsWithOpenAnswer(to url: String, except id: Int64, having part: String = "") throws -> [TransferRecord] {
         try TransferRecord.fetchAll(
             database.cachedStatement(
@@ -249,12 +251,14 @@ extension LedgerTransaction {
                     """), arguments: [Self.folder(url), Self.folder(url) + "/", id, part.lowercased()])
     }
 
-    /// Without the last stroke: with it or without it is one folder.
+    /// Removes the last slash, because an address with it and without it is the same folder.
     private static func folder(_ url: String) -> String { url.hasSuffix("/") ? String(url.dropLast()) : url }
 
-    /// Addresses of the files that other uploads into a folder left there. Their rows hold the folder without secrets.
+    /// Returns the addresses of the files that other uploads stored in a folder. Their rows contain the address of the folder without
+    /// secrets.
     ///
-    /// - Parameter beginning: of those alone whose names begin with it, in whatever case of its ASCII letters; empty: of all.
+    /// - Parameter beginning: limits the result to names that begin with this text, without regard to the case of ASCII letters; empty for
+    ///   all names.
     package func storedUploads(to url: String, except id: Int64, beginning: String = "") throws -> Set<String> {
         let folder = Self.folder(PublicAddress.of(url))
         let lowest = beginning.lowercased()
@@ -268,7 +272,7 @@ extension LedgerTransaction {
                         """), arguments: [folder, folder + "/", id, lowest, lowest + "\u{10FFFF}"]))
     }
 
-    /// An unfinished download that will get this name.
+    /// Returns an unfinished download to this destination.
     package func unfinishedTransfer(to destination: String) throws -> TransferRecord? {
         let file = URL(fileURLWithPath: destination, isDirectory: false)
         // Several paths can lead to one folder.
@@ -281,7 +285,7 @@ extension LedgerTransaction {
                     """), arguments: [destination, folder, "/" + file.lastPathComponent])
     }
 
-    /// Attempts that an agent which died had under way.
+    /// Returns the running transfers. After an agent died, these are its unfinished attempts.
     package func runningTransfers(session: String? = nil) throws -> [TransferRecord] {
         try TransferRecord.fetchRare(
             database.cachedStatement(
@@ -289,7 +293,7 @@ extension LedgerTransaction {
             arguments: [session])
     }
 
-    /// Those of a session that an app may want to hear of: bytes move, or nobody can be reached.
+    /// Returns transfers of a session whose changes an app may want to receive: running transfers, and transfers that wait.
     package func movingTransfers(session: String) throws -> [TransferRecord] {
         try TransferRecord.fetchRare(
             database.cachedStatement(
@@ -301,7 +305,7 @@ extension LedgerTransaction {
 
     // MARK: Resume data
 
-    /// The ended transfer that keeps a part under this name.
+    /// Returns the ended transfer that keeps a part under this name.
     package func transfer(keepingPart token: String) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(sql: "SELECT * FROM transfer WHERE resumeToken = ? AND keptUntil IS NOT NULL"),

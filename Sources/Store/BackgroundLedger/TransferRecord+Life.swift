@@ -2,10 +2,10 @@ import Foundation
 import ProcessSupport
 import TransferMachines
 
-// How a transfer's life stands in the columns of its row. Nothing else writes these, but for the moments that come: what waits is queued
-// in one statement, by ``LedgerTransaction/queueDueTransfers(now:limit:)`` and its neighbours.
+// The columns that store the life of a transfer. No other code writes them, except statements for transfers whose time has come, for
+// example ``LedgerTransaction/queueDueTransfers(now:limit:)``.
 extension TransferRecord {
-    /// Where it is, who wants it, what of it is kept.
+    /// The phase of the transfer, the interest in it, and the files that are kept.
     package var life: TransferLife {
         TransferLife(
             phase: phase, wish: wish, kept: kept, isProven: isFinishing,
@@ -14,7 +14,7 @@ extension TransferRecord {
     }
 
     private var phase: TransferLife.Phase {
-        // A moment is missing in damaged rows only.
+        // The time is missing only in damaged rows.
         let due = nextAttemptAt ?? .distantPast
         let end = finishedAt ?? .distantPast
         switch (state, isSuspended) {
@@ -90,34 +90,35 @@ extension TransferRecord {
         TransferLife.Facts(
             isUpload: kind == .upload, mayBeRepeated: mayBeRepeated, mayBeCut: mayBeInterrupted, hasBody: bodyFile != nil,
             hasResumablePart: partial?.isResumable == true, hasAnswer: head != nil,
-            // Only a part is named by it, and this is asked at every progress.
+            // The token names a part and nothing else. It is created only for a part, because this property is read at every progress.
             newToken: partial?.isResumable == true ? UUID().uuidString.lowercased() : "")
     }
 
-    /// Nothing is done twice by sending it again; or its protocol knows what the server has.
+    /// `true` if sending the request again does nothing twice, or if the server can report what it has received.
     package var mayBeRepeated: Bool {
         if let upload, upload.method != .plain { return true }
         return TransferRequest.isIdempotent(method)
     }
 
-    /// Stopping it half-way does no harm: it may be repeated, and its server can be asked what it has. A form's cannot.
+    /// `true` if stopping the transfer half-way does no harm: it may be repeated, and the server can report what it has received. A form
+    /// cannot be stopped.
     package var mayBeInterrupted: Bool { mayBeRepeated && (upload?.method.mayBeCut ?? true) }
 
-    /// Nothing new of it came for as long as anybody waits for that.
+    /// Returns whether the transfer made no progress for longer than its resource timeout.
     package func isIdleForTooLong(at now: Date) -> Bool {
         RetryPolicy.shouldGiveUp(lastProgressAt: lastProgressAt, now: now, resourceTimeout: resourceTimeout)
     }
 
-    /// That, or it takes too long in all.
+    /// Returns whether the transfer made no progress for too long, or takes too long in total.
     package func isPatienceOver(at now: Date) -> Bool {
         if isIdleForTooLong(at: now) { return true }
         guard let triedSince, let patience else { return false }
         return now.timeIntervalSince(triedSince) >= patience
     }
 
-    /// Something happened to it.
+    /// Applies an event to the transfer and updates the properties.
     ///
-    /// - Returns: what else has to be done. Of its own row that is done already.
+    /// - Returns: the actions that remain.
     package mutating func handle(_ event: TransferLife.Event) -> [TransferLife.Command] {
         var life = life
         let commands = life.handle(event, facts)
@@ -127,14 +128,14 @@ extension TransferRecord {
             case .tell, .forgetTelling: break
             case .removeFiles:
                 partial = nil
-                // Beside a destination its name is random: kept, an agent that died before it removed the file is made up for.
+                // The name beside a destination is random. It is kept so that a later agent can remove the file if this agent dies first.
                 if destination == nil { file = nil }
             case .removeBody: bodyFile = nil
             case .countAnew:
                 fruitlessAttempts = 0
                 uploadMemory?.creations = 0
             case .forgetSecrets:
-                // An app still looks at the request of its own task when that ends.
+                // An app still reads the request of its own task when the task ends.
                 if case .collected = event {
                     forgetSecrets()
                     // The app has the response. Its headers may contain cookies and signed addresses.
@@ -149,7 +150,7 @@ extension TransferRecord {
 }
 
 extension TransferRecord {
-    /// The event means something to it as it is now.
+    /// Returns whether the event changes the transfer in its current state.
     package func isChanged(by event: TransferLife.Event) -> Bool {
         var copy = self
         return !copy.handle(event).isEmpty || copy.life != life
@@ -157,9 +158,9 @@ extension TransferRecord {
 }
 
 extension LedgerTransaction {
-    /// Something happened to a transfer: its row, and the word to its app.
+    /// Applies an event to a transfer: updates its row and adds or removes its session event.
     ///
-    /// - Returns: what is left to do for whoever owns its files.
+    /// - Returns: the actions that remain for the owner of the files.
     @discardableResult
     package func handle(_ event: TransferLife.Event, _ transfer: inout TransferRecord, now: Date) throws -> [TransferLife.Command]
     {
@@ -175,10 +176,10 @@ extension LedgerTransaction {
         return commands
     }
 
-    /// The same for a transfer by its number; nothing where there is none. `false`: it meant nothing to it.
+    /// Applies an event to the transfer with this number. Returns `false` if the transfer does not exist, or the event does not change it.
     @discardableResult
     package func handle(_ event: TransferLife.Event, transfer id: Int64, now: Date) throws -> Bool {
-        // What means nothing is not written: it would ring.
+        // An event without an effect is not written, because a write sends a change notification.
         guard var transfer = try transfer(id), transfer.isChanged(by: event) else { return false }
         try handle(event, &transfer, now: now)
         return true
@@ -186,7 +187,7 @@ extension LedgerTransaction {
 }
 
 extension TransferRecord {
-    /// The request that makes the file on the server was sent, and its response is not known.
+    /// `true` if the request that creates the file on the server was sent, and its response is not known.
     package var mayBeOnServer: Bool {
         guard !state.isTerminal, attempts > 0, let upload, let step = uploadMemory?.step else { return false }
         return upload.method.mayBeOnServer(at: step)
@@ -203,7 +204,7 @@ extension TransferRecord {
 
     private var seenFolder: SeenFolder? { destinationFolder.flatMap(SeenFolder.init(text:)) }
 
-    /// The file gets this path, in the folder that this process sees.
+    /// Sets the destination and records its folder as this process sees it.
     package mutating func setDestination(_ path: String) {
         destination = path
         destinationFolder = SeenFolder(URL(fileURLWithPath: path, isDirectory: false).deletingLastPathComponent().path)?.text
@@ -236,7 +237,7 @@ extension TransferRecord {
         return [place.url, place.other.url] + (destination == nil ? [place.whole] : [])
     }
 
-    /// Names are our own; a damaged row must not reach outside its folder.
+    /// The agent chooses the names itself. The check keeps a damaged row from naming a file outside its folder.
     package static func isPlainName(_ name: String) -> Bool {
         !name.isEmpty && !name.utf8.contains(UInt8(ascii: "/")) && name != "." && name != ".."
     }
@@ -245,7 +246,7 @@ extension TransferRecord {
     package mutating func nameFile() {
         guard file == nil, let id else { return }
         guard let destination else {
-            // Named again, it is another file: the one before may be another transfer's part by now.
+            // A renamed file is another file, because the earlier file may be the part of another transfer by then.
             file = attemptNumber > 1 ? "transfer-\(id)-\(attemptNumber)" : "transfer-\(id)"
             return
         }
@@ -273,7 +274,7 @@ extension TransferRecord {
     ///
     /// Bytes that are fetched again are not progress. Otherwise a transfer from a server that cuts every response would never be given up.
     ///
-    /// - Returns: whether the part is longer than before.
+    /// - Returns: `true` if the part is longer than before.
     package mutating func noteFurthest(_ partial: PartialFile?) -> Bool {
         let kept = partial?.validator == nil ? 0 : partial?.durableBytes ?? 0
         guard kept > furthest else { return false }
@@ -281,14 +282,17 @@ extension TransferRecord {
         return true
     }
 
-    /// Returns whether the transfer is unfinished and its queued copy is not in the spool.
+    /// Returns whether the transfer is unfinished or failed, and its queued copy is not in the spool.
     package func lacksCopy(in spool: URL) -> Bool {
-        !state.isTerminal && bodyFile.map { Self.isMissing($0, in: spool) } ?? false
+        state != .completed && state != .cancelled && bodyFile.map { Self.isMissing($0, in: spool) } ?? false
     }
 
     static func isMissing(_ name: String, in spool: URL) -> Bool {
-        var information = stat()
-        return lstat(spool.appendingPathComponent(name, isDirectory: false).path, &information) != 0
-            && FileFault(errno).isAbsence
+        switch FileLook.at(spool.appendingPathComponent(name, isDirectory: false).path, followingLinks: false) {
+        case .absent: true
+        // A copy is never a link or a folder.
+        case .found(let information): information.st_mode & S_IFMT != S_IFREG
+        case .unreadable: false
+        }
     }
 }

@@ -1,14 +1,14 @@
 import Foundation
 import GRDB
 
-/// How several transfers got on together: what a progress bar shows.
+/// The common progress of several transfers, for a progress bar.
 package struct TransferTally: Sendable, Equatable {
     package var bytesDone: Int64
-    /// Of those whose size is known.
+    /// The sum of the known sizes.
     package var bytesTotal: Int64
-    /// Those that move, or will, without anybody's doing.
+    /// The number of transfers that are running, or will run without an action of the user or the app.
     package var unfinished: Int
-    /// Why the first of those that wait does.
+    /// The reason why the first waiting transfer waits.
     package var waitingMessage: String?
 
     package init(bytesDone: Int64, bytesTotal: Int64, unfinished: Int, waitingMessage: String? = nil) {
@@ -18,7 +18,7 @@ package struct TransferTally: Sendable, Equatable {
 }
 
 extension LedgerTransaction {
-    /// How many uploads, and downloads to a place that a person named, have each state.
+    /// Returns the number of transfers in each state. Only uploads and downloads to a destination of the user are counted.
     package func countsOfNamedTransfers() throws -> [TransferRecord.State: Int] {
         let rows = try Row.fetchAll(
             database,
@@ -36,7 +36,8 @@ extension LedgerTransaction {
             arguments: [session])
     }
 
-    /// Asked at every commit while somebody looks on, so no row is read whole.
+    /// Returns the common progress of these transfers. Called at every commit while progress is shown, so the query does not read complete
+    /// rows.
     package func tally(of transfers: [Int64]) throws -> TransferTally {
         let numbers = "[" + transfers.map(String.init).joined(separator: ",") + "]"
         let row = try Row.fetchOne(

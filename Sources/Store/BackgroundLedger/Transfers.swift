@@ -3,9 +3,9 @@ import Foundation
 import GRDB
 import TransferMachines
 
-/// One transfer of a background session, from its first byte the agent's.
+/// A transfer of a background session. The agent runs it from the first byte.
 ///
-/// Its ``life`` changes by ``handle(_:)`` alone: other modules can read the columns in which it stands, and write the others.
+/// Only ``handle(_:)`` changes its ``life``. Other modules can read the columns of the life, and can write the other columns.
 package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package enum Kind: String, Codable, Sendable {
         case download
@@ -13,11 +13,11 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     }
 
     package enum State: String, Codable, Sendable {
-        /// Wants to run.
+        /// Ready to run.
         case queued
-        /// Bytes are moving (or were, when the agent died).
+        /// Running, or was running when the agent died.
         case running
-        /// Will be tried again at `nextAttemptAt`, or when the network changes.
+        /// Waits until `nextAttemptAt`, or until the network changes.
         case waiting
         case paused
         case completed
@@ -34,7 +34,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
 
     package var id: Int64?
     package var session: String
-    /// What makes two requests the same: session, method, URL, headers and body, hashed.
+    /// A hash of session, method, URL, headers and body. Requests with the same key are equal.
     package var key: String
     package var kind: Kind
     package var method: String
@@ -46,17 +46,17 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var upload: UploadOrder?
     /// The agent's own copy of an upload's bytes, inside the spool.
     package var bodyFile: String?
-    /// The part file, later the finished file, inside the spool.
+    /// The name of the part and later of the file in the spool. If there is a destination, the name of the part beside it.
     package var file: String?
     package var partial: PartialFile?
-    /// The upload machine's own memory, JSON.
+    /// The state of the upload machine, as JSON.
     package var uploadState: String?
     package var head: ResponseHead?
-    /// How it got on, in words: resumed or started over, and why.
+    /// The course of the transfer in words: resumed or started over, and why.
     package var note: String?
     package var sha256: String?
     package var sourceSHA256: String?
-    /// The name a person knows the file by.
+    /// The name of the file that the user knows.
     package var sourceName: String?
     package internal(set) var errorCode: Int?
     package internal(set) var errorMessage: String?
@@ -66,66 +66,66 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var attempts: Int
     /// Attempts in a row without a new durable byte.
     package var fruitlessAttempts: Int
-    /// Tells a late answer of an old attempt.
+    /// The number of the current attempt, which identifies late results of an earlier attempt.
     package var attemptNumber: Int
     package var maximumBodyBytes: Int64?
-    /// Delivered by an event when it ends. Otherwise only its waiters want it.
+    /// `true` if its end is delivered by an event. Otherwise only its waiters need it.
     package internal(set) var isAdopted: Bool
-    /// Without waiter or adopter it is collected after this.
+    /// The time after which the transfer is collected if it has no waiter and is not adopted.
     package internal(set) var adoptableUntil: Date?
     package var createdAt: Date
     package internal(set) var lastProgressAt: Date
     package internal(set) var nextAttemptAt: Date?
     package internal(set) var finishedAt: Date?
-    /// Seconds.
+    /// The maximum time in seconds without data in one attempt.
     package var idleTimeout: Double
-    /// Seconds without a new byte after which it is given up.
+    /// Seconds without a new byte after which the transfer is given up.
     package var resourceTimeout: Double
-    /// Since when it is tried; `nil`: queued by a version that did not count that.
+    /// The time of the first try; `nil` if the transfer was queued by a version that did not record it.
     package internal(set) var triedSince: Date?
-    /// Seconds since then after which it is given up, whatever came meanwhile; `nil`: never.
+    /// The maximum duration in seconds since `triedSince`, whatever the progress; `nil` for no limit.
     package var patience: Double?
-    /// What stands at its destination in the end is replaced, whoever put it there. Otherwise it gets a numbered name.
+    /// `true` if an existing file at the destination is replaced. Otherwise the download gets a numbered name.
     package var mayReplace: Bool
-    /// `FileIdentity` of the only file that is replaced; `nil`: any is.
+    /// `FileIdentity` of the only file that may be replaced; `nil` for any file.
     package var replacedFile: String?
-    /// Whom the connections of this transfer count against: scheme, host and port.
+    /// The scheme, host and port whose connections this transfer counts against.
     package var host: String
-    /// Attempts at once that this transfer allows its host.
+    /// The maximum number of simultaneous attempts at its host.
     package var hostLimit: Int
-    /// 0…1, the greater first.
+    /// The priority from 0 to 1. The greater priority is first.
     package var priority: Double
     package var needs: TransferNeeds
-    /// Held by the app, not by the person. On a cancelled one: the agent has still to let go of its part.
+    /// `true` if the app suspended the transfer, and not the user. In a cancelled transfer: the agent still has to release the part.
     package internal(set) var isSuspended: Bool
-    /// Its end is worth a launch; otherwise it waits until somebody comes for it.
+    /// `true` if the end of the transfer needs a launch. Otherwise the end waits until the app runs.
     package var launchesApp: Bool
-    /// Whole and verified; only the rename to its destination is left.
+    /// `true` if the file is complete and verified, and only its rename to the destination is left.
     package internal(set) var isFinishing: Bool
-    /// Bytes that were ever here for good: only more than that is progress.
+    /// The greatest number of durable bytes so far. Only more bytes count as progress.
     package var furthest: Int64
-    /// "data": the app knows it as a data task.
+    /// "data" if the task is a data task for the app.
     package var taskKind: String?
-    /// Absolute path that a download gets when it is whole; `nil`: it waits in the spool.
+    /// The absolute path of a download when it is complete; `nil` if the file stays in the spool.
     package var destination: String?
-    /// `SeenFolder` of the destination's folder; `nil`: queued by a version that did not record it.
+    /// `SeenFolder` of the destination's folder; `nil` if the transfer was queued by a version that did not record it.
     package internal(set) var destinationFolder: String?
-    /// Hex digest that the whole file must have.
+    /// The hexadecimal digest that the complete file must have.
     package var expectedSHA256: String?
-    /// Bytes per second.
+    /// The maximum rate in bytes per second.
     package var rateLimit: Int64?
     package var expectedToSend: Int64?
     package var expectedToReceive: Int64?
-    /// Where the last 206 went on.
+    /// The offset at which the last 206 response continued.
     package var resumedAt: Int64?
     package var earliestBegin: Date?
-    /// Names the part that resume data speaks of.
+    /// The name by which resume data refers to the part.
     package internal(set) var resumeToken: String?
-    /// Until when the part of a transfer that ended is kept for resume data.
+    /// The time until which the part or the copy of an ended transfer is kept.
     package internal(set) var keptUntil: Date?
-    /// Of an upload that ended well.
+    /// The receipt of a completed upload.
     package var receipt: UploadReceipt?
-    /// Of the file that a copy was made of, where the copy was changed before it was queued.
+    /// The digest of the original file, if the copy was changed before it was queued.
     package var originalSHA256: String?
 
     package init(session: String, key: String, kind: Kind, method: String, url: String, headers: [HeaderField], now: Date) {
@@ -163,7 +163,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     /// Seconds without a new byte after which any transfer is given up.
     package static let longestIdle: Double = 7 * 86_400
 
-    /// Scheme, host and port, in lower case; without names and passwords.
+    /// Returns scheme, host and port in lower case, without user names and passwords.
     static func host(of url: String) -> String {
         guard let separator = url.firstRange(of: "://") else { return "" }
         let rest = url[separator.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
@@ -171,7 +171,8 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         return (url[..<separator.upperBound] + name).lowercased()
     }
 
-    /// What opens the server's door. The bytes are overwritten in the file (`secure_delete`), and leave its log with ``Ledger/putAway()``.
+    /// Removes the credentials for the server. The bytes are overwritten in the file (`secure_delete`), and are removed from its log by
+    /// ``Ledger/putAway()``.
     package mutating func forgetSecrets() {
         upload?.s3?.forgetKeys()
         headers.removeAll { !RedirectRule.isHarmless($0.name) }
@@ -181,7 +182,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         uploadState = nil
     }
 
-    /// Where an upload stands. What cannot be read is as if nothing were known.
+    /// The progress of an upload. `nil` also if the stored value cannot be decoded.
     package var uploadMemory: UploadMemory? {
         get { uploadState.flatMap { try? JSONDecoder().decode(UploadMemory.self, from: Data($0.utf8)) } }
         set { uploadState = newValue.flatMap { try? JSONEncoder().encode($0) }.map { String(decoding: $0, as: UTF8.self) } }
@@ -193,7 +194,7 @@ extension TransferRecord: RowCodable {
 }
 
 extension TransferRecord {
-    /// Replaces a header of the request, whatever its case; `nil` leaves it out.
+    /// Replaces a header of the request, whatever the case of its name; `nil` removes the header.
     package mutating func setHeader(_ name: String, _ value: String?) {
         headers.removeAll { $0.name.lowercased() == name.lowercased() }
         if let value { headers.append(HeaderField(name, value)) }
@@ -201,11 +202,11 @@ extension TransferRecord {
 }
 
 extension LedgerTransaction {
-    /// Ended transfers kept for `transfers`, however old; more are dropped with their files once they are
-    /// ``endedTransferAge`` seconds old.
+    /// The number of ended transfers that are kept for `transfers` at any age. Older ones beyond this number are deleted with their files
+    /// after ``endedTransferAge`` seconds.
     static let endedTransferLimit = 2_000
     static let endedTransferAge: Double = 30 * 86_400
-    /// More are dropped at any age: there is an end to a ledger.
+    /// The maximum number of ended transfers at any age, because the ledger must not grow without limit.
     static let mostEndedTransfers = 50_000
 
     package func insert(_ transfer: TransferRecord) throws -> TransferRecord {
@@ -215,7 +216,7 @@ extension LedgerTransaction {
         return transfer
     }
 
-    /// The first of `count` task identifiers that nobody has and nobody else will get.
+    /// Reserves `count` unused task identifiers and returns the first one.
     package func reserveTaskIdentifiers(_ count: Int) throws -> Int {
         let last = try fact(.lastTaskIdentifier) ?? 0
         try setFact(.lastTaskIdentifier, last + count)
@@ -224,18 +225,19 @@ extension LedgerTransaction {
 
     func update(_ transfer: TransferRecord) throws { try transfer.updateRow(transfer.id, database) }
 
-    // MARK: What is written besides its life
+    // MARK: Writing
 
-    /// The agent's: how far it is, what the server said, what is asked next. Its life is written by ``handle(_:_:now:)``.
+    /// Writes the values of the agent: the progress, the response of the server and the next step. ``handle(_:_:now:)`` writes the life.
     package func record(_ transfer: TransferRecord) throws { try update(transfer) }
 
-    /// The app's: a task takes over what was awaited, with what the app set on it. One that has ended meanwhile is delivered as it is.
+    /// Writes an awaited transfer that a task of the app adopts, with the values that the app set. A transfer that has ended since is
+    /// delivered as it is.
     package func adopt(_ transfer: TransferRecord, now: Date) throws {
         try update(transfer)
         if transfer.state.isTerminal { try addEvent(for: transfer, now: now) }
     }
 
-    /// The app's: what may be changed of a task while it is not at its end.
+    /// Writes the values that the app may change while the task has not ended.
     package func change(
         transfer id: Int64, description: String?, priority: Double, expectedToSend: Int64?, expectedToReceive: Int64?,
         earliestBegin: Date?, now: Date
@@ -252,7 +254,7 @@ extension LedgerTransaction {
         try update(transfer)
     }
 
-    /// The person's: what opens the door of an upload's server by now.
+    /// Writes new credentials that the user supplied for the server of an upload.
     package func renewCredential(
         of transfer: inout TransferRecord, header: (name: String, value: String)?, s3: S3Access?, server: UploadServer?
     )
@@ -264,9 +266,9 @@ extension LedgerTransaction {
         try update(transfer)
     }
 
-    /// A server was asked again, and still has what was uploaded.
+    /// Records that a server still has an upload.
     ///
-    /// - Parameter proof: what is known of its copy by now; `nil`: no more than before.
+    /// - Parameter proof: the new knowledge about the server's copy; `nil` if nothing new is known.
     package func uploadWasChecked(_ id: Int64, proof: UploadProof?, now: Date) throws {
         guard var transfer = try transfer(id), transfer.receipt != nil else { return }
         if let proof { transfer.receipt?.proof = proof }
@@ -279,14 +281,15 @@ extension LedgerTransaction {
             database.cachedStatement(sql: "SELECT * FROM transfer WHERE id = ?"), arguments: [id])
     }
 
-    /// Of these that an agent runs: the ones that somebody stopped meanwhile. Asked at every turn, so no row is read whole.
+    /// Returns the transfers among these that were stopped while the agent ran them. Called in every pass, so the query does not read
+    /// complete rows.
     package func stoppedTransfers(among running: some Sequence<Int64>) throws -> Set<Int64> {
         let statement = try database.cachedStatement(
             sql: "SELECT EXISTS (SELECT 1 FROM transfer WHERE id = ? AND state = 'running' AND isSuspended = 0)")
         return Set(try running.filter { try Bool.fetchOne(statement, arguments: [$0]) != true })
     }
 
-    /// Oldest first.
+    /// Returns all transfers, oldest first.
     package func transfers() throws -> [TransferRecord] {
         try TransferRecord.fetchAll(database.cachedStatement(sql: "SELECT * FROM transfer ORDER BY id"))
     }
@@ -315,10 +318,10 @@ extension LedgerTransaction {
                     """), arguments: [session])
     }
 
-    /// The transfer that an await of a request with this key joins: unfinished, or ended and still wanted by somebody.
+    /// Returns the transfer that a new await with this key joins. The transfer is unfinished, or has ended and can still be adopted.
     ///
-    /// One that has used half of its patience is not joined: whoever asks now would wait for what is as good as given up, or be
-    /// answered with what is old by then. But for what must not be sent twice.
+    /// A transfer that has used half of its patience is not joined. A new caller would wait for a transfer that is nearly given up, or
+    /// would receive an old response. Requests that must not be sent twice are always joined.
     package func joinableTransfer(session: String, key: String, now: Date) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(
@@ -331,7 +334,8 @@ extension LedgerTransaction {
                     """), arguments: [session, key, now.timeIntervalSince1970])
     }
 
-    /// The same for a task: only what nobody adopted yet, or what this task's own process awaited.
+    /// Returns the transfer that a new task with this key adopts. The transfer is not adopted yet, or was awaited by the task's own
+    /// process.
     package func adoptableTransfer(session: String, key: String, cancelledAwaits: Set<Int64>, now: Date) throws -> TransferRecord?
     {
         guard let transfer = try joinableTransfer(session: session, key: key, now: now), let id = transfer.id,
@@ -340,7 +344,7 @@ extension LedgerTransaction {
         return transfer
     }
 
-    /// The upload that was submitted under this key and runs or succeeded.
+    /// Returns the upload with this key that is running or succeeded.
     package func repeatableUpload(session: String, key: String) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(

@@ -1,30 +1,30 @@
 import Foundation
 import GRDB
 
-/// Whether an agent is needed.
+/// Queries that decide whether an agent is needed.
 extension LedgerTransaction {
-    /// Docks show another number than the app wants.
+    /// Returns whether docks show another number than the app set.
     package func isBadgeUntold() throws -> Bool { try (fact(.badge) ?? 0) != (fact(.badgeTold) ?? 0) }
 
     package func hasUnfinishedWork() throws -> Bool {
         if try hasRequests() || !openQuestions().isEmpty || !liveLaunches().isEmpty { return true }
         if try fact(.significantTime) != nil { return true }
         if try hasActiveTransfers() || isBadgeUntold() { return true }
-        // An end that a running process takes, too: should that process die, nobody else would tell it.
+        // An end that a running process receives also counts, because no other process would deliver it if that process died.
         if try hasEventsForTheApp() || !undeliveredResponses().isEmpty { return true }
-        // A notification on the screen dies with its sender on some desktops, and its buttons on all.
+        // On some desktops a notification disappears with its sender, and on all desktops its buttons stop working.
         return try hasLiveNotifications()
     }
 
-    /// What of the unfinished work needs a living agent, whatever the time; `nil`: nothing does before a moment that is known comes.
+    /// Returns the unfinished work that needs a running agent now; `nil` if nothing happens before a known time.
     ///
-    /// What waits for a condition is one: only who listens hears of it.
+    /// Work that waits for a condition also needs an agent, because only a running agent notices the change.
     ///
-    /// - Parameter watchesFiles: the change of a file ends the pause after a failed launch.
+    /// - Parameter watchesFiles: `true` if the change of a file ends the pause after a failed launch.
     package func needOfAgent(now: Date, watchesFiles: Bool) throws -> AgentNeed? {
         if try !openQuestions().isEmpty { return .question }
         if try !liveLaunches().isEmpty { return .launch }
-        // One that waits for its next attempt is tried at once when the network changes.
+        // A transfer that waits for its next attempt is tried at once when the network changes.
         if try hasActiveTransfers() { return .transfer }
         if try hasEventsForTheApp() || !undeliveredResponses().isEmpty { return .delivery }
         if try isBadgeUntold() { return .badge }
@@ -32,12 +32,12 @@ extension LedgerTransaction {
         return try hasRequestsThatNeedAnAgent(now: now, watchesFiles: watchesFiles) ? .request : nil
     }
 
-    /// Work has come since the agent left, whatever is due at the moment for which it is started anyway.
+    /// Returns whether work was added since the agent exited. Work that is due at the time of the agent's next start does not count.
     package func isAgentAwaited(since absence: AgentAbsence, now: Date) throws -> Bool {
         try needOfAgent(now: min(now, absence.until ?? now), watchesFiles: false) != nil
     }
 
-    /// Due, it waits for a condition or its turn; of continued processing, for room.
+    /// Returns whether a request is due and waits for a condition or its turn. A request of continued processing waits for room.
     private func hasRequestsThatNeedAnAgent(now: Date, watchesFiles: Bool) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -47,7 +47,7 @@ extension LedgerTransaction {
                     """), arguments: [now.timeIntervalSince1970, watchesFiles, now.timeIntervalSince1970]) ?? false
     }
 
-    /// On the screen, on its way to or from it, or due and not shown yet.
+    /// Returns whether a notification is on the screen, is being shown or removed, or is due.
     private func hasNotificationsThatNeedAnAgent(now: Date) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -59,28 +59,28 @@ extension LedgerTransaction {
     }
 }
 
-/// What needs a living agent, and not just one that comes back in time. The raw values stand in `status --json`.
+/// The work that needs a running agent, for which a later start is not enough. `status --json` contains the raw values.
 package enum AgentNeed: String, Codable, Sendable, CaseIterable {
-    /// A verb waits for an answer.
+    /// A command waits for its response.
     case question
     /// A process of the app runs.
     case launch
-    /// A transfer moves, or waits for its next attempt.
+    /// A transfer is running, or waits for its next attempt.
     case transfer
-    /// The app is still to be told of something.
+    /// An event was not yet delivered to the app.
     case delivery
-    /// The number on the app's icon has not been told.
+    /// Docks have not received the number on the app's icon.
     case badge
-    /// A notification is on the screen, or on its way there.
+    /// A notification is on the screen, or is being shown.
     case notification
-    /// A request is due, and waits for what it needs.
+    /// A request is due, and waits for a condition.
     case request
 }
 
-/// That an agent left although work is left, as somebody starts it again.
+/// A record that an agent exited although work is left, because it will be started again.
 package struct AgentAbsence: Codable, Sendable, Equatable {
     package var since: Date
-    /// When it is started again at the latest; `nil`: time alone makes nothing due.
+    /// The latest time of the next start; `nil` if nothing becomes due by time alone.
     package var until: Date?
 
     package init(since: Date, until: Date?) { (self.since, self.until) = (since, until) }

@@ -1,19 +1,19 @@
 import Foundation
 import TransferMachines
 
-/// What proves that a server has an upload.
+/// The proof that a server has stored an upload.
 package struct UploadReceipt: Codable, Sendable, Equatable {
-    /// Where it is, without secrets.
+    /// The address of the stored file, without secrets.
     package var url: String
     package var byteCount: Int64
-    /// Hex, of what was sent.
+    /// The digest of the sent bytes in hexadecimal digits.
     package var sha256: String
     package var storedAt: Date
-    /// How it is known.
+    /// The kind of the proof.
     package var proof: UploadProof
-    /// Looked at again, later, and still there.
+    /// The last time when the server confirmed that it still has the file.
     package var checkedAt: Date?
-    /// The reason why the file is stored otherwise than asked. `nil` if it is stored as asked.
+    /// The reason why the file is not stored as requested. `nil` if it is stored as requested.
     package var remark: String?
 
     package init(

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where an app's background work lives on disk: the XDG base directories, one folder per app id.
+/// The places of an app's background work on disk: the XDG base directories, with one folder per app id.
 package struct AppDirectories: Sendable, Equatable {
     package let appIdentifier: String
     package let configuration: URL
@@ -8,12 +8,12 @@ package struct AppDirectories: Sendable, Equatable {
     package let data: URL
     /// Queued copies and parts of files.
     package let spool: URL
-    /// `nil` without `XDG_RUNTIME_DIR`: cron and some ssh sessions have none.
+    /// `nil` without `XDG_RUNTIME_DIR`, for example in cron and in some ssh sessions.
     package let runtime: URL?
     /// Why these folders cannot be used. `nil` if they can.
     package let refusal: StoreError?
 
-    /// Relative paths in the variables are ignored, as the XDG specification asks.
+    /// Creates the places from environment variables. Relative paths in the variables are ignored, as the XDG specification requires.
     package init(appIdentifier: String, environment: [String: String] = ThisProcess.environment) {
         self.appIdentifier = appIdentifier
         func absolute(_ name: String) -> URL? {
@@ -38,15 +38,16 @@ package struct AppDirectories: Sendable, Equatable {
 
     private static let variables = ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"]
 
-    /// A URL cannot contain other bytes than UTF-8, and a line of a unit or of a desktop entry cannot contain a line break.
+    /// Returns what keeps a path from being used. A URL can contain only UTF-8, and a line of a unit or of a desktop entry cannot contain a
+    /// line break.
     ///
-    /// Foundation puts U+FFFD in the place of bytes that are not UTF-8: the files would be in another folder than the user named.
+    /// Foundation replaces bytes that are not UTF-8 by U+FFFD. The files would then be in another folder than the user named.
     private static func fault(in path: String) -> StoreError.FolderFault? {
         if path.unicodeScalars.contains(where: { $0 == "\u{FFFD}" }) { return .notUTF8 }
         return path.unicodeScalars.contains { $0 == "\n" || $0 == "\r" } ? .lineBreak : nil
     }
 
-    /// An app's id becomes a folder name and part of a unit name: 1 to 64 letters, digits, '.', '-' and '_'.
+    /// Returns whether an identifier can be a folder name and part of a unit name: 1 to 64 letters, digits, '.', '-' and '_'.
     package static func isUsable(_ identifier: String) -> Bool {
         (1...64).contains(identifier.utf8.count) && identifier != "." && identifier != ".."
             && identifier.utf8.allSatisfy { byte in
@@ -59,62 +60,63 @@ package struct AppDirectories: Sendable, Equatable {
             }
     }
 
-    /// Keeps the app from starting an agent if it is 1: `STORMY_NO_AGENT` for the app id `stormy`.
+    /// The variable that keeps the app from starting an agent if its value is 1: `STORMY_NO_AGENT` for the app id `stormy`.
     package var forbiddingVariable: String {
         appIdentifier.uppercased().map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined() + "_NO_AGENT"
     }
 
     package var ledger: URL { state.appendingPathComponent("agent.sqlite", isDirectory: false) }
     package var agentLock: URL { state.appendingPathComponent("agent.lock", isDirectory: false) }
-    /// Held by a process that starts an agent, and from then on by that agent.
+    /// The lock of a process that starts an agent. The agent inherits the lock.
     package var agentStart: URL { state.appendingPathComponent("agent.start", isDirectory: false) }
     package var agentLog: URL { state.appendingPathComponent("agent.log", isDirectory: false) }
     /// Processes that use the ledger lock bytes of this file: ``ProcessPresence``.
     package var processLock: URL { state.appendingPathComponent("process.lock", isDirectory: false) }
     package var launches: URL { state.appendingPathComponent("launches", isDirectory: true) }
-    /// Returns the place of a file in the spool. Looks at no disk.
+    /// Returns the place of a file in the spool. Does not access the disk.
     package func spooled(_ name: String) -> URL { spool.appendingPathComponent(name, isDirectory: false) }
 
     /// Copies of files to upload that no row of the ledger knows.
     package var leftCopies: URL { state.appendingPathComponent("spool-left", isDirectory: true) }
-    /// How the name of a copy of a file to upload begins.
+    /// The prefix of copies of files to upload.
     package static let copyPrefix = "upload-"
-    /// How the name of a copy of a file that a notification shows begins.
+    /// The prefix of copies of files that a notification shows.
     package static let attachmentPrefix = "attachment-"
-    /// Seconds that a copy which no row knows is kept for whoever finds it again.
+    /// The time in seconds for which a copy without a row is kept.
     package static let leftCopyRetention: Double = 30 * 86_400
-    /// Shared by whoever puts files there before any row names them; taken alone by who removes what no row names.
+    /// The lock of the spool. Processes that create files before their rows share the lock. A process that removes files without rows takes
+    /// it exclusively.
     package var spoolLock: URL { state.appendingPathComponent("spool.lock", isDirectory: false) }
 
     package func launchLock(_ id: Int64) -> URL { launches.appendingPathComponent("\(id).lock", isDirectory: false) }
 
-    /// Makes the state folders, for their owner alone (0700).
+    /// Creates the state folders, with access for their owner only (0700).
     package func createStateFolders() throws(StoreError) {
         if let refusal { throw refusal }
         for folder in [state, launches, spool] { try Self.createPrivateFolder(folder) }
     }
 
-    /// Makes a folder and its missing parents; the folder itself gets mode 0700.
+    /// Creates a folder and its missing parents. The folder itself gets mode 0700.
     package static func createPrivateFolder(_ url: URL) throws(StoreError) {
         try make(url.path, for: url)
-        // An existing folder may be wider than we want.
+        // An existing folder may have a less strict mode.
         _ = chmod(url.path, 0o700)
         var information = stat()
         guard stat(url.path, &information) == 0 else { throw notSeen(url, errno) }
         guard information.st_uid == geteuid(), information.st_mode & 0o022 == 0 else {
-            // Whoever owns it could name the program that the agent launches.
+            // Another owner of the folder could choose the program that the agent launches.
             throw .unsafeFolder(path: url.path)
         }
     }
 
-    /// A umask may keep the user out of the folder.
+    /// Creates one folder. The mode is set again, because a umask may deny the user access to the folder.
     private static func makeOne(_ path: String) -> Bool {
         guard mkdir(path, 0o700) == 0 else { return false }
         chmod(path, 0o700)
         return true
     }
 
-    /// - Parameter url: The folder that is asked for. Errors about its parents name this folder.
+    /// - Parameter url: The requested folder. Errors about its parents name this folder.
     private static func make(_ path: String, for url: URL) throws(StoreError) {
         if makeOne(path) { return }
         let (number, parent) = (errno, (path as NSString).deletingLastPathComponent)
@@ -124,7 +126,7 @@ package struct AppDirectories: Sendable, Equatable {
             try make(parent, for: url)
             if makeOne(path) { return }
             let number = errno
-            // Another process was faster.
+            // Another process created the folder first.
             guard FileFault(number) == .exists else { throw notMade(url, number) }
             try requireFolder(path, for: url)
         case .missing, .noFolder, .notAFile, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable:
@@ -137,7 +139,7 @@ package struct AppDirectories: Sendable, Equatable {
         if stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFDIR { return }
         let number = information.st_mode == 0 ? errno : ENOTDIR
         switch FileFault(number) {
-        // A link that leads nowhere has the name.
+        // A link with this name has no target.
         case .missing, .noFolder, .notAFile: throw notMade(url, ENOTDIR)
         case .exists, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable: throw notSeen(url, number)
         }
@@ -151,7 +153,7 @@ package struct AppDirectories: Sendable, Equatable {
         return trouble.isPassing ? trouble : .cannotCreate(path: url.path, reason: String(cString: strerror(number)))
     }
 
-    /// The folder exists. The next try may see the folder, because rights and disks change.
+    /// The error for a folder that exists and cannot be accessed. A later try may succeed, because permissions and disks change.
     static func notSeen(_ url: URL, _ number: Int32) -> StoreError {
         .troubled(path: url.path, reason: String(cString: strerror(number)))
     }

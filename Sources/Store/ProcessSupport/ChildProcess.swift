@@ -2,22 +2,22 @@ import CLinux
 import Foundation
 import Glibc
 
-/// A child that is started and left to itself: nothing of ours stays open in it but what is named.
+/// A detached child process. Only the named descriptors of this process stay open in the child.
 package struct ChildProcess: Sendable {
     package var path: String
     package var arguments: [String]
     package var environment: [String: String]
-    /// A descriptor for its input; -1: none.
+    /// A descriptor for standard input; -1 for none.
     package var standardInput: Int32 = -1
-    /// A descriptor for its output; -1: none.
+    /// A descriptor for standard output; -1 for none.
     package var standardOutput: Int32 = -1
-    /// A descriptor for its errors; -1: where its output goes.
+    /// A descriptor for standard error; -1 for the descriptor of standard output.
     package var standardError: Int32 = -1
-    /// A descriptor it keeps, as number 3; -1: none.
+    /// A descriptor that the child inherits as number 3; -1 for none.
     package var inherited: Int32 = -1
-    /// A session of its own: closing the terminal does not end it.
+    /// `true` if the child gets a new session, so that closing the terminal does not end the child.
     package var startsSession = false
-    /// It is to hear SIGTERM only when it is ready for it.
+    /// `true` if SIGTERM is blocked until the child is ready for it.
     package var blocksTermination = false
 
     package init(path: String, arguments: [String], environment: [String: String]) {
@@ -33,7 +33,7 @@ package struct ChildProcess: Sendable {
         package var description: String { "\(path) cannot be started: " + String(cString: strerror(code)) }
     }
 
-    /// Returns its process number. Cost: about a millisecond, whatever the size of this process.
+    /// Starts the child and returns its process number. Cost: about a millisecond, whatever the size of this process.
     package func start() throws(Failure) -> Int32 {
         let argumentStrings = ([path] + arguments).map { strdup($0) }
         let variableStrings = environment.map { strdup("\($0.key)=\($0.value)") }
@@ -55,23 +55,24 @@ package struct ChildProcess: Sendable {
         return pid
     }
 
-    /// How a child ended.
+    /// The end of a child.
     package struct End: Sendable, Equatable {
-        /// Its exit code; 128 and the signal that ended it, as shells have it.
+        /// The exit code; 128 plus the number of the signal that ended the child, as in shells.
         package let code: Int32
-        /// What it wrote to its output and its errors, as far as that was wanted.
+        /// The text that the child wrote to its output and its errors, up to the limit.
         package let output: String
-        /// It did not end in time, and was killed.
+        /// `true` if the child did not end in time and was killed.
         package let wasLate: Bool
     }
 
-    /// Runs it to its end. Blocks. Foundation's `Process` was tried: it waits for all that inherits a socket of its own, and for ever in a
-    /// namespace whose loopback is down.
+    /// Runs the child to its end. Blocks. Foundation's `Process` is not used, because it waits for every process that inherits one of its
+    /// sockets. In a namespace whose loopback is down it waits for ever.
     ///
     /// - Parameters:
-    ///   - seconds: of a machine that is awake; then it is killed. What it started itself is not.
-    ///   - outputLimit: so many bytes of output are kept. Its end is waited for, too: whoever it leaves behind with that open is waited for,
-    ///     for as long.
+    ///   - seconds: the time limit, not counting sleep of the machine. Afterwards the child is killed, but not the processes that the child
+    ///     started.
+    ///   - outputLimit: the maximum number of output bytes that are kept. The call also waits for the end of the output. A process that the
+    ///     child leaves behind with an open output delays the call, up to the same time limit.
     package func run(within seconds: Double, outputLimit: Int) throws(Failure) -> End {
         var ends: [Int32] = [-1, -1]
         guard clinux_pipe(&ends) == 0 else { throw Failure(path: path, code: errno) }
@@ -84,14 +85,14 @@ package struct ChildProcess: Sendable {
         let pid = try started.get()
         let output = Self.read(ends[0], limit: outputLimit, until: deadline)
         let wasLate = !Self.hasEnded(pid, by: deadline)
-        // It is not reaped yet: the number is its own.
+        // The child is not reaped yet, so no other process has the number.
         if wasLate { kill(pid, SIGKILL) }
         return End(code: Self.wait(for: pid), output: output, wasLate: wasLate)
     }
 
     private static func hasEnded(_ pid: Int32, by deadline: SuspendingClock.Instant) -> Bool {
         let descriptor = clinux_pidfd_open(pid)
-        // A kernel that has none: whoever closed its output in time is about to end.
+        // Without a pidfd in this kernel: a child that closed its output in time is about to end.
         guard descriptor >= 0 else { return SuspendingClock.now < deadline }
         defer { close(descriptor) }
         return isReadable(descriptor, by: deadline)
@@ -107,7 +108,7 @@ package struct ChildProcess: Sendable {
         }
     }
 
-    /// Returns the exit code of a child that was started here, when it has ended; 128 and the signal that ended it, as shells have it.
+    /// Waits for a child of this process and returns its exit code; 128 plus the number of the signal that ended the child, as in shells.
     package static func wait(for pid: Int32) -> Int32 {
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0, errno == EINTR {}
@@ -115,7 +116,7 @@ package struct ChildProcess: Sendable {
         return signal == 0 ? status >> 8 & 0xff : 128 + signal
     }
 
-    /// All that comes until nobody can write any more, or the time is up, of which so many bytes are kept.
+    /// Reads until no process can write any more or the time is over. Keeps at most `limit` bytes.
     package static func read(_ descriptor: Int32, limit: Int, until deadline: SuspendingClock.Instant? = nil) -> String {
         var (text, piece) = ([UInt8](), [UInt8](repeating: 0, count: 4_096))
         while deadline.map({ isReadable(descriptor, by: $0) }) ?? true {

@@ -1,17 +1,17 @@
 import CLinux
 import Foundation
 
-/// A file that takes room on the ledger's disk to give it up when the disk is full: what a person asks for then (a cancel, a quit) can be
-/// written, and so can the end of what fills the disk.
+/// A file that reserves space on the ledger's disk. The file is removed when the disk is full, so that commands of the user (cancel, quit)
+/// and the end of a large transfer can be recorded.
 package enum DiskReserve {
-    /// Many transactions.
+    /// The size of the reserve, enough for many transactions.
     private static let byteCount: Int64 = 1 << 20
-    /// It is taken where so many bytes are left for others.
+    /// The space that must be free for other data before the reserve is created.
     private static let wantedRoom: Int64 = 4 << 20
 
     private static func file(_ directories: AppDirectories) -> URL { directories.state.appendingPathComponent("agent.reserve") }
 
-    /// Takes the room, if it is not taken and there is enough.
+    /// Creates the reserve if it does not exist and there is enough space.
     package static func take(_ directories: AppDirectories) {
         let path = file(directories).path
         var information = stat()
@@ -22,6 +22,6 @@ package enum DiskReserve {
         if posix_fallocate(descriptor, 0, off_t(byteCount)) != 0 { unlink(path) }
     }
 
-    /// `true`: there is more room now.
+    /// Removes the reserve. Returns `true` if this freed space.
     package static func giveUp(_ directories: AppDirectories) -> Bool { unlink(file(directories).path) == 0 }
 }

@@ -1,13 +1,12 @@
 import CLinux
 import Foundation
 
-/// Room on the disk of a file.
+/// The free space on the disk of a file.
 package enum DiskSpace {
-    /// Bytes of a disk that what arrives from a network leaves free: a fiftieth of it, 64 MiB at most. The person and the ledger need
-    /// them.
+    /// Returns the number of bytes that data from a network leaves free for the user and the ledger: 2 % of the disk, at most 64 MiB.
     static func floor(ofTotal bytes: Int64) -> Int64 { min(bytes / 50, 64 << 20) }
 
-    /// Bytes that may still be written to the disk of an open file before its floor; `nil`: nobody can say.
+    /// Returns how many bytes may still be written to the disk of an open file before the floor is reached; `nil` if this is unknown.
     package static func left(on descriptor: Int32) -> Int64? {
         var disk = statvfs()
         guard fstatvfs(descriptor, &disk) == 0, disk.f_blocks > 0 else { return nil }
@@ -21,20 +20,20 @@ package enum DiskSpace {
         return free(disk)
     }
 
-    /// The same of the disk of a folder or file.
+    /// Returns how many bytes may still be written to the disk of a folder or file before the floor is reached; `nil` if this is unknown.
     package static func left(at path: String) -> Int64? {
         var disk = statvfs()
         guard statvfs(path, &disk) == 0, disk.f_blocks > 0 else { return nil }
         return left(disk)
     }
 
-    /// Whether its disk holds as many files as it can, whatever room there is for bytes.
+    /// Returns whether the disk contains its maximum number of files, whatever its free space.
     package static func takesNoMoreFiles(at path: String) -> Bool {
         var disk = statvfs()
         return statvfs(path, &disk) == 0 && disk.f_files > 0 && disk.f_favail == 0
     }
 
-    /// Whether the disk of a folder or file is mounted read-only.
+    /// Returns whether the disk of a folder or file is mounted read-only.
     package static func isReadOnly(at path: String) -> Bool {
         var disk = statvfs()
         return statvfs(path, &disk) == 0 && disk.f_flag & UInt(ST_RDONLY) != 0

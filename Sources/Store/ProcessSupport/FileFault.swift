@@ -1,6 +1,7 @@
 import Foundation
 
-/// What an error number of the system means for a file of the spool, of the ledger or of a store. No other code for these files compares error numbers.
+/// The meaning of a system error number for a file of the spool, of the ledger or of a store. No other code compares error numbers for
+/// these files.
 package enum FileFault: Equatable, Sendable {
     /// The file, or a folder above it, does not exist.
     case missing
@@ -11,7 +12,7 @@ package enum FileFault: Equatable, Sendable {
     case exists
     /// The file system does not have the operation.
     case unsupported
-    /// No file can have this name or size here.
+    /// The name or the size is not possible here.
     case impossible
     case noRoom
     case notAllowed
@@ -33,10 +34,10 @@ package enum FileFault: Equatable, Sendable {
         }
     }
 
-    /// The call did nothing and can be made again at once.
+    /// Returns whether the call did nothing and can be repeated at once.
     package static func isInterruption(_ number: Int32) -> Bool { number == EINTR || number == EAGAIN }
 
-    /// Makes a system call again while a signal interrupts it, 100 times at most.
+    /// Repeats a system call while a signal interrupts it. Makes at most 100 calls.
     package static func uninterrupted<Result: SignedInteger>(_ call: () -> Result) -> Result {
         for _ in 1..<100 {
             let result = call()
@@ -45,10 +46,10 @@ package enum FileFault: Equatable, Sendable {
         return call()
     }
 
-    /// The system's words for ``noRoom``.
+    /// The system's description of ``noRoom``.
     package static let noRoomReason = String(cString: strerror(ENOSPC))
 
-    /// The same operation may succeed later.
+    /// `true` if the same operation may succeed later.
     package var isPassing: Bool {
         switch self {
         case .missing, .noFolder, .notAFile, .exists, .unsupported, .impossible: false
@@ -56,12 +57,13 @@ package enum FileFault: Equatable, Sendable {
         }
     }
 
-    /// The same call may succeed later for a file that is created or gets its name: a folder above it may return, for example with a drive.
+    /// `true` if the same call may succeed later for a file that is created or renamed. A folder above the file may exist again, for
+    /// example with a drive.
     package var isPassingForNewFile: Bool { isPassing || isAbsence }
 
-    /// Nothing has this path.
+    /// `true` if the path does not exist.
     package var isAbsence: Bool { self == .missing || self == .noFolder }
 
-    /// The same call may succeed later on an open file, whose name and kind are known to be right.
+    /// `true` if the same call may succeed later on an open file, whose name and kind are known to be right.
     package var isPassingOnOpenFile: Bool { self != .impossible }
 }

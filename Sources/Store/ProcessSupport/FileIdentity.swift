@@ -1,27 +1,27 @@
 import CLinux
 import Foundation
 
-/// Which file stands at a path, and as which content: another file in its place, or a change of it, is another identity.
+/// The identity of a file at a path and of its content. Another file at the path has another identity, and so does a changed file.
 package struct FileIdentity: Equatable, Sendable {
-    /// As it is kept in a row.
+    /// The text that is stored in a row.
     package let text: String
 
-    /// `nil`: nothing stands there.
+    /// Reads the identity of the file at a path, without following a link. `nil` if the path does not exist.
     package init?(_ path: String) {
         var found = stat()
         guard lstat(path, &found) == 0 else { return nil }
         text = Self.text(of: found)
     }
 
-    /// Of what a link leads to; who may read it counts, too.
+    /// Returns the identity of the target of a link. A change of the permissions also changes this identity.
     package static func behind(_ path: String) -> FileIdentity? {
         var found = stat()
         guard stat(path, &found) == 0 else { return nil }
         return FileIdentity(text: text(of: found) + ":\(found.st_ctim.tv_sec).\(found.st_ctim.tv_nsec)")
     }
 
-    /// Returns the identity of a folder, which does not change with the content. A new folder under the same name has another identity. The number
-    /// of the device may change with each start of the machine, and is left out.
+    /// Returns the identity of a folder, which does not change with the content. A new folder with the same name has another identity. The
+    /// device number is not included, because it may change with each start of the machine.
     ///
     /// - Returns: `nil` if nothing can be seen there.
     package static func folder(_ path: String) -> FileIdentity? {

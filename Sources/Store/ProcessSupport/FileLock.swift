@@ -1,12 +1,12 @@
 import CLinux
 import Foundation
 
-/// A lock on a file, exclusive if nothing else is said, held by an open file description: it goes when the last process that inherited
-/// the descriptor is gone, however it went.
+/// A lock on a file, exclusive unless stated otherwise. An open file description owns the lock. The lock ends when the last process that
+/// inherited the descriptor has ended, in whatever way.
 package struct FileLock: ~Copyable {
     package let descriptor: Int32
 
-    /// `nil` when another process holds it. A child that is given the descriptor goes on holding the lock.
+    /// Takes the lock, without waiting. `nil` if another process holds the lock. A child that inherits the descriptor keeps the lock.
     package static func acquire(_ url: URL) throws(StoreError) -> FileLock? {
         let descriptor = try open(url)
         guard clinux_lock_file(descriptor) == 0 else {
@@ -16,7 +16,7 @@ package struct FileLock: ~Copyable {
             if FileFault.isInterruption(number) || FileFault(number) == .notAllowed { return nil }
             throw .notOpened(url.path, number)
         }
-        // Moved away since it was opened: what lies there now is another file.
+        // The file was moved since it was opened, and another file has its name now.
         guard isAt(url, descriptor) else {
             close(descriptor)
             return try acquire(url)
@@ -24,10 +24,11 @@ package struct FileLock: ~Copyable {
         return FileLock(descriptor: descriptor)
     }
 
-    /// Returns when it is held, however long somebody else has it.
+    /// Takes the lock. Waits until the lock is free, without a limit.
     package static func wait(for url: URL) throws(StoreError) -> FileLock { try wait(url, clinux_wait_for_lock) }
 
-    /// One of many who hold it together; while they do, nobody has it alone. Waits for one who has: for moments, not for work.
+    /// Shares the lock with other processes. No process can take the lock exclusively during that time. Waits for an exclusive holder,
+    /// which keeps the lock only for moments.
     package static func share(_ url: URL) throws(StoreError) -> FileLock { try wait(url, clinux_wait_for_shared_lock) }
 
     private static func wait(_ url: URL, _ take: (Int32) -> Int32) throws(StoreError) -> FileLock {
@@ -35,7 +36,7 @@ package struct FileLock: ~Copyable {
         while true {
             if take(descriptor) == 0 {
                 if isAt(url, descriptor) { return FileLock(descriptor: descriptor) }
-                // Its folder was moved away or put back meanwhile: others hold another file by this name.
+                // The folder was moved or restored since the file was opened. Other processes lock another file with this name.
                 close(descriptor)
                 descriptor = try open(url)
                 continue
@@ -48,20 +49,26 @@ package struct FileLock: ~Copyable {
         }
     }
 
-    /// `false`: the file was removed or moved since, and others lock another one by this name.
+    /// Returns `false` if the file was removed or moved, so that other processes lock another file with this name.
     package func isAt(_ url: URL) -> Bool { Self.isAt(url, descriptor) }
 
     private static func isAt(_ url: URL, _ descriptor: Int32) -> Bool {
-        var (opened, named) = (stat(), stat())
-        return fstat(descriptor, &opened) == 0 && stat(url.path, &named) == 0 && opened.st_ino == named.st_ino
-            && opened.st_dev == named.st_dev
+        var opened = stat()
+        guard fstat(descriptor, &opened) == 0 else { return false }
+        switch FileLook.at(url.path) {
+        case .found(let named): return opened.st_ino == named.st_ino && opened.st_dev == named.st_dev
+        case .absent: return false
+        // The file system does not answer: the lock is not given up for that.
+        case .unreadable: return true
+        }
     }
 
-    /// Runs `body` while no other process holds the lock. For what goes better alone: if the holder does not move, `body` runs beside it.
+    /// Runs `body` while no other process holds the lock. The lock only improves the result: if the holder makes no progress, `body` runs
+    /// at the same time.
     ///
     /// - Parameters:
     ///   - database: the path of the database that the holders of this lock use.
-    ///   - isRequired: throws if the file of the lock cannot be opened. If it is `false`, `body` runs without the lock.
+    ///   - isRequired: throws if the lock file cannot be opened. If it is `false`, `body` runs without the lock.
     package static func whileHolding<Value>(
         _ url: URL, besides database: String, isRequired: Bool = true, _ body: () throws -> Value
     ) throws -> Value {
@@ -70,7 +77,7 @@ package struct FileLock: ~Copyable {
             if isRequired { throw error }
             return try body()
         }
-        // Closing it lets go of the lock.
+        // Closing the descriptor releases the lock.
         defer { close(descriptor) }
         let wait = WriterWait(database: database, lock: url.path)
         var round = 0
@@ -89,15 +96,15 @@ package struct FileLock: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Whether some process holds the lock now, asked without taking it (a taker in that moment must not fail).
-    /// A missing file is not held.
+    /// Returns whether a process holds the lock now. The lock is not taken, because another process that takes it at that moment must not
+    /// fail. The lock of a missing file is not held.
     ///
     /// - Parameter unknown: The result if the file cannot be opened for now.
     package static func isHeld(_ url: URL, unknown: Bool = false) -> Bool {
         isLocked(url, unknown: unknown) { clinux_file_is_locked($0) }
     }
 
-    /// - Parameter look: Returns 1 or 0 for an open file; -1 and errno if that is unknown.
+    /// - Parameter look: Returns 1 or 0 for an open file; -1 with `errno` if the state is unknown.
     static func isLocked(_ url: URL, unknown: Bool, _ look: (Int32) -> Int32) -> Bool {
         let descriptor = clinux_open(url.path, O_RDWR | O_CLOEXEC, 0)
         guard descriptor >= 0 else { return FileFault(errno).isPassing && unknown }

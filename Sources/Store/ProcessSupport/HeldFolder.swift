@@ -1,24 +1,26 @@
 import CLinux
 import Foundation
 
-/// A folder of this process, for files that nobody else sees. Removed with it; where the process dies, by ``removeAbandoned(prefix:in:)``.
+/// A folder of this process for files that no other process uses. The folder is removed with this object. If the process dies,
+/// ``removeAbandoned(prefix:in:)`` removes the folder.
 package final class HeldFolder: Sendable {
     package let url: URL
-    /// Locked for as long as it lives.
+    /// A descriptor of the folder, which keeps the folder locked.
     private let descriptor: Int32
 
     private static let draft = "."
-    /// Seconds after which one that has no name yet is nobody's.
+    /// The age in seconds after which a folder with its first name is abandoned.
     private static let draftAge = 60.0
 
-    /// For photos that are cleaned, in the spool. Earlier versions had these folders beside the spool.
+    /// The prefix of folders for photos whose location data is removed. The folders are in the spool. Earlier versions created them beside
+    /// the spool.
     package static let cleaning = "cleaning-"
 
-    /// `nil`: it cannot be made.
+    /// Creates the folder; `nil` if it cannot be created.
     package init?(prefix: String, in place: URL) {
         let name = prefix + UUID().uuidString
         url = place.appendingPathComponent(name)
-        // Locked before it has its name: others take one that is not locked for abandoned.
+        // The folder is locked before it gets its final name, because other processes treat an unlocked folder as abandoned.
         let draft = place.appendingPathComponent(Self.draft + name)
         guard mkdir(draft.path, 0o700) == 0 else { return nil }
         let descriptor = clinux_open(draft.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
@@ -37,7 +39,7 @@ package final class HeldFolder: Sendable {
 
     package static func remove(_ path: String) { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Removes folders whose processes are gone.
+    /// Removes folders of processes that have ended.
     package static func removeAbandoned(prefix: String, in place: URL) {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: place.path)) ?? [] {
             if name.hasPrefix(draft + prefix) { removeOldDraft(place.appendingPathComponent(name).path) }
@@ -50,7 +52,7 @@ package final class HeldFolder: Sendable {
         }
     }
 
-    /// Whose process died before it had a name: there is nothing in it.
+    /// Removes a folder whose process died before the folder got its final name. Such a folder is empty.
     private static func removeOldDraft(_ path: String) {
         var found = stat()
         guard lstat(path, &found) == 0, abs(Date().timeIntervalSince1970 - Double(found.st_mtim.tv_sec)) > draftAge else {

@@ -1,40 +1,41 @@
 import Foundation
 import Glibc
 
-/// The points at which a test can have a process killed, as a power cut would: SIGKILL, no clean-up.
+/// A point at which a test can kill a process, like a power cut: SIGKILL without clean-up.
 ///
-/// `BACKGROUND_CRASH_AT=name` kills the agent at its first passage; `name:3` at the third; `name#12` at the first of transfer 12.
-/// `BACKGROUND_APP_CRASH_AT` is the same for the processes of the app. Debug builds only: a release passes every point.
+/// `BACKGROUND_CRASH_AT=name` kills the agent at the first passage of this point, `name:3` at the third, and `name#12` at the first passage
+/// of transfer 12. `BACKGROUND_APP_CRASH_AT` has the same meaning for the processes of the app. Debug builds only: a release build ignores
+/// every point.
 package enum KillPoint: String, CaseIterable, Sendable {
     // The agent's launches.
-    /// The launch stands in the ledger; its process was not started.
+    /// The launch is in the ledger, but the process was not started.
     case launchCommitted = "agent.launchCommitted"
-    /// The process runs; nobody watches it yet, and its number is not committed.
+    /// The process is running. The agent does not watch it yet, and its number is not committed.
     case launchSpawned = "agent.spawned"
-    /// The process runs and is watched; its number is being committed.
+    /// The process is running and watched, and its number is being committed.
     case launchStarted = "agent.launchStarted"
-    /// The process is gone; what follows is being committed.
+    /// The process has ended. The result is being committed.
     case launchEnded = "agent.launchEnded"
     // The agent's transfers.
-    /// The attempt is committed; nothing went out.
+    /// The attempt is committed. No bytes were sent.
     case transferStarting = "agent.transferStarting"
-    /// The head of the answer is here; no byte is.
+    /// The response headers have arrived, but no bytes of the body.
     case transferHead = "agent.transferHead"
-    /// Where the bytes go is decided; the file is untouched.
+    /// The place of the bytes is decided. The file is unchanged.
     case transferPrepared = "agent.transferPrepared"
-    /// What arrived is on the disk for good; the ledger does not know.
+    /// The received bytes are durable on the disk. The ledger does not contain this yet.
     case transferSynced = "agent.transferSynced"
-    /// Every byte is here and hashed; the ledger does not know.
+    /// All bytes have arrived and their digest is computed. The ledger does not contain this yet.
     case transferProven = "agent.transferProven"
-    /// The ledger knows that it is proven; it has no name.
+    /// The ledger contains that the file is verified. The file does not have its final name.
     case transferPlacing = "agent.transferPlacing"
-    /// It has its name; the ledger does not know.
+    /// The file has its final name. The ledger does not contain this yet.
     case transferPlaced = "agent.transferPlaced"
-    /// The end of the attempt is being judged.
+    /// The end of the attempt is being evaluated.
     case transferEnded = "agent.transferEnded"
     /// The end of the attempt is being committed.
     case transferCommitting = "agent.transferCommitting"
-    // The agent's uploads: what comes next is being committed.
+    // The agent's uploads: the next step is being committed.
     case uploadChooseName = "agent.upload.chooseName"
     case uploadPut = "agent.upload.put"
     case uploadCheck = "agent.upload.check"
@@ -43,25 +44,25 @@ package enum KillPoint: String, CaseIterable, Sendable {
     case uploadAsk = "agent.upload.ask"
     case uploadAppend = "agent.upload.append"
     // The agent's notifications.
-    /// It stands on the screen; the ledger does not know.
+    /// The notification is on the screen. The ledger does not contain this yet.
     case noticePresented = "agent.noticePresented"
     // The app's processes.
-    /// A transfer is in the ledger; the app does not know its number.
+    /// The transfer is in the ledger. The app has not received its number.
     case transferSubmitted = "app.transferSubmitted"
-    /// A task was resumed; its caller does not know.
+    /// A task was resumed, but the caller has not returned.
     case taskResumed = "app.taskResumed"
-    /// An await was cancelled; the ledger does not know.
+    /// An await was cancelled. The ledger does not contain this yet.
     case waiterLeaving = "app.waiterLeaving"
-    /// An await was cancelled, and the ledger knows.
+    /// An await was cancelled. The ledger contains this.
     case waiterLeft = "app.waiterLeft"
-    /// The handler returned; its result is not committed.
+    /// The handler returned, but the result is not committed.
     case beforeResult = "app.beforeResult"
-    /// The result is committed; the process has not ended.
+    /// The result is committed. The process has not ended.
     case afterResult = "app.afterResult"
 
-    /// The process has come to this point.
+    /// Kills this process if the process was started with this kill point.
     ///
-    /// - Parameter transfer: which one it is about.
+    /// - Parameter transfer: the number of the transfer, if the point belongs to one.
     package static func reach(_ point: KillPoint, _ transfer: Int64? = nil) {
         #if DEBUG
             guard let wanted, wanted.name == point.rawValue || transfer.map({ wanted.name == "\(point.rawValue)#\($0)" }) == true,
@@ -77,8 +78,8 @@ package enum KillPoint: String, CaseIterable, Sendable {
             let parts = text.split(separator: ":")
             guard let name = parts.first else { return nil }
             let point = String(name.prefix { $0 != "#" })
-            // A misspelt point would let every test of it pass.
-            precondition(KillPoint(rawValue: point) != nil, "BACKGROUND_CRASH_AT: there is no point named \(point)")
+            // With an unknown point, every test of the point would succeed.
+            precondition(KillPoint(rawValue: point) != nil, "BACKGROUND_CRASH_AT: unknown point \(point)")
             return (name: String(name), passage: parts.count > 1 ? Int(parts[1]) ?? 1 : 1)
         }()
         private static let passages = Passages()

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A socket with a name in the file system: a stream for lines of text between two processes of one person, or one for datagrams.
+/// A socket with a name in the file system: a stream for lines of text between two processes of one user, or a socket for datagrams.
 package struct LocalSocket: ~Copyable, Sendable {
     package let descriptor: Int32
 
@@ -9,15 +9,17 @@ package struct LocalSocket: ~Copyable, Sendable {
 
     deinit { close(descriptor) }
 
-    /// - Parameter sendsDatagrams: never waits for whoever takes them.
-    /// - Returns: `nil`: nobody listens there.
+    /// Connects to a socket.
+    ///
+    /// - Parameter sendsDatagrams: `true` for datagrams. Sending never waits for the receiver then.
+    /// - Returns: `nil` if no process listens there.
     package static func connect(to path: String, sendsDatagrams: Bool = false) -> LocalSocket? {
         let kind = sendsDatagrams ? Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) : Int32(SOCK_STREAM.rawValue)
         guard let socket = make(kind), withAddress(path, { Glibc.connect(socket.descriptor, $0, $1) }) == 0 else { return nil }
         return socket
     }
 
-    /// `nil`: the name is taken, or longer than a socket's may be (107 bytes).
+    /// Creates a listening socket. `nil` if the name is taken, or longer than a socket's name can be (107 bytes).
     package static func listen(at path: String) -> LocalSocket? {
         guard let socket = make(), withAddress(path, { bind(socket.descriptor, $0, $1) }) == 0,
             Glibc.listen(socket.descriptor, 8) == 0
@@ -25,7 +27,7 @@ package struct LocalSocket: ~Copyable, Sendable {
         return socket
     }
 
-    /// Waits for whoever connects next. `nil`: the socket was shut down.
+    /// Waits for the next connection. `nil` if the socket was shut down.
     package borrowing func accept() -> LocalSocket? {
         let made = Glibc.accept(descriptor, nil, nil)
         guard made >= 0 else { return nil }
@@ -33,24 +35,24 @@ package struct LocalSocket: ~Copyable, Sendable {
         return LocalSocket(descriptor: made)
     }
 
-    /// The other side belongs to the same person.
+    /// Returns whether the other process belongs to the same user.
     package borrowing func isOwn() -> Bool {
-        // `struct ucred`, which Glibc keeps from Swift.
+        // The layout of `struct ucred`, which Glibc does not export to Swift.
         var peer: (process: pid_t, user: uid_t, group: gid_t) = (0, uid_t.max, 0)
         var size = socklen_t(MemoryLayout.size(ofValue: peer))
         return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.user == getuid()
     }
 
-    /// How long a read may take; 0: as long as it takes. Seconds.
+    /// Limits the duration of a read, in seconds; 0 for no limit.
     package borrowing func limitReads(to seconds: Int) {
         var limit = timeval(tv_sec: seconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 
-    /// Ends every wait on it.
+    /// Ends every call that waits on the socket.
     package borrowing func shutDown() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-    /// The next line, without its end; `nil`: the other side is gone.
+    /// Returns the next line without its line break; `nil` if the connection has ended.
     package borrowing func readLine() -> String? {
         var line: [UInt8] = []
         var byte: UInt8 = 0
@@ -62,11 +64,11 @@ package struct LocalSocket: ~Copyable, Sendable {
         return nil
     }
 
-    /// `false`: the other side is gone.
+    /// Returns `false` if the connection has ended.
     @discardableResult
     package borrowing func write(line: String) -> Bool { write(Array((line + "\n").utf8)) }
 
-    /// `false`: they were not taken, or not all.
+    /// Returns `false` if the bytes were not sent completely.
     package borrowing func write(_ bytes: [UInt8]) -> Bool {
         send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
     }

@@ -1,15 +1,18 @@
 import Foundation
 
-/// Who holds a lock, for a message: a process that was stopped holds up everybody, and only a person can do something about it.
+/// Finds the process that holds a lock, for a message. A stopped process delays all other processes, and only the user can continue or end
+/// it.
 package enum LockHolder {
-    /// `nil`: nobody is known to. Looks at the open files of every process of this user: some milliseconds.
+    /// Returns the process that holds the write lock of a database; `nil` if none is found. Reads the open files of every process of this
+    /// user, which takes some milliseconds.
     ///
-    /// Not in `/proc/locks`: that is read in pieces, and while others lock and unlock, entries between two pieces are missed. Not with
-    /// `F_GETLK` through a descriptor of its own either: to close that would release the locks of this process.
+    /// `/proc/locks` is not used, because it is read in pieces. If other processes lock and unlock at that time, entries between two pieces
+    /// are missed. `F_GETLK` through another descriptor is not used either, because closing that descriptor would release the locks of this
+    /// process.
     ///
     /// - Parameters:
-    ///   - path: of a database in write-ahead mode.
-    ///   - known: the process that held the lock before. It is looked at first, because many processes may look at the same time.
+    ///   - path: the path of a database in write-ahead mode.
+    ///   - known: the process that held the lock before. It is checked first, because many processes may search at the same time.
     package static func find(database path: String, known: Int32? = nil) -> RunningProcess? {
         let files = [path + "-shm", path].compactMap(File.init)
         guard !files.isEmpty else { return nil }
@@ -18,7 +21,7 @@ package enum LockHolder {
             for descriptor in numbers(in: "/proc/\(pid)/fd") {
                 guard let file = File("/proc/\(pid)/fd/\(descriptor)"), files.contains(file) else { continue }
                 let starts = writeLocks(pid, descriptor)
-                // Others copy into the database, recover it, or are the last to close it.
+                // Other locks belong to processes that copy into the database, recover it or close it last.
                 if starts.contains(writeLock) { return RunningProcess(pid) }
                 if !starts.isEmpty { other = pid }
             }
@@ -26,7 +29,7 @@ package enum LockHolder {
         return other.map { RunningProcess($0) }
     }
 
-    /// Who holds a lock of ours (``FileLock``). `nil`: nobody is known to.
+    /// Returns the process that holds a ``FileLock``; `nil` if none is found.
     package static func find(lock path: String, known: Int32? = nil) -> RunningProcess? {
         guard let file = File(path) else { return nil }
         for pid in processes(known) {
@@ -52,7 +55,7 @@ package enum LockHolder {
         }
     }
 
-    /// All processes but this one.
+    /// Returns all processes except this one.
     private static func processes(_ first: Int32?) -> [Int32] {
         [first].compactMap(\.self) + numbers(in: "/proc").filter { $0 != first && $0 != getpid() }
     }
@@ -61,7 +64,7 @@ package enum LockHolder {
         ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).compactMap { Int32($0) }
     }
 
-    /// First bytes of what is locked there against all others.
+    /// Returns the first bytes of exclusive locks in the file.
     private static func writeLocks(_ pid: Int32, _ descriptor: Int32) -> [String] {
         let text = (try? String(contentsOfFile: "/proc/\(pid)/fdinfo/\(descriptor)", encoding: .utf8)) ?? ""
         // "lock:	1: POSIX  ADVISORY  WRITE 1234 fe:00:5678 120 120".

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A lock with a condition whose waits with an end are not prolonged by a clock that is set back, as `NSCondition`'s are.
+/// A lock with a condition. If the clock is set back, limited waits do not become longer, as they do with `NSCondition`.
 package final class MonotonicCondition: @unchecked Sendable {  // because a mutex and a condition are made for threads
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -24,10 +24,12 @@ package final class MonotonicCondition: @unchecked Sendable {  // because a mute
     package func lock() { pthread_mutex_lock(mutex) }
     package func unlock() { pthread_mutex_unlock(mutex) }
     package func broadcast() { pthread_cond_broadcast(condition) }
-    /// The caller holds the lock, then and when it returns.
+    /// Waits for a signal. The caller holds the lock before and after the call.
     package func wait() { pthread_cond_wait(condition, mutex) }
 
-    /// - Returns: `false`: the moment came.
+    /// Waits for a signal until a time. The caller holds the lock.
+    ///
+    /// - Returns: `false` if the time has come.
     package func wait(until end: SuspendingClock.Instant) -> Bool {
         let left = max(SuspendingClock.now.duration(to: end), .zero).components
         var moment = timespec()

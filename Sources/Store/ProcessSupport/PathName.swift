@@ -1,9 +1,10 @@
 import Foundation
 import Glibc
 
-/// The name of a file or folder, compared byte by byte like the system compares names.
+/// The name of a file or folder, compared byte by byte as the system does.
 ///
-/// `String` compares characters: "é" in one code point and "é" in two are equal, and can be the names of two files in one folder.
+/// `String` compares characters. An "é" in one code point is equal to an "é" in two, but the two can be names of different files in one
+/// folder.
 package struct PathName: Hashable, Comparable, Sendable {
     package let bytes: [UInt8]
 
@@ -39,7 +40,7 @@ package struct PathName: Hashable, Comparable, Sendable {
         return withoutEmptyParts(folder + "/" + path)
     }
 
-    /// Removes `.` and empty parts, which change nothing. At the end they say that the path is a folder.
+    /// Removes `.` and empty parts, which have no effect. At the end of a path they mark a folder.
     private static func withoutEmptyParts(_ path: String) -> String {
         let parts = path.utf8.split(separator: slash, omittingEmptySubsequences: false)
         let isFolder = parts.last.map { $0.isEmpty || $0.elementsEqual(dot) } ?? false

@@ -1,10 +1,10 @@
 import Foundation
 
-/// What the kernel lets a process do beyond the rights of its user. Source: capabilities(7), proc_pid_status(5).
+/// The privileges of a process beyond the rights of its user. Source: capabilities(7), proc_pid_status(5).
 package struct ProcessCapabilities: Sendable, Equatable {
-    /// By their numbers in linux/capability.h.
+    /// A capability, by its number in linux/capability.h.
     package enum Capability: Int, Sendable {
-        /// To arm a timer that wakes the machine from sleep. Of a user manager since systemd 254.
+        /// Sets a timer that wakes the machine from sleep. A user manager has this capability since systemd 254.
         case wakeAlarm = 35
     }
 
@@ -18,7 +18,7 @@ package struct ProcessCapabilities: Sendable, Equatable {
         effective = mask
     }
 
-    /// - Parameter process: its number; `nil`: this process.
+    /// - Parameter process: the process number; `nil` for this process.
     package init?(of process: Int32?) {
         let path = "/proc/\(process.map(String.init) ?? "self")/status"
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return nil }

@@ -2,12 +2,12 @@ import CLinux
 import Foundation
 import Glibc
 
-/// A process: its number, its start time and its PID namespace. A later process can get the same number, and a process of another
-/// namespace, for example in a container with the same home, can have it at the same time.
+/// A process: its number, its start time and its PID namespace. A later process can get the same number. A process of another namespace,
+/// for example in a container with the same home, can have the same number at the same time.
 package struct ProcessIdentity: Sendable, Hashable {
     package let pid: Int32
-    /// Start time in clock ticks after boot, from /proc. The bits above hold the PID namespace, so that the ledger stores and compares
-    /// one number. The first namespace of a machine is 0 there: earlier versions stored the start time alone.
+    /// The start time in clock ticks after boot, from /proc. The upper bits contain the PID namespace, so that the ledger stores and
+    /// compares one number. The first namespace of a machine has the value 0, because earlier versions stored only the start time.
     package let start: Int64
 
     package init(pid: Int32, start: Int64) {
@@ -15,7 +15,7 @@ package struct ProcessIdentity: Sendable, Hashable {
         self.start = start
     }
 
-    /// `nil` if no such process runs in this PID namespace, or if that is unknown.
+    /// Reads the identity of a running process. `nil` if no process with this number runs in this PID namespace, or if this is unknown.
     package init?(pid: Int32) {
         guard case .process(let start, _) = Entry(of: pid) else { return nil }
         self.init(pid: pid, start: start)
@@ -25,7 +25,7 @@ package struct ProcessIdentity: Sendable, Hashable {
     private enum Entry {
         case process(start: Int64, isZombie: Bool)
         case missing
-        /// For example, because no file can be opened now.
+        /// The entry cannot be read, for example because no more files can be opened.
         case unknown
 
         init(of pid: Int32) {
@@ -45,7 +45,7 @@ package struct ProcessIdentity: Sendable, Hashable {
 
         private init(_ text: String) {
             self = .unknown
-            // The name in the second field may hold blanks and brackets: count from the last bracket.
+            // The name in the second field may contain spaces and brackets, so the fields are counted from the last bracket.
             guard let bracket = text.lastIndex(of: ")") else { return }
             let fields = text[text.index(after: bracket)...].split(separator: " ")
             guard fields.count > 19, let ticks = Int64(fields[19]) else { return }
@@ -55,10 +55,10 @@ package struct ProcessIdentity: Sendable, Hashable {
 
     package static let current = ProcessIdentity(pid: getpid()) ?? ProcessIdentity(pid: getpid(), start: 0)
 
-    /// Enough for ten years after boot.
+    /// The number of bits for the start time, enough for ten years after boot.
     private static let tickBits: Int64 = 35
 
-    /// The PID namespace of this process; 0 if it is the first of the machine, or unknown.
+    /// The PID namespace of this process; 0 for the first namespace of the machine, or if it is unknown.
     private static let ownNamespace: Int64 = {
         var information = stat()
         // The first namespace has this number in every kernel. Others have numbers from 0xF0000000.
@@ -66,11 +66,11 @@ package struct ProcessIdentity: Sendable, Hashable {
         return Int64(information.st_ino & 0x0FFF_FFFF)
     }()
 
-    /// The number means another process here, or no process.
+    /// `true` if the number belongs to another namespace, and can mean another process here.
     package var isOfAnotherNamespace: Bool { start >> Self.tickBits != Self.ownNamespace }
 
-    /// Still running (a zombie does not count). An error that may pass does not end a process. Always `false` for a process of another PID
-    /// namespace: see ``isAlive(in:)``.
+    /// `true` if the process is still running. A zombie does not count. If an error that may pass hides the state, the result is `true`.
+    /// Always `false` for a process of another PID namespace: see ``isAlive(in:)``.
     package var isAlive: Bool {
         guard !isOfAnotherNamespace else { return false }
         switch Entry(of: pid) {
@@ -80,8 +80,8 @@ package struct ProcessIdentity: Sendable, Hashable {
         }
     }
 
-    /// The process uses the app's ledger and is still running. A process in another PID or time namespace, or on
-    /// another machine with the same home, shows that with a lock.
+    /// Returns whether the process is still running and uses the app's ledger. A process in another PID or time namespace, or on another
+    /// machine with the same home, shows this with a lock.
     package func isAlive(in directories: AppDirectories) -> Bool {
         isAlive || ProcessPresence.isShown(by: self, in: directories)
     }

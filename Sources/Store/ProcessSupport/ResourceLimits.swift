@@ -14,7 +14,8 @@ package enum ResourceLimits {
         }
     }
 
-    /// The limit of this process under which an agent could not work, with the option of `ulimit` that sets it; `nil` if there is none.
+    /// The limit of this process that is too low for an agent, with the option of `ulimit` that sets it; `nil` if every limit is
+    /// sufficient.
     package static var obstacle: String? {
         if let bytes = hardLimit(RLIMIT_FSIZE), bytes < 64 << 20 { return "files are limited to \(bytes) bytes (ulimit -f)" }
         if let count = hardLimit(RLIMIT_NOFILE), count < 25 { return "a process may open only \(count) files (ulimit -n)" }

@@ -1,18 +1,18 @@
 import Foundation
 
-/// Another process, for a message.
+/// A description of another process, for a message.
 package struct RunningProcess: CustomStringConvertible {
     package let pid: Int32
     package let name: String
     private let state: Character?
 
-    /// A signal or a debugger has stopped it.
+    /// `true` if a signal or a debugger has stopped the process.
     package var isStopped: Bool { state == "T" || state == "t" }
 
-    /// A thread of it runs, waits for a processor or waits for a disk.
+    /// `true` if a thread of the process runs, waits for a processor or waits for a disk.
     package var isAtWork: Bool { state.map(Self.atWork.contains) ?? false }
 
-    /// "process 123 (stormy)", and what helps where it was stopped.
+    /// "process 123 (stormy)"; for a stopped process also the command that continues it.
     package var description: String {
         "process \(pid) (\(name))" + (isStopped ? ", which is stopped (kill -CONT \(pid) continues it)" : "")
     }
@@ -20,7 +20,7 @@ package struct RunningProcess: CustomStringConvertible {
     package init(_ pid: Int32) {
         self.pid = pid
         name = (try? String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8))?.trimmingCharacters(in: .newlines) ?? "?"
-        // The first thread often waits for another thread, which has the work.
+        // The first thread often waits for another thread that does the work.
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task")) ?? []
         state =
             threads.lazy.compactMap { Self.state(at: "/proc/\(pid)/task/\($0)/stat") }.first(where: Self.atWork.contains)
@@ -28,7 +28,7 @@ package struct RunningProcess: CustomStringConvertible {
     }
 
     private static func state(at path: String) -> Character? {
-        // "pid (name) state …": the name may hold anything.
+        // The format is "pid (name) state …", and the name may contain any characters.
         guard let status = try? String(contentsOfFile: path, encoding: .utf8), let end = status.lastIndex(of: ")") else {
             return nil
         }
@@ -37,6 +37,6 @@ package struct RunningProcess: CustomStringConvertible {
 
     private static let atWork: Set<Character> = ["R", "D"]
 
-    /// - Parameter state: as in `/proc/PID/stat`.
+    /// - Parameter state: the letter in `/proc/PID/stat`.
     package init(pid: Int32, name: String, state: Character) { (self.pid, self.name, self.state) = (pid, name, state) }
 }

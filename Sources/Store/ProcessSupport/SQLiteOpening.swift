@@ -1,8 +1,8 @@
 import CLinux
 import Glibc
 
-/// The call by which SQLite opens files in this process. SQLite reads a file that it cannot open for writing, and keeps that file
-/// read-only. This call prevents that for a file that may be written, but cannot be opened for now.
+/// The system calls by which SQLite opens and reads files in this process. If SQLite cannot open a file for writing, it opens the file
+/// read-only and keeps it so. ``call`` prevents that for a file that is writable, but cannot be opened for now.
 package enum SQLiteOpening {
     package static let call: @convention(c) (UnsafePointer<CChar>, CInt, CInt) -> CInt = clinux_open_for_sqlite
 

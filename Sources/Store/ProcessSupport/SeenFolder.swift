@@ -1,13 +1,14 @@
 import CLinux
 import Foundation
 
-/// A folder as one process sees it. A process with other mounts, for example in a container or a service with `PrivateTmp=`, can see another
-/// folder under the same path.
+/// A folder as one process sees it. A process with other mounts, for example in a container or a service with `PrivateTmp=`, can see
+/// another folder under the same path.
 ///
 /// For processes with the same mounts only the path counts. The user may replace the folder, restore it from a backup, or connect its drive
-/// again, and a file for this folder must not wait. But if the drive is not connected, the path leads to a folder beneath its mount point. Only if
-/// the mounts differ, the folders are compared. A folder that was replaced is then not found: no process can see whether the new folder is the one
-/// that the other process means.
+/// again, and a file for this folder must not wait. But if the drive is not connected, the path leads to a folder beneath its mount point.
+///
+/// The folders are compared only if the mounts differ. In that case a replaced folder is not found, because no process can check whether
+/// the new folder is the one that the other process means.
 package struct SeenFolder: Equatable, Sendable {
     /// The mount namespace and the root folder of the process; `nil` if unknown.
     let view: String?
@@ -25,7 +26,7 @@ package struct SeenFolder: Equatable, Sendable {
         self.init(view: Self.ownView, folder: folder, mount: Self.mountPoint(of: path))
     }
 
-    /// - Parameter text: As ``text`` returned it.
+    /// - Parameter text: the value of ``text``.
     package init?(text: String) {
         let parts = text.split(separator: " ")
         guard parts.count == 2 || parts.count == 3 else { return nil }
@@ -33,7 +34,7 @@ package struct SeenFolder: Equatable, Sendable {
         self.init(view: parts[0] == Self.unknown[...] ? nil : String(parts[0]), folder: String(parts[1]), mount: mount)
     }
 
-    /// As it is stored in a row.
+    /// The text that is stored in a row.
     package var text: String {
         let mount = mount?.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed)
         return ([view ?? Self.unknown, folder] + [mount].compactMap { $0 }).joined(separator: " ")
@@ -48,7 +49,8 @@ package struct SeenFolder: Equatable, Sendable {
         isSame(as: SeenFolder(view: Self.ownView, folder: Self.identity(path) ?? ""))
     }
 
-    /// The mount point of the drive that held the folder, if nothing is mounted there now; `nil` otherwise, and for a process with other mounts.
+    /// The mount point of the drive that contained the folder, if nothing is mounted there now; `nil` otherwise, and for a process with
+    /// other mounts.
     package var absentMount: String? {
         guard let mount, view != nil, view == Self.ownView else { return nil }
         let point = clinux_mount(mount)
@@ -75,7 +77,7 @@ package struct SeenFolder: Equatable, Sendable {
         return "\(namespace.st_ino):\(root)"
     }()
 
-    /// The number of a device can change with each start of the machine, so the time of birth is used if the file system records it.
+    /// The device number can change with each start of the machine, so the time of birth is used if the file system records it.
     private static func identity(_ path: String) -> String? {
         var found = stat()
         guard stat(path, &found) == 0 else { return nil }

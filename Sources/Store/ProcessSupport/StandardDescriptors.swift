@@ -1,17 +1,17 @@
 import Glibc
 
-/// Standard input, output and error of a process whose starter may have closed them.
+/// Standard input, output and error of a process that may have been started with closed descriptors.
 package enum StandardDescriptors {
-    /// Takes the place of those that are closed: the next file that is opened, a database say, would be written to by every message. What is
-    /// written there fails, as before, and so does reading from standard input: an empty list is not what was meant. To be called before
-    /// anything is opened.
+    /// Opens a replacement for each closed descriptor. Otherwise the next file that is opened, for example a database, would get the
+    /// number, and every message would be written into it. Writing to the replacement fails, as before. Reading from standard input also
+    /// fails, because an empty list would be a wrong input. Call this before opening any file.
     package static func occupyClosed() {
         for descriptor in 0...2 where fcntl(Int32(descriptor), F_GETFD) == -1 {
             _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }
 
-    /// It was opened for writing, by whoever started this process.
+    /// Returns whether the parent process opened the descriptor for writing.
     package static func canWrite(_ descriptor: Int32) -> Bool {
         let flags = fcntl(descriptor, F_GETFL)
         return flags >= 0 && flags & O_ACCMODE != O_RDONLY

@@ -2,6 +2,6 @@ import Foundation
 
 /// Standard error of this process. A text that cannot be written, for example because the disk is full, is lost.
 package enum StandardError {
-    /// - Parameter text: With its line break.
+    /// - Parameter text: the text with its line break.
     package static func write(_ text: String) { try? FileHandle.standardError.write(contentsOf: Data(text.utf8)) }
 }

@@ -1,21 +1,21 @@
 import Foundation
 
-/// What can be wrong with the files of an app's store. Every case names the file and says what to do.
+/// An error of the files of an app's store. Every case names the file and states what to do.
 package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     case cannotCreate(path: String, reason: String)
-    /// A folder that belongs to another user, or that others may write to. Another try does not help.
+    /// A folder that belongs to another user or that other users may write to. Another try does not help.
     case unsafeFolder(path: String)
     case notADatabase(path: String)
     case newerVersion(path: String)
     case readOnly(path: String)
     case busy(path: String)
     case diskFull(path: String)
-    /// The disk, or the limit of open files: what another try may do.
+    /// An error of the disk or the limit of open files. Another try may succeed.
     case troubled(path: String, reason: String)
     case failed(path: String, reason: String)
-    /// It, or a file beside it, was removed or replaced while this process had it open.
+    /// The ledger or one of its other files was removed or replaced while this process had it open.
     case replaced(path: String)
-    /// A file beside it was removed while the agent had it open, which has not saved yet what is in it.
+    /// A file beside the ledger was removed while the agent had it open. The agent has not saved its content yet.
     case unsaved(path: String)
     /// The variable names a folder that cannot be used.
     case unusableFolder(variable: String, fault: FolderFault)
@@ -25,7 +25,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case lineBreak
     }
 
-    /// What a failed `open` of a file of ours means.
+    /// Returns the error for a failed `open` of a file of the store.
     package static func notOpened(_ path: String, _ number: Int32) -> StoreError {
         switch FileFault(number) {
         case .notAllowed: .readOnly(path: path)
@@ -36,13 +36,13 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// The error for a failed call of inotify or epoll. A limit of watches is not a full disk.
+    /// Returns the error for a failed call of inotify or epoll. A reached limit of watches is not a full disk.
     package static func notWatched(_ path: String, _ number: Int32, _ what: String) -> StoreError {
         let reason = what + String(cString: strerror(number))
         return FileFault(number).isPassing ? .troubled(path: path, reason: reason) : .failed(path: path, reason: reason)
     }
 
-    /// Waiting may help, or opening it again: nothing is wrong with the store itself.
+    /// `true` if waiting or opening the store again may help. The store itself is intact.
     package var isPassing: Bool {
         switch self {
         case .busy, .diskFull, .troubled, .replaced, .unsaved: true
@@ -50,7 +50,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Waiting for some minutes may help: rights change, and a disk can be mounted again. Commands report this at once.
+    /// `true` if waiting for some minutes may help, because permissions change and a disk can be mounted again. Commands report these
+    /// errors at once.
     package var mayPass: Bool {
         switch self {
         case .cannotCreate, .readOnly: true
@@ -59,7 +60,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// There may be no room left: SQLite does not tell a quota that is used up from a broken disk.
+    /// `true` if the disk may be full. SQLite does not distinguish a used-up quota from a broken disk.
     package var maySayFull: Bool {
         switch self {
         case .diskFull, .troubled: true
@@ -74,7 +75,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case .cannotCreate(let path, let reason):
             "cannot create \(path): \(reason)"
         case .unsafeFolder(let path):
-            "cannot create \(path): the folder belongs to somebody else, or others may write to it"
+            "cannot create \(path): the folder belongs to another user, or other users can write to it"
         case .notADatabase(let path):
             "\(path) is damaged or not a ledger: it was left untouched; move it away to start afresh"
         case .newerVersion(let path):
@@ -86,7 +87,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case .diskFull(let path):
             "no space left for \(path): on its disk, or in its owner's quota"
         case .replaced(let path):
-            "\(path), or a file beside it, was removed or replaced while this program had it open: start it again"
+            "\(path) or a file of the same database was removed or replaced while this program used it: start the program again"
         case .unsaved(let path):
             """
             a file beside \(path) was removed while \(LockHolder.find(lock: Self.folder(of: path))?.description ?? "the agent") had it open, \
@@ -101,11 +102,15 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// - Parameter path: The file that cannot be written or made.
+    /// - Parameter path: The file that cannot be written or created.
     package static func adviceForUnwritable(_ path: String) -> String {
         [path, folder(of: path)].contains(where: DiskSpace.isReadOnly)
             ? "its disk is mounted read-only" : "check the permissions of the file and its folder"
     }
 
     private static func folder(of path: String) -> String { URL(fileURLWithPath: path).deletingLastPathComponent().path }
+}
+
+extension StoreError: LocalizedError {
+    package var errorDescription: String? { description }
 }

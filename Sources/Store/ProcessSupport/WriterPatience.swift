@@ -1,18 +1,18 @@
 /// Decides how long a process waits while other processes use the same database.
 ///
-/// A queue that moves is waited for. One process that holds the lock and does not move is not: the user has to continue or end it, and a
-/// longer wait changes nothing.
+/// A process waits for a lock as long as the lock changes hands or the database changes. If one process holds the lock and makes no
+/// progress, waiting ends. The user has to continue or end that process, and a longer wait changes nothing.
 package struct WriterPatience: Sendable {
-    /// The time after which a wait ends in any case. 300 commands at once on two cores need less, also beside much other work.
+    /// The time after which a wait ends in any case. 300 simultaneous commands on two cores need less, even during other work.
     private static let longest = Duration.seconds(900)
-    /// The time without movement after which a wait ends, also if the holder is at work.
+    /// The time without progress after which a wait ends, even if the holder is at work.
     private static let longestWithoutMovement = Duration.seconds(60)
-    /// The time without movement after which the holder of the lock is looked up, and the time between two such looks.
+    /// The time without progress after which the holder of the lock is looked up, and the time between two lookups.
     private static let untilFirstLook = Duration.seconds(2)
     private static let betweenLooks = Duration.seconds(1)
-    /// The time without movement after which a holder counts that is neither stopped nor at work.
+    /// The time without progress after which waiting ends for a holder that is not at work.
     private static let longestStillness = Duration.seconds(5)
-    /// The time between two looks at the files. Each one costs two system calls.
+    /// The time between two checks of the files. Each check costs two system calls.
     private static let betweenGlances = Duration.milliseconds(100)
 
     package typealias Instant = SuspendingClock.Instant
@@ -23,15 +23,17 @@ package struct WriterPatience: Sendable {
     private var movedAt: Instant
     private var look: (at: Instant, holder: Int32?)?
 
-    /// - Parameter writes: what the files of the database are now.
+    /// - Parameter writes: the current identities of the database files.
     package init(at now: Instant, writes: [FileIdentity?]) {
         (began, glancedAt, movedAt, self.writes) = (now, now, now, writes)
     }
 
+    /// Returns whether waiting longer can help.
+    ///
     /// - Parameters:
-    ///   - writes: returns what the files of the database are now. Each commit changes one of them.
-    ///   - holder: looks up who holds the lock, which takes some milliseconds. It gets the number of the process that held it before.
-    /// - Returns: `false` if waiting longer does not help.
+    ///   - writes: returns the current identities of the database files. Each commit changes one of them.
+    ///   - holder: looks up the holder of the lock, which takes some milliseconds. The argument is the number of the process that held the
+    ///     lock before.
     package mutating func goesOn(
         at now: Instant, writes: () -> [FileIdentity?], holder: (Int32?) -> RunningProcess?
     ) -> Bool {

@@ -14,21 +14,21 @@ package final class WriterWait: Sendable {
     private let lock: String?
 
     /// - Parameters:
-    ///   - database: its path.
-    ///   - lock: the file whose lock is waited for. `nil` if it is one of the database's own.
+    ///   - database: the path of the database.
+    ///   - lock: the file whose lock is waited for; `nil` for a lock of the database itself.
     package init(database: String, lock: String? = nil) { (self.database, self.lock) = (database, lock) }
 
-    /// Until it is set back, waits no longer than this. `nil`: as always.
+    /// Sets the maximum wait; `nil` restores the normal limit.
     package func limit(to limit: Duration?) { state.withLock { $0.limit = limit } }
 
-    /// Waits for a moment. Asked again every 0.1 ms at first, then every millisecond. SQLite's own waiter sleeps longer each time, up to
-    /// 100 ms: agent and app meet at every hand-over, and would wait for that rather than for each other.
+    /// Waits for a moment: 0.1 ms in the first 100 rounds, then 1 ms, then 5 ms from round 1000 on. SQLite's own waiter sleeps longer each
+    /// time, up to 100 ms. Agent and app meet at every hand-over, and would wait for the waiter and not for each other.
     ///
-    /// - Parameter round: how often it was asked before, for the same lock.
-    /// - Returns: whether to try again.
+    /// - Parameter round: the number of earlier calls for the same lock.
+    /// - Returns: `true` if the caller should try again.
     package func wait(_ round: Int) -> Bool {
         let now = SuspendingClock.now
-        // By the clock: on a machine under load a pause of a millisecond takes many.
+        // The limit is measured by the clock, because a pause of one millisecond takes many on a busy machine.
         let goesOn = state.withLock { state in
             if round == 0 { (state.began, state.patience) = (now, nil) }
             if let limit = state.limit { return state.began.duration(to: now) < limit }
@@ -40,7 +40,7 @@ package final class WriterWait: Sendable {
         return goesOn
     }
 
-    /// Microseconds. Hundreds of processes that try every millisecond leave no time for the one that holds the lock.
+    /// Returns the pause in microseconds. Hundreds of processes that try every millisecond leave no time for the holder of the lock.
     private static func pause(_ round: Int) -> UInt32 { round < 100 ? 100 : round < 1_000 ? 1_000 : 5_000 }
 
     /// SQLite writes commits to the log, and copies the log into the database.

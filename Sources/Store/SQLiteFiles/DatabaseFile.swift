@@ -4,14 +4,15 @@ import GRDBSQLite
 import Glibc
 import ProcessSupport
 
-/// A SQLite file with a write-ahead log that several processes share: how it is looked at and opened. What is in it is its owner's.
+/// A SQLite file with a write-ahead log that several processes share. This type inspects and opens the file; the owner decides about its
+/// content.
 ///
-/// The files beside it, the log and its index, stay when the last process closes it, empty: on a disk where no file can be made any
-/// more it can still be opened.
+/// When the last process closes the file, the empty log and the index are kept. For this reason the file can still be opened on a disk on
+/// which no new file can be created.
 package struct DatabaseFile: Sendable {
     package enum State: Sendable {
         case missing
-        /// Some of this version's tables, or the write-ahead log, are not there yet: a file that was copied by SQL from a backup has none.
+        /// Some of this version's tables, or the write-ahead log, are missing: a copy that was restored from a backup by SQL has no log.
         case ofAnEarlierVersion
         case current
         case ofANewerVersion
@@ -25,11 +26,11 @@ package struct DatabaseFile: Sendable {
         (self.path, self.migrator) = (path, migrator)
     }
 
-    /// For every connection of this process: SQLite has one table of system calls.
+    /// Replaces system calls for every connection of this process, because SQLite has one table of system calls.
     private static let opensFilesAsWanted: Void = {
         guard let system = sqlite3_vfs_find(nil), let replace = system.pointee.xSetSystemCall else { return }
         _ = replace(system, "open", unsafeBitCast(SQLiteOpening.call, to: sqlite3_syscall_ptr.self))
-        // SQLite is built with one of the two.
+        // SQLite is built with one of the two functions.
         for name in ["pread", "pread64"] {
             _ = replace(system, name, unsafeBitCast(SQLiteOpening.readCall, to: sqlite3_syscall_ptr.self))
         }
@@ -37,12 +38,12 @@ package struct DatabaseFile: Sendable {
 
     // MARK: Making
 
-    /// Makes an empty file for this user if nothing has the path. SQLite gives the files beside it the same mode.
+    /// Creates an empty file for this user if the path does not exist. SQLite gives the log and its index the same mode.
     ///
-    /// An existing file is not opened here: closing it would release the locks that another connection of this process has on it. An existing
-    /// file is never replaced, also if it cannot be looked at.
+    /// An existing file is not opened here: closing it would release the locks that another connection of this process has on it. An
+    /// existing file is never replaced, even if it cannot be inspected.
     ///
-    /// - Throws: ``StoreError`` unless a regular file has the path now, for example for a link that leads nowhere.
+    /// - Throws: ``StoreError`` unless the path is a regular file after the call, for example if it is a link without a target.
     package func makeIfMissing() throws(StoreError) {
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor >= 0 {
@@ -58,9 +59,9 @@ package struct DatabaseFile: Sendable {
         }
     }
 
-    // MARK: Looking
+    // MARK: Reading
 
-    /// A connection that changes nothing.
+    /// Opens a connection that changes nothing.
     package func openToRead() throws -> DatabaseQueue {
         Self.forgetEarlierFault()
         var information = stat()
@@ -75,13 +76,15 @@ package struct DatabaseFile: Sendable {
         return try DatabaseQueue(path: path, configuration: configuration)
     }
 
-    /// A thread keeps the last error of a read. An error of another file is not the reason for an error of this one.
+    /// Discards the last error of a read, which is kept for each thread. An error of another file is not the reason for an error of this
+    /// file.
     private static func forgetEarlierFault() { _ = SQLiteOpening.takeReadFault() }
 
-    /// The same, after its pages were checked: the tables of one that was put together from two files can be read, but not what is in them.
+    /// Opens a read-only connection after a check of all pages. If a file was assembled from two files, its tables can be read, but their
+    /// content is wrong.
     ///
     /// Cost: all pages are read.
-    /// - Throws: `SQLITE_CORRUPT` where they do not fit together.
+    /// - Throws: `SQLITE_CORRUPT` if the pages are not consistent.
     package func openToReadChecked() throws -> DatabaseQueue {
         let queue = try openToRead()
         let answer = try queue.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
@@ -89,14 +92,14 @@ package struct DatabaseFile: Sendable {
         return queue
     }
 
-    /// Opening for writing alone changes the file (GRDB writes once to make the write-ahead log), so it is looked at before. A change
-    /// that another process did not finish is rolled back: until then no connection can read the file.
+    /// Inspects the file before it is opened for writing, because opening for writing changes the file (GRDB writes once to create the
+    /// write-ahead log). A change that another process did not complete is rolled back: until then no connection can read the file.
     ///
-    /// - Returns: the state, and the connection it was looked at through, closed.
+    /// - Returns: the state, and the closed connection that read it.
     private func look() throws -> (state: State, closed: DatabaseQueue?) {
         var information = stat()
         guard stat(path, &information) == 0 else {
-            // Only an absent file is missing. A file that cannot be looked at for a moment has its content.
+            // Only an absent file is missing. A file that cannot be inspected for a moment keeps its content.
             guard FileFault(errno).isAbsence else {
                 throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: String(cString: strerror(errno)))
             }
@@ -121,7 +124,7 @@ package struct DatabaseFile: Sendable {
     /// A newer version has written the file.
     package struct NewerVersion: Error {}
 
-    /// Looks at the file, and refuses a file of a newer version.
+    /// Inspects the file, and refuses a file of a newer version.
     ///
     /// - Throws: ``NewerVersion``.
     package func lookIfKnown() throws -> (state: State, closed: DatabaseQueue?) {
@@ -130,7 +133,7 @@ package struct DatabaseFile: Sendable {
         return look
     }
 
-    /// SQLite plays the rollback journal back for the first connection that may write.
+    /// Opens a connection that may write, because SQLite rolls back the journal for the first such connection.
     private func openToRollBack() throws -> DatabaseQueue {
         var configuration = Configuration()
         let wait = WriterWait(database: path)
@@ -140,7 +143,7 @@ package struct DatabaseFile: Sendable {
 
     // MARK: Copying
 
-    /// Returns a copy in memory, brought to this version there. For a file that cannot be written and is only shown.
+    /// Returns a copy in memory, which is migrated to this version. For a file that cannot be written and is only shown.
     ///
     /// - Returns: `nil` if a newer version has written the file.
     package func copyInMemory() throws -> DatabaseQueue? {
@@ -156,9 +159,9 @@ package struct DatabaseFile: Sendable {
             try openToRead().backup(to: copy)
             return copy
         } catch let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode) {
-            // The index of the log is missing and cannot be made. Without rows in the log the file is complete.
-            var log = stat()
-            guard stat(path + "-wal", &log) != 0 || log.st_size == 0,
+            // The index of the log is missing and cannot be created. If the log has no rows, the file is complete.
+            let log = FileLook.at(path + "-wal")
+            guard log.isAbsent || log.information?.st_size == 0,
                 let content = FileManager.default.contents(atPath: path), content.count >= Self.headerSize
             else { throw error }
             return try Self.inMemory(content)
@@ -166,7 +169,7 @@ package struct DatabaseFile: Sendable {
     }
 
     private static let headerSize = 100
-    /// Offsets of the two bytes that say whether the file has a write-ahead log.
+    /// The offsets of the two bytes that show whether the file has a write-ahead log.
     private static let formatBytes = [18, 19]
 
     private static func inMemory(_ file: Data) throws -> DatabaseQueue {
@@ -178,7 +181,7 @@ package struct DatabaseFile: Sendable {
                 throw DatabaseError(resultCode: .SQLITE_NOMEM)
             }
             UnsafeMutableRawBufferPointer(start: bytes, count: content.count).copyBytes(from: content)
-            // SQLite frees the bytes, also if this fails.
+            // SQLite frees the bytes even if this call fails.
             let code = sqlite3_deserialize(
                 database.sqliteConnection, "main", bytes.assumingMemoryBound(to: UInt8.self), sqlite3_int64(content.count),
                 sqlite3_int64(content.count), UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE))
@@ -189,33 +192,33 @@ package struct DatabaseFile: Sendable {
 
     // MARK: Opening
 
-    /// Of every connection that may write: what is committed stays, what is deleted is overwritten.
+    /// The settings of every connection that may write: committed data survives a power cut, and deleted data is overwritten.
     private static let durability = "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; "
 
-    /// Opens the file and brings it to this version.
+    /// Opens the file and migrates it to this version.
     ///
     /// - Parameters:
-    ///   - label: names the connection's queue.
+    ///   - label: the name of the connection's queue.
     ///   - wait: waits for other processes.
-    ///   - turn: the file of a lock. A process holds the lock while it makes the tables, because SQLite does not wait for a process that
+    ///   - turn: the file of a lock. A process holds the lock while it creates the tables, because SQLite does not wait for a process that
     ///     switches the file to write-ahead mode.
     ///   - requiresTurn: throws if the file of the lock cannot be opened.
-    ///   - mustWrite: refuses a file that SQLite opened for reading alone, and would keep so.
-    ///   - pragmas: more of them.
-    /// - Returns: the connection, and the closed one of the look before.
-    /// - Throws: also ``NewerVersion``; the file is as it was.
+    ///   - mustWrite: refuses a file that SQLite opened read-only, and that would stay read-only.
+    ///   - pragmas: additional pragmas.
+    /// - Returns: the connection, and the closed connection of the inspection.
+    /// - Throws: also ``NewerVersion``; the file is then unchanged.
     package func open(
         label: String, wait: WriterWait, turn: URL, requiresTurn: Bool = true, mustWrite: Bool = false, pragmas: String = ""
     ) throws -> (queue: DatabaseQueue, look: DatabaseQueue?) {
         func connect(makesLog: Bool = false) throws -> DatabaseQueue {
             try self.connect(label, wait, mustWrite: mustWrite, makesLog: makesLog, pragmas)
         }
-        // A complete file is opened without the lock, because a stopped process may hold the lock. The look fails while another process
-        // makes the tables, and is then repeated with the lock.
+        // A complete file is opened without the lock, because a stopped process may hold the lock. The inspection fails while another
+        // process creates the tables, and is then repeated with the lock.
         if let (state, look) = try? look(), state == .current { return (try connect(), look) }
         return try FileLock.whileHolding(turn, besides: path, isRequired: requiresTurn) {
             let (state, look) = try lookIfKnown()
-            // The process before this one in the queue may have made the tables.
+            // The previous holder of the lock may have created the tables.
             if state == .current { return (try connect(), look) }
             let queue = try connect(makesLog: true)
             try migrator.migrate(queue)
@@ -223,7 +226,7 @@ package struct DatabaseFile: Sendable {
         }
     }
 
-    /// - Parameter makesLog: writes to the file to give it a write-ahead log, which the file then keeps.
+    /// - Parameter makesLog: writes to the file to create a write-ahead log, which is then kept.
     private func connect(
         _ label: String, _ wait: WriterWait, mustWrite: Bool, makesLog: Bool, _ pragmas: String
     ) throws -> DatabaseQueue {
@@ -244,11 +247,11 @@ package struct DatabaseFile: Sendable {
         return queue
     }
 
-    /// Without the index of the log, which takes room on the disk: it is only there while somebody has the file open, and nobody else
-    /// can until this connection is closed. For verbs, which are short.
+    /// Opens the file in exclusive mode, without the index of the log, which needs disk space. No other connection can open the file until
+    /// this connection is closed. For commands, which are short.
     ///
-    /// - Returns: `nil`: not all of this version's tables are there.
-    /// - Throws: also where somebody has it open.
+    /// - Returns: `nil` if some of this version's tables are missing.
+    /// - Throws: also if another connection has the file open.
     package func openAlone(label: String) throws -> DatabaseQueue? {
         var configuration = Configuration()
         configuration.busyMode = .timeout(2)
@@ -264,7 +267,7 @@ package struct DatabaseFile: Sendable {
         return isCurrent ? queue : nil
     }
 
-    /// The last connection that is closed empties the log, which keeps old versions of rows, and leaves it.
+    /// Keeps the log after the last connection is closed. The log is emptied then, because it contains old versions of rows.
     private static func keepLog(_ database: Database) throws {
         try database.execute(sql: "PRAGMA journal_size_limit = 0")
         var isKept: CInt = 1

@@ -2,43 +2,43 @@ import Foundation
 import GRDB
 import ProcessSupport
 
-/// What an error of SQLite's means for whoever wanted to open, read or write a file.
+/// The meaning of a SQLite error for code that opens, reads or writes a file.
 package enum DatabaseTrouble: Sendable {
-    /// Not a database, or a broken one.
+    /// The file is not a database, or is damaged.
     case damaged
-    /// The file or its folder does not let itself be written.
+    /// The file or its folder cannot be written.
     case notWritable
     case busy
-    /// No room on its disk for bytes or for files, or in its owner's quota.
+    /// The disk has no space for bytes or files, or the owner's quota is used up.
     case noRoom
-    /// What another try may do; also a quota that is used up, which SQLite does not tell apart.
+    /// An error that may not occur in another attempt. Includes a used quota if SQLite does not distinguish it.
     case passing(reason: String)
     case other(reason: String)
 
     package init(_ error: DatabaseError, path: String) {
         let readFault = SQLiteOpening.takeReadFault()
         if readFault != 0, [.SQLITE_NOTADB, .SQLITE_CORRUPT].contains(error.resultCode) {
-            // SQLite calls a database damaged if its disk did not read it once.
+            // SQLite reports a damaged database if the disk failed to read once.
             self = .passing(reason: String(cString: strerror(readFault)))
         } else {
             self.init(error, path: path) { Self.fault(at: path) }
         }
     }
 
-    /// - Parameter fault: Returns the error number of the call that failed; `nil` if it is unknown.
+    /// - Parameter fault: returns the error number of the failed call; `nil` if it is unknown.
     package init(_ error: DatabaseError, path: String, fault: () -> Int32?) {
         let reason = error.message ?? "\(error.resultCode)"
         self =
             switch error.resultCode {
             case .SQLITE_NOTADB, .SQLITE_CORRUPT: .damaged
-            // The log or its index could not be made.
+            // The log or its index could not be created.
             case .SQLITE_CANTOPEN where DiskSpace.takesNoMoreFiles(at: path): .noRoom
-            // An unknown reason may pass.
+            // An unknown error may be temporary.
             case .SQLITE_CANTOPEN: fault().map(Self.init(openingFailedWith:)) ?? .passing(reason: reason)
             case .SQLITE_READONLY, .SQLITE_PERM: .notWritable
             case .SQLITE_BUSY, .SQLITE_LOCKED: .busy
             case .SQLITE_FULL: .noRoom
-            // The index of its log could not be made as long as that has to be.
+            // The index of the log could not be extended to the required size.
             case .SQLITE_IOERR
             where [.SQLITE_IOERR_SHMSIZE, .SQLITE_IOERR_SHMOPEN].contains(error.extendedResultCode): .noRoom
             case .SQLITE_IOERR, .SQLITE_NOMEM: .passing(reason: reason)
@@ -55,8 +55,8 @@ package enum DatabaseTrouble: Sendable {
             }
     }
 
-    /// SQLite does not report why it cannot open a file. The file is not opened for that, because closing it would release the locks
-    /// of other connections of this process.
+    /// Returns the reason why SQLite cannot open a file, because SQLite does not report it. The file is not opened for this, because
+    /// closing it would release the locks of other connections of this process.
     private static func fault(at path: String) -> Int32? {
         let number = SQLiteOpening.fault
         if number != 0 { return number }

@@ -6,7 +6,7 @@ import TransferMachines
 
 /// Digests by which sent and received bytes are compared. libcrypto computes them.
 package enum FileDigest {
-    /// SHA-256, hex, and size of a file, read in pieces: memory stays flat.
+    /// Returns the SHA-256 in hex and the size of a file. The file is read in pieces, so the memory use is constant.
     package static func sha256(of url: URL) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64) {
         let path = url.path
         let descriptor = clinux_open(path, O_RDONLY | O_CLOEXEC, 0)
@@ -28,10 +28,10 @@ package enum FileDigest {
         return digest.hex
     }
 
-    /// For protocols that name a file by it. Hex; empty if it cannot be read.
+    /// Returns the SHA-1 in hex, for protocols that identify a file by it. Empty if the file cannot be read.
     package static func sha1(of url: URL) -> String { Hex.text(Data(digest(of: url, .sha1))) }
 
-    /// For protocols that prove by it that something was read: nothing secret hangs on it.
+    /// Returns the SHA-1, for protocols in which it proves that data was read. The digest protects no secret.
     package static func sha1(of data: Data) -> Data {
         var digest = RunningDigest(.sha1)
         data.withUnsafeBytes { digest.update($0) }
@@ -51,8 +51,9 @@ package enum FileDigest {
         -> Int64
     {
         var information = stat()
-        let size = fstat(descriptor, &information) == 0 ? Int(information.st_size) : .max
-        // One byte more than the file: the second read finds its end.
+        guard fstat(descriptor, &information) == 0 else { throw .unreadable(path, reason: String(cString: strerror(errno))) }
+        let size = Int(information.st_size)
+        // The buffer is one byte longer than the file, so the second read finds the end.
         var buffer = [UInt8](repeating: 0, count: min(1 << 18, max(0, size) + 1))
         var offset: off_t = 0
         while true {
@@ -65,7 +66,7 @@ package enum FileDigest {
     }
 }
 
-/// Hash functions for the pure modules.
+/// The hash functions for modules without access to libcrypto.
 package struct CryptoHashing: MessageHashing {
     package init() {}
 
@@ -91,9 +92,9 @@ package struct CryptoHashing: MessageHashing {
     }
 }
 
-/// A digest over bytes as they pass. A value: a copy goes its own way.
+/// A digest that is computed while bytes pass. A value: a copy continues independently.
 package struct RunningDigest: Sendable {
-    /// libcrypto without its exit handler, which frees what other threads hash with: an app may call `exit` at any moment.
+    /// Prepares libcrypto without its exit handler, which frees state that other threads use: an app may call `exit` at any moment.
     fileprivate static let isPrepared = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1
 
     enum Algorithm {
@@ -111,12 +112,12 @@ package struct RunningDigest: Sendable {
 
     private var context: Context
 
-    /// SHA-256.
+    /// Creates a SHA-256 digest.
     package init() { self.init(Algorithm.sha256) }
 
     init(_ algorithm: Algorithm) { context = Context(algorithm) }
 
-    /// Of the kinds that a server announces or a person asks for.
+    /// Creates a digest of an algorithm that a server announces or the user requests.
     package init(_ algorithm: RequiredDigest.Algorithm) {
         switch algorithm {
         case .sha256: self.init(Algorithm.sha256)
@@ -141,14 +142,14 @@ package struct RunningDigest: Sendable {
         }
     }
 
-    /// Of the bytes so far. Empty where the system's libcrypto does not know the algorithm (MD5 and SHA-1 under FIPS).
+    /// The digest of the bytes so far. Empty if the system's libcrypto does not support the algorithm (MD5 and SHA-1 under FIPS).
     package var bytes: [UInt8] { Context(copyOf: context).finish() }
 
-    /// Of the bytes so far.
+    /// The digest of the bytes so far, in hex.
     package var hex: String { Hex.text(Data(bytes)) }
 
     /// libcrypto's state of one digest.
-    // Unchecked because its owner changes it only while it is the only one; shared, it is only copied.
+    // Unchecked because the owner changes the state only if it has the only reference; a shared state is only copied.
     private final class Context: @unchecked Sendable {
         private let state: OpaquePointer
         private let isKnown: Bool
@@ -171,7 +172,7 @@ package struct RunningDigest: Sendable {
             if isKnown { EVP_DigestUpdate(state, bytes.baseAddress, bytes.count) }
         }
 
-        /// Nothing can be added afterwards.
+        /// Returns the digest. No bytes can be added after this call.
         func finish() -> [UInt8] {
             guard isKnown else { return [] }
             var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))

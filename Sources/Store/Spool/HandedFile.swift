@@ -2,10 +2,10 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// The file of a finished download under a name of its own, while an app is told of it.
+/// The file of a finished download under a second name, while the end of the download is reported to an app.
 ///
-/// An app moves the file it is told of. If it then dies before the ledger knows that it was told, it is told again: of the same file,
-/// as what it moved was only this name. On a file system without hard links the app gets the file itself.
+/// The app may move the file. If the app dies before the ledger has recorded the report, the end is reported again with the same file,
+/// because the app moved only the second name. On a file system without hard links the app receives the file itself.
 package struct HandedFile {
     package let url: URL
     private let name: SpoolCopy?
@@ -18,6 +18,6 @@ package struct HandedFile {
         }
     }
 
-    /// The app has been told. What it did not move goes.
+    /// Removes the second name after the report, if the app did not move it.
     package func end() { name?.discard() }
 }

@@ -3,30 +3,30 @@ import CLinux
 import Foundation
 import TransferMachines
 
-/// The agent's own copy of a file, made when it was queued: what happens to the original later changes nothing. It is its maker's
-/// until ``keep()``: no agent takes it for something that a dead process left, and it goes with the last who holds this.
+/// The agent's copy of a file, made when the file was queued: later changes of the original have no effect. Until ``keep()`` the copy
+/// belongs to the process that made it: no agent removes it, and it is removed with the last reference.
 package struct Snapshot: Sendable {
     private let copy: SpoolCopy
     package let byteCount: Int64
-    /// Hex, lower case.
+    /// The SHA-256 of the copy, in lower-case hex.
     package let sha256: String
-    /// Of the file it is a copy of, where the copy was changed before it was queued.
+    /// The SHA-256 of the original, if the copy was changed before it was queued.
     package private(set) var originalSHA256: String?
 
     private init(_ copy: SpoolCopy, byteCount: Int64, sha256: String) {
         (self.copy, self.byteCount, self.sha256) = (copy, byteCount, sha256)
     }
 
-    /// Inside the spool.
+    /// The name of the copy in the spool.
     package var name: String { copy.name }
 
-    /// A row names it, durably: from here on the agent knows it.
+    /// Gives the copy to the agent, because a durable row has its name.
     package func keep() { copy.keep() }
 
-    /// It will not be sent after all. Nothing, once it is kept.
+    /// Removes the copy, because it will not be sent. No effect after ``keep()``.
     package func discard() { copy.discard() }
 
-    /// Why a file cannot be queued.
+    /// The reasons why a file cannot be queued.
     package enum Failure: Error, Equatable, CustomStringConvertible {
         case missing(String)
         case unreadable(String, reason: String)
@@ -49,13 +49,13 @@ package struct Snapshot: Sendable {
         }
     }
 
-    /// Copies `source` into the spool (sharing its blocks where the file system can, and with its holes), synced to disk, and hashes the
-    /// copy.
+    /// Copies `source` into the spool, synced to disk, and hashes the copy. The copy shares its blocks if the file system supports that,
+    /// and keeps the holes.
     ///
     /// - Parameters:
-    ///   - preparing: changes the copy before it is hashed; may put another file in its place. `false`: it did not.
-    ///   - checking: looks at the descriptor of what is to be copied.
-    /// - Throws: ``Failure``, or what these throw; nothing is left then.
+    ///   - preparing: changes the copy before it is hashed; may replace it by another file. Returns whether the copy was changed.
+    ///   - checking: checks the descriptor of the file before it is copied.
+    /// - Throws: ``Failure``, or an error of the closures; no copy is left in this case.
     package static func take(
         of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false, preparing: (URL) throws -> Bool,
         checking: (Int32) throws -> Void = { _ in }
@@ -65,7 +65,7 @@ package struct Snapshot: Sendable {
         try checking(input)
         let original = try take(of: input, source.path, in: directories, allowsEmpty: allowsEmpty)
         let copy = original.copy
-        // Mostly there is nothing to change: then nothing is read again.
+        // Most copies are not changed, and then the file is not read again.
         guard try preparing(URL(fileURLWithPath: copy.path)) else { return original }
         let descriptor = clinux_open(copy.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0)
         guard descriptor >= 0 else {
@@ -75,7 +75,7 @@ package struct Snapshot: Sendable {
         defer { close(descriptor) }
         let (digest, count) = try FileDigest.sha256(ofOpenFile: descriptor, path: copy.path)
         guard digest != original.sha256 else { return original }
-        // A file that was put in its place may be wider than the copy was.
+        // A file that replaced the copy may have wider permissions than the copy.
         guard fchmod(descriptor, 0o600) == 0, fsync(descriptor) == 0 else {
             throw cannotWrite(errno, copy.path, in: directories)
         }
@@ -84,9 +84,9 @@ package struct Snapshot: Sendable {
         return changed
     }
 
-    /// Copies `source` into the spool (sharing its blocks where the file system can), synced to disk, and hashes the copy.
+    /// Copies `source` into the spool, synced to disk, and hashes the copy. The copy shares its blocks if the file system supports that.
     ///
-    /// - Parameter prefix: how the copy's name begins.
+    /// - Parameter prefix: the prefix of the copy's name.
     package static func take(
         of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false,
         prefix: String = AppDirectories.copyPrefix
@@ -96,7 +96,7 @@ package struct Snapshot: Sendable {
         return try take(of: input, source.path, in: directories, allowsEmpty: allowsEmpty, prefix: prefix)
     }
 
-    /// Non-blocking: opening a named pipe must not hang.
+    /// Opens a file in non-blocking mode, because opening a named pipe must not block.
     private static func open(_ path: String) throws(Failure) -> Int32 {
         let input = clinux_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
         guard input >= 0 else {
@@ -124,7 +124,8 @@ package struct Snapshot: Sendable {
             guard isSame(before.st_mtim, after.st_mtim), before.st_size == after.st_size, count == Int64(after.st_size) else {
                 throw .changedWhileRead(path)
             }
-            // A new name or other rights change this time as well. So does a program that writes and sets the time of the file back.
+            // A new name or new permissions also change this time. A program that writes to the file and resets its modification time
+            // changes it as well.
             if !isSame(before.st_ctim, after.st_ctim), try FileDigest.sha256(ofOpenFile: input, path: path).digest != digest {
                 throw .changedWhileRead(path)
             }
@@ -145,8 +146,8 @@ package struct Snapshot: Sendable {
         }
     }
 
-    /// A new file of this process in the spool, which `body` fills. It has no name before it is complete, where the file system can do
-    /// that: a process that is killed leaves nothing.
+    /// Creates a new file of this process in the spool, which `body` fills. If the file system supports unnamed files, the file has no name
+    /// before it is complete, so a process that is killed leaves nothing.
     private static func make(
         _ prefix: String, in directories: AppDirectories,
         _ body: (_ copy: SpoolCopy, _ descriptor: Int32) throws(Failure) -> Snapshot
@@ -164,7 +165,7 @@ package struct Snapshot: Sendable {
         }
         defer { close(descriptor) }
         let snapshot = try body(copy, descriptor)
-        // Synced afterwards, so that the name is durable as well.
+        // The sync comes last, so that the name is durable as well.
         guard !isUnnamed || clinux_name_file(descriptor, copy.path) == 0, fsync(descriptor) == 0 else {
             throw cannotWrite(errno, copy.path, in: directories)
         }
@@ -190,7 +191,7 @@ package struct Snapshot: Sendable {
     ) throws(Failure) -> (digest: String, byteCount: Int64) {
         var digest = RunningDigest()
         let size = information.st_size
-        // Holes take no room.
+        // Holes need no space.
         let needed = min(Int64(size), Int64(clamping: information.st_blocks) * 512)
         guard needed <= DiskSpace.free(on: output) ?? .max else { throw .noSpace(directories.spool.path) }
         var buffer = [UInt8](repeating: 0, count: min(1 << 18, max(1, size)))
@@ -200,7 +201,7 @@ package struct Snapshot: Sendable {
             let hole = clinux_next_hole(input, offset, size)
             while offset < hole {
                 let count = FileFault.uninterrupted { pread(input, &buffer, min(buffer.count, Int(hole - offset)), offset) }
-                // It became shorter, which its caller sees.
+                // The file became shorter. The caller detects this.
                 if count == 0 { return (digest.hex, Int64(offset)) }
                 guard count > 0 else { throw .unreadable(inputPath, reason: String(cString: strerror(errno))) }
                 var written = 0
@@ -224,11 +225,11 @@ package struct Snapshot: Sendable {
         return (digest.hex, Int64(size))
     }
 
-    /// What an error number means for a write.
+    /// Returns the failure for an error number of a write.
     ///
     /// - Parameters:
-    ///   - number: The value of `errno`, which is read before the path is made: that may change it.
-    ///   - path: The copy.
+    ///   - number: the value of `errno`, which is read before the path is computed, because that may change `errno`.
+    ///   - path: the path of the copy.
     private static func cannotWrite(
         _ number: Int32, _ path: @autoclosure () -> String, in directories: AppDirectories
     ) -> Failure {

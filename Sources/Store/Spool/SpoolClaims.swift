@@ -2,14 +2,14 @@ import ProcessSupport
 import Foundation
 import Synchronization
 
-/// A file that this process made in the spool and that is its own until a row names it: whoever lets go of it before, by whatever
-/// way out, leaves nothing.
+/// A file that this process created in the spool. Until a row names the file, it belongs to this process: if the last reference is released
+/// before that, the file is removed.
 final class SpoolCopy: Sendable {
     let name: String
     private let directories: AppDirectories
     private let isOwn = Mutex(true)
 
-    /// Before the file is made. Waits while an agent looks for what dead processes left.
+    /// Claims the name before the file is created. Waits while an agent looks for files of dead processes.
     init(_ name: String, in directories: AppDirectories) throws(StoreError) {
         (self.name, self.directories) = (name, directories)
         try SpoolClaims.shared.begin(name, in: directories)
@@ -17,10 +17,10 @@ final class SpoolCopy: Sendable {
 
     var path: String { directories.spooled(name).path }
 
-    /// A row names it, durably.
+    /// Gives the file to the agent, because a durable row has its name.
     func keep() { if giveUp() { SpoolClaims.shared.end(name, in: directories) } }
 
-    /// No row will. Not after ``keep()``.
+    /// Removes the file, because no row will have its name. No effect after ``keep()``.
     func discard() {
         guard giveUp() else { return }
         unlink(path)
@@ -37,9 +37,9 @@ final class SpoolCopy: Sendable {
     deinit { discard() }
 }
 
-/// What this process puts into the spool before a row names it. As long as there is something, it shares a lock there; the agent,
-/// which removes what no row names, does so only while nobody does. No age tells that from what a dead process left: a clock may be
-/// set, and many photos be cleaned for longer than any patience.
+/// The files that this process has in the spool before a row names them. While there are such files, the process holds a shared lock. The
+/// agent removes files without a row only if no process holds the lock. The age of a file is not a criterion, because the clock may be
+/// changed, and the cleaning of many photos may take longer than any limit.
 private final class SpoolClaims: Sendable {
     static let shared = SpoolClaims()
 
@@ -50,7 +50,7 @@ private final class SpoolClaims: Sendable {
         init(_ lock: consuming FileLock) { self.lock = lock }
     }
 
-    /// By the lock's path: tests have many spools.
+    /// The claims by the lock's path, because tests have many spools.
     private let claims = Mutex<[String: Claim]>([:])
 
     func begin(_ name: String, in directories: AppDirectories) throws(StoreError) {

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A file that a user manager reads for the service of an app: its own, or one that somebody added to it.
+/// A file that a user manager reads for the service of an app: the service's own file, or a drop-in file.
 struct ServiceText {
     private struct Setting {
         let name: String
@@ -15,7 +15,7 @@ struct ServiceText {
             self.line = line
         }
 
-        /// A condition of the service's own kind, and the path that it asks for.
+        /// The path that a condition of the service requires; `nil` for any other setting.
         var neededPath: String? {
             name == "ConditionPathExists" && value.hasPrefix("/") ? value.replacingOccurrences(of: "%%", with: "%") : nil
         }
@@ -31,12 +31,12 @@ struct ServiceText {
         self.isAdded = isAdded
     }
 
-    /// What a condition asks to be there, and is not.
+    /// The path that a condition requires and that is missing.
     var missingPath: String? { settings.lazy.compactMap(\.neededPath).first { access($0, F_OK) != 0 } }
 
-    /// The first line by which the service does not start its program, or might not; `nil`: there is none.
+    /// The first line that prevents the start of the program, or may prevent it; `nil` if there is no such line.
     ///
-    /// Of conditions only that of a file that is there is known to hold at a later moment.
+    /// A condition on an existing file is the only condition that is known to be met at a later time.
     var obstacle: String? {
         settings.first { setting in
             if isAdded, setting.name == "ExecStart" { return true }

@@ -2,14 +2,14 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// A file by which the person's session starts something: a unit, or an autostart entry.
+/// A file with which the user's session starts something: a unit, or an autostart entry.
 package enum StartingFile {
-    /// The folders that an app was scheduled with, by the names of their variables: a session at the next login may set none of them.
+    /// Returns the folder variables with which an app was scheduled, because a session at the next login may not set them.
     package static func folderVariables(_ environment: [String: String]) -> [(name: String, value: String)] {
         ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"].compactMap { name in environment[name].map { (name, $0) } }
     }
 
-    /// Writes it as a whole, with the folders that it needs.
+    /// Writes a file in one step, and creates the folders that it needs.
     package static func write(_ text: String, to url: URL) throws(StoreError) {
         try makeFolder(url.deletingLastPathComponent())
         do {
@@ -20,7 +20,7 @@ package enum StartingFile {
         chmod(url.path, 0o644)
     }
 
-    /// Nobody else may write there, whatever the umask of this process allows.
+    /// Creates a folder that only this user may write to, whatever the umask of this process. An existing folder keeps its permissions.
     static func makeFolder(_ url: URL) throws(StoreError) {
         do {
             try FileManager.default.createDirectory(

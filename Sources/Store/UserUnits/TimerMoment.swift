@@ -1,18 +1,18 @@
 import Foundation
 import Glibc
 
-/// What a timer waits for, in whole seconds that never come before the moment itself.
+/// The time of a timer, in whole seconds, never earlier than the requested time.
 ///
-/// A time of day serves for a moment within a day. A check at the same time the next day then needs no other text, so the user manager does
-/// not read all its units again; and after a clock that was ahead it is no more than a day until the agent looks again.
+/// A time of day is used for a time within a day. If the time of day is the same on the next day, the text is the same, so the user manager
+/// does not read all its units again. If the clock was ahead and is corrected, the agent checks again after at most a day.
 enum TimerMoment: Equatable {
     case once(Date)
-    /// Seconds after midnight, UTC.
+    /// The number of seconds after midnight, UTC.
     case daily(Int)
 
     private static let key = "OnCalendar="
     private static let day = 86_400
-    /// A time of day that has just passed is the next day's.
+    /// The minimum number of seconds until a time of day, because a time of day that has just passed would mean the next day.
     private static let margin: TimeInterval = 15
 
     init(_ instant: Date, now: Date) {
@@ -25,7 +25,7 @@ enum TimerMoment: Equatable {
         }
     }
 
-    /// As a timer's file has it.
+    /// The line of the timer's file.
     var line: String {
         let time: String
         switch self {

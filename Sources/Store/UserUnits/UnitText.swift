@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// What stands in the files of an app's units.
+/// The texts of an app's unit files.
 struct UnitText {
     let directories: AppDirectories
     let environment: [String: String]
@@ -51,7 +51,7 @@ struct UnitText {
             """
     }
 
-    /// Its datagrams say nothing: that one came is all.
+    /// The text of the socket. Its datagrams have no content: only their arrival is used.
     var socket: String {
         """
         \(Self.origin)[Unit]
@@ -69,7 +69,7 @@ struct UnitText {
         """
     }
 
-    /// - Parameter moment: `nil`: only what is done to the clock starts it.
+    /// - Parameter moment: the time; `nil` if only changes of the clock start the service.
     func timer(at moment: TimerMoment?) -> String {
         let calendar = moment.map { "\($0.line)Persistent=true\nAccuracySec=1s\n" } ?? ""
         return """
@@ -93,7 +93,7 @@ struct UnitText {
 
     // MARK: Quoting
 
-    /// Of a setting that is no command line: quotes would be a part of it.
+    /// Escapes a setting that is not a command line: quotes would be part of the value.
     private static func path(_ path: String) -> String { path.replacingOccurrences(of: "%", with: "%%") }
 
     static func escaped(_ text: String) -> String {
@@ -104,6 +104,6 @@ struct UnitText {
 }
 
 extension UserUnits {
-    /// A text as a command line of a unit has it, between quotes.
+    /// Returns a text in the form of a unit's command line, without the enclosing quotes.
     package static func escaped(_ text: String) -> String { UnitText.escaped(text) }
 }

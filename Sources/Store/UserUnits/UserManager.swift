@@ -2,28 +2,28 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// The port to a systemd user manager. Each call waits for its answer, but not for ever: a manager may stand still.
+/// The interface to a systemd user manager. Each call waits for the response for a limited time, because a manager may hang.
 package protocol UserManager: Sendable {
-    /// It reads all unit files again.
+    /// Reads all unit files again.
     func reload() throws(UserUnits.Failure)
-    /// - Parameter waits: until it runs. `false`: it is only asked for.
+    /// - Parameter waits: waits until the unit runs. If `false`, the start is only requested.
     func start(_ unit: String, waits: Bool) throws(UserUnits.Failure)
-    /// - Parameter waits: until it runs. `false`: it is only asked for.
+    /// - Parameter waits: waits until the unit runs. If `false`, the restart is only requested.
     func restart(_ unit: String, waits: Bool) throws(UserUnits.Failure)
-    /// It is only asked for.
+    /// Requests the stop of a unit, without waiting.
     func stop(_ unit: String) throws(UserUnits.Failure)
-    /// A property that is a text.
+    /// Returns a property whose value is a text.
     func property(_ name: String, of unit: String) throws(UserUnits.Failure) -> String
-    /// The moment of the calendar that a timer waits for; `nil`: none.
+    /// Returns the next calendar time of a timer; `nil` if there is none.
     func nextMoment(of timer: String) throws(UserUnits.Failure) -> Date?
-    /// The unit that a timer starts.
+    /// Returns the unit that a timer starts.
     func startedUnit(of timer: String) throws(UserUnits.Failure) -> String
-    /// The paths of what a unit was read from: its file, and what was added to that.
+    /// Returns the paths of a unit's file and of its drop-in files.
     func files(of unit: String) throws(UserUnits.Failure) -> [String]
 }
 
 extension UserUnits {
-    /// Seconds that a user manager which stands still is waited for.
+    /// The maximum number of seconds of a wait for a user manager that does not respond.
     package static let patience = 20
 }
 
@@ -31,7 +31,7 @@ extension UserManager {
     func start(_ unit: String) throws(UserUnits.Failure) { try start(unit, waits: true) }
 }
 
-/// Asked by its own command: for processes that do so once.
+/// A user manager that is called by the `systemctl` command, for processes that call it once.
 struct Systemctl: UserManager {
     let environment: [String: String]
 
@@ -55,13 +55,13 @@ struct Systemctl: UserManager {
 
     func files(of unit: String) throws(UserUnits.Failure) -> [String] {
         let added = try property("DropInPaths", of: unit)
-        // A blank within a path is no end of it.
+        // Paths are separated by a blank and a slash, because a path may contain a blank.
         let paths = (" " + added).components(separatedBy: " /").dropFirst().map { "/" + $0 }
         return [try property("FragmentPath", of: unit)] + paths
     }
 
     func nextMoment(of timer: String) throws(UserUnits.Failure) -> Date? {
-        // In UTC, as it is told to: "Fri 2026-11-27 12:01:33 UTC".
+        // The output is in UTC because of `TZ`: "Fri 2026-11-27 12:01:33 UTC".
         let words = try Systemctl(environment: environment.merging(["TZ": "UTC"]) { $1 })
             .property("NextElapseUSecRealtime", of: timer)
         let numbers = words.split { !$0.isNumber }.compactMap { Int32($0) }
@@ -72,7 +72,7 @@ struct Systemctl: UserManager {
         return Date(timeIntervalSince1970: Double(timegm(&parts)))
     }
 
-    /// systemctl itself waits for ever.
+    /// Runs `systemctl` with a time limit, because it has none itself.
     @discardableResult
     private func call(_ arguments: [String], seconds: Int = UserUnits.patience) throws(UserUnits.Failure) -> String {
         let child = ChildProcess(

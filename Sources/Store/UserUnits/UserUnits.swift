@@ -2,13 +2,14 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// The units by which a systemd user manager brings an app's agent back after it left: the service, the socket that starts it when an app rings,
-/// and the timer for the next moment at which something is due. Files of the person's own configuration.
+/// The units with which a systemd user manager starts an app's agent again after the agent has exited. The service is the agent, the socket
+/// starts the service when an app sends a change notification, and the timer starts it at the next due time. The files are in the user's
+/// configuration.
 package struct UserUnits: Sendable {
     package enum Kind: String, CaseIterable, Sendable {
         case service, socket, timer
 
-        /// What wants it at login.
+        /// The target that starts the unit at login.
         fileprivate var target: String {
             switch self {
             case .service: "default.target"
@@ -18,7 +19,7 @@ package struct UserUnits: Sendable {
         }
     }
 
-    /// What is not as it should be with one of them.
+    /// An error of one of the units.
     package struct Failure: Error, Equatable, CustomStringConvertible, Sendable {
         package let description: String
 
@@ -29,7 +30,7 @@ package struct UserUnits: Sendable {
     private let environment: [String: String]
     private let manager: any UserManager
 
-    /// - Parameter manager: how the user manager is asked; `nil`: by `systemctl`.
+    /// - Parameter manager: the interface to the user manager; `nil` for `systemctl`.
     package init(
         directories: AppDirectories, environment: [String: String] = ThisProcess.environment,
         manager: (any UserManager)? = nil
@@ -38,7 +39,7 @@ package struct UserUnits: Sendable {
         self.manager = manager ?? Systemctl(environment: environment)
     }
 
-    // MARK: Where they are
+    // MARK: Paths
 
     package func name(_ kind: Kind) -> String { "background-agent-\(directories.appIdentifier).\(kind.rawValue)" }
 
@@ -46,24 +47,24 @@ package struct UserUnits: Sendable {
     package func url(_ kind: Kind) -> URL { folder.appendingPathComponent(name(kind)) }
     private func link(_ kind: Kind) -> URL { folder.appendingPathComponent("\(kind.target).wants/\(name(kind))") }
 
-    /// Has the service ask for the capability that wakes the machine. Written by hand or by `doctor --fix`, never unasked: where the user manager
-    /// does not have it the service would not start.
+    /// The drop-in file with which the service requests the capability that wakes the machine. The user or `doctor --fix` writes the file,
+    /// never the app itself: if the user manager does not have the capability, the service does not start.
     package var wakeDropIn: URL { folder.appendingPathComponent(name(.service) + ".d/wake.conf") }
 
-    /// A user manager listens.
+    /// A Boolean value: a user manager is running.
     package var hasManager: Bool {
         guard let runtime = environment["XDG_RUNTIME_DIR"] else { return false }
         return access(runtime + "/systemd/private", F_OK) == 0
     }
 
-    /// The user manager of this person runs from boot on, whether they are logged in or not. logind keeps a file of their name for that
-    /// (loginctl(1), enable-linger).
+    /// A Boolean value: the user manager runs from boot on, whether the user is logged in or not. logind stores this as a file with the
+    /// user's name (loginctl(1), enable-linger).
     package static var lingers: Bool {
         guard let entry = getpwuid(getuid()) else { return false }
         return access("/var/lib/systemd/linger/" + String(cString: entry.pointee.pw_name), F_OK) == 0
     }
 
-    /// The process of this person's user manager; `nil`: there is none, or it stands in another control group than logind's.
+    /// The process of the user's user manager; `nil` if there is none, or if it is in another control group than logind's.
     package static var managerProcess: Int32? {
         let user = getuid()
         let group = "user.slice/user-\(user).slice/user@\(user).service/init.scope/cgroup.procs"
@@ -74,53 +75,53 @@ package struct UserUnits: Sendable {
         return nil
     }
 
-    // MARK: What is there
+    // MARK: State
 
     package func isInstalled(_ kind: Kind) -> Bool { access(url(kind).path, F_OK) == 0 }
 
-    /// The user manager starts it at login.
+    /// Returns whether the user manager starts the unit at login.
     package func isEnabled(_ kind: Kind) -> Bool {
         let link = link(kind)
         guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: link.path) else { return false }
-        // A person's own may be relative.
+        // A link that the user created may be relative.
         let folder = link.deletingLastPathComponent()
         return PathName.canonical(PathName.absolute(target, in: folder.path)) == PathName.canonical(url(kind).path)
     }
 
-    /// Somebody keeps the user manager from using it.
-    /// An empty file, which systemd takes for the same, is what a power cut or a full disk leaves: it is written again.
+    /// Returns whether the user masked the unit, so that the user manager does not use it. An empty file, which systemd also treats as
+    /// masked, is the result of a power cut or a full disk. Such a file is written again.
     package func isMasked(_ kind: Kind) -> Bool {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: url(kind).path)) == "/dev/null"
     }
 
-    /// `nil`: it is not there, or cannot be read.
+    /// Returns the text of the unit's file; `nil` if the file is missing or cannot be read.
     package func text(_ kind: Kind) -> String? { try? String(contentsOf: url(kind), encoding: .utf8) }
 
-    /// What the service's own file asks to be there, and is not; `nil`: it is.
+    /// The path that the service's own file requires and that is missing; `nil` if the path exists.
     package var missingProgram: String? { text(.service).flatMap { ServiceText($0, isAdded: false).missingPath } }
 
-    /// The moment that the timer waits for, as the user manager has it; `nil`: it has none, or could not be asked.
+    /// The time for which the timer waits, from the user manager; `nil` if there is none, or if the user manager did not respond.
     package var nextMoment: Date? { (try? manager.nextMoment(of: name(.timer))) ?? nil }
 
     // MARK: Installing
 
-    /// Writes service and socket, and has the user manager hear of them. Repeating it is harmless.
+    /// Writes the service and the socket, and reloads the user manager. The call can be repeated.
     ///
     /// - Parameters:
-    ///   - command: what the service starts: a program, and words that need no quotes.
-    ///   - program: what has to be there for it.
+    ///   - command: the command of the service: a program, and words that need no quotes.
+    ///   - program: the path that must exist for the service.
     package func install(command: [String], program: String, displayName: String) throws(StoreError) {
         let text = UnitText(directories: directories, environment: environment, displayName: displayName)
         try write(text.service(command: command, program: program, socket: name(.socket)), .service)
-        // What somebody masked stays so: the agent says it, and does not leave.
+        // A masked socket stays masked: the agent reports this, and does not exit.
         if !isMasked(.socket) { try write(text.socket, .socket) }
         try? manager.reload()
         try? manager.start(name(.socket), waits: false)
     }
 
-    /// What the person set beside them, ``wakeDropIn``, stays.
+    /// Removes the units. The drop-in file ``wakeDropIn`` is kept, because the user created or requested it.
     ///
-    /// - Returns: the path of the service, if that was there.
+    /// - Returns: the path of the service's file, if it existed.
     package func remove() -> String? {
         let others = [Kind.socket, .timer].filter { isInstalled($0) }
         if hasManager { for kind in others { try? manager.stop(name(kind)) } }
@@ -131,7 +132,7 @@ package struct UserUnits: Sendable {
         return wasThere ? url(.service).path : nil
     }
 
-    /// A link needs no bus, as `systemctl enable` does.
+    /// Writes a unit and its link. `systemctl enable` would need a message bus for the same link.
     private func write(_ text: String, _ kind: Kind) throws(StoreError) {
         try StartingFile.write(text, to: url(kind))
         let link = link(kind)
@@ -145,28 +146,29 @@ package struct UserUnits: Sendable {
 
     // MARK: Starting
 
-    /// `false` where systemd does not take it.
+    /// Requests the start of the service. Returns `false` if systemd refuses.
     @discardableResult
     package func startService() -> Bool {
         do throws(Failure) { try manager.start(name(.service), waits: false) } catch { return false }
         return true
     }
 
-    /// Has the user manager start the service, if it does not run. Cost: two system calls.
+    /// Sends a change notification, so that the user manager starts the service if it does not run. Cost: two system calls.
     ///
-    /// - Returns: `false`: nobody listens.
+    /// - Returns: `false` if no process listens on the socket.
     package func ring() -> Bool {
         guard let path = bell, let socket = LocalSocket.connect(to: path, sendsDatagrams: true) else { return false }
-        // A queue that is full has rung already.
+        // A full queue already contains a notification.
         return socket.write([1]) || errno == EAGAIN
     }
 
-    /// Where the socket is; `nil`: there is no runtime folder.
+    /// The path of the socket; `nil` if there is no runtime folder.
     package var bell: String? { environment["XDG_RUNTIME_DIR"].map { $0 + "/\(directories.appIdentifier)/bell" } }
 
-    /// Conditions of a person's own, a file from a backup, or a program that moved: the manager would skip the service, and say nothing.
+    /// Checks that the service would start its program. With a condition of the user, a file from a backup, or a moved program, the user
+    /// manager would skip the service without an error.
     ///
-    /// - Throws: where the service would not start its program, or where that is not sure.
+    /// - Throws: if the service would not start its program, or if this cannot be determined.
     package func demandService() throws(Failure) {
         if isMasked(.service) { throw Failure("\(name(.service)) is masked") }
         for path in try manager.files(of: name(.service)) {
@@ -178,7 +180,7 @@ package struct UserUnits: Sendable {
         }
     }
 
-    /// - Throws: where ringing would start nothing.
+    /// - Throws: if a change notification would start nothing.
     package func demandSocket() throws(Failure) {
         for kind in [Kind.service, .socket] where isMasked(kind) { throw Failure("\(name(kind)) is masked") }
         guard isInstalled(.service) else { throw Failure("\(url(.service).path) is not there") }
@@ -186,8 +188,8 @@ package struct UserUnits: Sendable {
         do throws(Failure) {
             try manager.start(name(.socket))
         } catch {
-            // systemd starts no socket beside a service that runs, as after an `unschedule` that stopped it. Started anew the service brings it
-            // along. One that failed it would not bring.
+            // systemd does not start a socket while its service runs, for example after `unschedule` has stopped the socket. A restart of
+            // the service also starts the socket. A restart does not start a socket that has failed.
             if property("ActiveState", of: .socket) == "inactive", property("ActiveState", of: .service) == "active" {
                 try? manager.restart(name(.service), waits: false)
             }
@@ -197,11 +199,11 @@ package struct UserUnits: Sendable {
 
     // MARK: The timer
 
-    /// Has the user manager start the service then, also after a reboot or a sleep, and whenever clock or time zone are set.
+    /// Starts the service at the given time, also after a reboot or a sleep, and whenever the clock or the time zone changes.
     ///
-    /// Cost: a few questions. Where the timer's text is another than before, tens of milliseconds of the user manager's, which reads all its units
-    /// again.
-    /// - Parameter instant: `nil`: only when clock or time zone are set.
+    /// Cost: a few requests to the user manager. If the text of the timer has changed, also tens of milliseconds of the user manager, which
+    /// reads all its units again.
+    /// - Parameter instant: the time; `nil` to start the service only when the clock or the time zone changes.
     package func arm(at instant: Date?, displayName: String, now: Date = Date()) throws(Failure) {
         if isMasked(.timer) { throw Failure("\(name(.timer)) is masked") }
         let text = UnitText(directories: directories, environment: environment, displayName: displayName)
@@ -213,7 +215,7 @@ package struct UserUnits: Sendable {
         }
         try demandService()
         if try hasStarted(by: instant) { return }
-        // It may have read its units between an earlier change of the file and now.
+        // The user manager may have read its units between an earlier change of the file and now.
         if !isAnother {
             try manager.reload()
             if try hasStarted(by: instant) { return }
@@ -221,19 +223,19 @@ package struct UserUnits: Sendable {
         throw Failure("the user manager did not take the moment of \(name(.timer))")
     }
 
-    /// The timer runs, and waits for nothing later. A line that systemd does not understand it leaves out, and starts the timer all the same; and a
-    /// person may have lines of their own.
+    /// Restarts the timer, and returns whether it waits for the given time or an earlier one. systemd ignores a line that it does not
+    /// support and still starts the timer, and the user may have added lines.
     private func hasStarted(by instant: Date?) throws(Failure) -> Bool {
         try manager.restart(name(.timer), waits: true)
         guard try manager.startedUnit(of: name(.timer)) == name(.service) else { return false }
         guard let instant else { return true }
         guard let next = try manager.nextMoment(of: name(.timer)) else { return false }
-        // Rounded up to a second.
+        // The time is rounded up to a second.
         return next.timeIntervalSince(instant) < 2
     }
 
-    // MARK: Asking the user manager
+    // MARK: Properties
 
-    /// `nil`: it could not be asked.
+    /// Returns a property of a unit; `nil` if the user manager did not respond.
     package func property(_ property: String, of kind: Kind) -> String? { try? manager.property(property, of: name(kind)) }
 }
