@@ -3,9 +3,9 @@ import Foundation
 import ServerScripts
 import Testing
 
-/// The spool with the queued copies is missing, or is on another file system than the folder above it.
+/// Tests a spool of queued copies that is missing, or on another file system than its parent folder.
 @Suite(.timeLimit(.minutes(30))) struct UploadMissingCopyTests {
-    /// Queues one photo, and puts an empty folder in the place of the spool.
+    /// Queues one photo, and replaces the spool by an empty folder.
     private func playWithoutCopy(
         _ body: @Sendable (_ home: VirtualHome, _ store: DavStore, _ photo: String, _ away: URL) async throws -> Void
     ) async throws {
@@ -36,7 +36,7 @@ import Testing
             try await home.driver.advance(by: .seconds(60))
             #expect(home.driver.ledger.transfers.map(\.state) == [.completed])
             #expect(store.arrived == ["a.jpg"])
-            #expect(try await home.stormy("upload", photo).errors.contains("is there already"))
+            #expect(try await home.stormy("upload", photo).errors.contains("is already uploaded"))
         }
     }
 
@@ -45,7 +45,7 @@ import Testing
             let spool = home.directories.spool
             try FileManager.default.removeItem(at: spool)
             try FileManager.default.moveItem(at: away, to: spool)
-            #expect(try await home.stormy("upload", photo).errors.contains("is on its way already"))
+            #expect(try await home.stormy("upload", photo).errors.contains("is already queued"))
             try await home.driver.advance(by: .seconds(120))
             #expect(home.driver.ledger.transfers.map(\.state) == [.completed])
             #expect(store.arrived == ["a.jpg"])
@@ -69,6 +69,59 @@ import Testing
             try await home.driver.advance(by: .seconds(120))
             #expect(home.driver.ledger.transfers.map(\.state) == [.waiting, .completed])
             #expect(store.arrived == ["b.jpg"])
+        }
+    }
+
+    /// The folder is the same, so the missing copy is lost and the transfer fails.
+    @Test func `a photo whose copy was removed is sent again after its upload failed`() async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.picture("a.jpg").path
+            await home.setStartsAgents(false)
+            #expect(try await home.stormy("upload", photo).status == 0)
+            let spool = home.directories.spool
+            for name in try FileManager.default.contentsOfDirectory(atPath: spool.path) where name.hasPrefix("upload-") {
+                try FileManager.default.removeItem(at: spool.appendingPathComponent(name))
+            }
+            await home.setStartsAgents(true)
+            try await home.driver.startAgent()
+            try await home.driver.advance(by: .seconds(60))
+            #expect(home.driver.ledger.transfers.map(\.state) == [.failed])
+            for ids in [["1"], ["all"]] {
+                let retried = try await home.stormy(["transfers", "retry"] + ids)
+                #expect(retried.status == 69, "\(retried)")
+                #expect(retried.errors.contains("its queued copy is missing: upload the file again"), "\(retried)")
+            }
+            #expect(try await home.stormy("upload", "--wait", photo).status == 0)
+            #expect(store.arrived == ["a.jpg"])
+        }
+    }
+
+    @Test(arguments: ["flip", "cut", "folder", "link"])
+    func `a photo whose copy was damaged is sent again`(_ damage: String) async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.picture("a.jpg").path
+            await home.setStartsAgents(false)
+            #expect(try await home.stormy("upload", photo).status == 0)
+            let spool = home.directories.spool
+            let name = try #require(
+                try FileManager.default.contentsOfDirectory(atPath: spool.path).first { $0.hasPrefix("upload-") })
+            let copy = spool.appendingPathComponent(name)
+            var bytes = try Data(contentsOf: copy)
+            try FileManager.default.removeItem(at: copy)
+            switch damage {
+            case "flip":
+                bytes[bytes.count / 2] ^= 1
+                try bytes.write(to: copy)
+            case "cut": try bytes.prefix(100).write(to: copy)
+            case "folder": try FileManager.default.createDirectory(at: copy, withIntermediateDirectories: false)
+            default: try FileManager.default.createSymbolicLink(atPath: copy.path, withDestinationPath: name)
+            }
+            await home.setStartsAgents(true)
+            try await home.driver.startAgent()
+            try await home.driver.advance(by: .seconds(60))
+            #expect(store.arrived == [])
+            #expect(try await home.stormy("upload", "--wait", photo).status == 0)
+            #expect(store.arrived == ["a.jpg"])
         }
     }
 

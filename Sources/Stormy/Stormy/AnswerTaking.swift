@@ -2,14 +2,15 @@ import BackgroundTasks
 import Foundation
 import StormyWeather
 
-/// Judges an answer and writes it down, for whoever asked.
+/// Judges responses of weather services, and stores them.
 struct AnswerTaking {
-    /// Of another day, or with nothing in it: no answer, and never calm. What is stored stays.
+    /// An error of a response that has no usable hours, for example a forecast of another day. Such a response never counts as calm, and
+    /// does not replace the stored forecast.
     struct Unusable: Error {
         let why: String
     }
 
-    /// An answer that was judged, and the forecast that was judged: hours that the service does not know are filled.
+    /// An assessment, and the forecast that was judged. Hours that the service does not know are filled from other services.
     struct Taken {
         var assessment: Assessment
         var forecast: Forecast
@@ -18,9 +19,11 @@ struct AnswerTaking {
     let store: StormyStore
     let settings: StormySettings
 
-    /// - Parameter next: requests the next service that covers the place. It is called while thunder is unconfirmed, or hours just ahead are
-    ///   unknown. It returns `nil` if no service is left.
-    /// - Throws: ``Unusable``; what the store says.
+    /// Judges and stores a forecast.
+    ///
+    /// - Parameter next: requests the next service that covers the place. The closure is called while thunder is unconfirmed, or while
+    ///   hours just ahead are unknown. It returns `nil` if no service is left.
+    /// - Throws: ``Unusable``, or an error of the store.
     func take(
         _ fetched: FetchedForecast, of place: Place, next: () async throws -> Forecast?
     ) async throws -> Taken {
@@ -37,7 +40,9 @@ struct AnswerTaking {
         return Taken(assessment: try take(fetched, beside: second, of: place), forecast: fetched.content)
     }
 
-    /// - Throws: ``Unusable``; what the store says.
+    /// Judges and stores a forecast, with the forecast of a second service if there is one.
+    ///
+    /// - Throws: ``Unusable``, or an error of the store.
     func take(_ fetched: FetchedForecast, beside second: Forecast?, of place: Place) throws -> Assessment {
         let (now, alerts) = (BGTaskScheduler.now, try store.warnings(of: place))
         if case .unknown(let why) = settings.rule.assess(fetched.content, beside: second, alerts: alerts, now: now).verdict {

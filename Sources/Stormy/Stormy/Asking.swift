@@ -3,7 +3,7 @@ import BackgroundTransfer
 import Foundation
 import StormyWeather
 
-// What all questions to weather services have in common.
+// Functions that all requests to weather services share.
 
 /// Lets work run until it is done. The work is cancelled when its time is up, or when the awaiting task is cancelled.
 ///
@@ -39,12 +39,12 @@ func dataOrPromotion(
 }
 
 extension URLSessionConfiguration {
-    /// For a question that somebody waits for.
+    /// A configuration for a request whose response a user waits for.
     ///
     /// - Parameters:
-    ///   - patience: seconds without a byte.
-    ///   - longest: seconds for all of an answer, however it drips.
-    ///   - mostBytes: bytes of an answer, decompressed.
+    ///   - patience: the maximum number of seconds without a byte.
+    ///   - longest: the maximum number of seconds for the complete response.
+    ///   - mostBytes: the maximum size of a response after decompression, in bytes.
     static func question(
         patience: Double, longest: Double, mostBytes: Int = ServiceAnswer.maximumBytes
     ) -> URLSessionConfiguration {
@@ -52,7 +52,7 @@ extension URLSessionConfiguration {
         configuration.timeoutIntervalForRequest = patience
         configuration.timeoutIntervalForResource = longest
         configuration.maximumBodyBytes = Int64(mostBytes)
-        // What a service said is kept in Stormy's own store, with its dates; a service needs to know nobody again.
+        // Stormy's store keeps the responses with their dates, and a service must not recognize an installation.
         (configuration.urlCache, configuration.httpCookieStorage) = (nil, nil)
         return configuration
     }
@@ -66,6 +66,7 @@ extension URLRequest {
         for (name, value) in asked.headers { setValue(value, forHTTPHeaderField: name) }
     }
 
-    /// Of whichever server: a mirror is asked in the same words.
+    /// Returns whether this request has the path and query of `other`. The host is not compared, because a mirror receives the same
+    /// request.
     func isAsked(by other: URL) -> Bool { url?.query == other.query && url?.path == other.path }
 }

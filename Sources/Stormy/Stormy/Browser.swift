@@ -5,16 +5,16 @@ import Glibc
 import ProcessSupport
 import Synchronization
 
-/// What opens a page on this desktop: `xdg-open`, whose browser outlives whoever asked.
+/// Opens pages on this desktop with `xdg-open`. The browser continues to run when the caller exits.
 package enum Browser {
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// Seconds after which a program that runs on is the browser itself.
+    /// Seconds after which a program that still runs counts as the browser.
     private static let patience = 5.0
 
-    /// - Throws: ``Failure`` where nothing opens it.
+    /// - Throws: ``Failure`` if no program opens the page.
     package static func open(_ path: String) throws(Failure) {
         let environment = ThisProcess.environment
         guard let opener = CompanionProgram.findInPath("xdg-open", environment: environment) else {
@@ -25,10 +25,10 @@ package enum Browser {
         let nowhere = Glibc.open("/dev/null", O_RDWR | O_CLOEXEC)
         defer { close(nowhere) }
         child.standardOutput = nowhere
-        // Without a screen it is a browser of the terminal, which needs that.
+        // Without a display, `xdg-open` starts a browser in the terminal, and that browser needs the terminal's input.
         if !hasDisplay { child.standardInput = 0 }
         child.startsSession = hasDisplay
-        // A user manager ends all that a service has started with the service.
+        // systemd's user manager ends all processes of a service together with the service, so the browser gets a scope.
         if hasDisplay, let scopes = CompanionProgram.findInPath("systemd-run", environment: environment),
             hasUserManager(environment)
         {
@@ -46,7 +46,7 @@ package enum Browser {
         environment["XDG_RUNTIME_DIR"].map { access($0 + "/systemd/private", F_OK) == 0 } ?? false
     }
 
-    /// - Returns: its exit code; `nil`: it runs on.
+    /// - Returns: the exit code, or `nil` if the program still runs.
     private static func end(of child: ChildProcess, within seconds: Double?) throws(ChildProcess.Failure) -> Int32? {
         let pid = try child.start()
         guard let seconds else { return ChildProcess.wait(for: pid) }

@@ -4,14 +4,15 @@ import StormyWeather
 
 /// Draws pictures as PNGs with Debian's cairo.
 ///
-/// The library is loaded when a PNG is asked for: linked, it would cost every start some milliseconds, and everybody's build a package.
+/// The library is loaded when a PNG is requested. A linked library would cost some milliseconds at every start, and every build would need
+/// its package.
 package enum CairoPicture {
-    /// Why there is no PNG.
+    /// The reason why a PNG cannot be drawn.
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// Read as they are on light and on dark: a PNG cannot ask which it is.
+    /// Colours that are readable on light and on dark pages, because a PNG cannot detect the page's appearance.
     private static func colour(_ ink: PictureShape.Ink) -> (Double, Double, Double, Double) {
         switch ink {
         case .storm: (0.78, 0.16, 0.16, 0.18)
@@ -26,10 +27,10 @@ package enum CairoPicture {
         }
     }
 
-    /// Twice the size of the drawing: screens of today have the points for it.
+    /// The factor between the drawing and the PNG, for screens with a high resolution.
     private static let scale = 2.0
 
-    /// - Throws: ``Failure`` where the library is not installed.
+    /// - Throws: ``Failure`` if the library is not installed.
     package static func png(of picture: ForecastPicture) throws(Failure) -> Data {
         try png(of: picture.shapes, width: ForecastPicture.size.width, height: ForecastPicture.size.height)
     }

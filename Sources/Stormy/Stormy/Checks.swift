@@ -8,7 +8,7 @@ struct ForecastRecord: StoreRecord {
     var place: Int64
     var content: Forecast
     var fetchedAt: Date
-    /// Of another service, asked as this one has thunder that nothing confirms.
+    /// The forecast of another service, which was requested because this forecast has thunder that nothing confirms.
     var second: Forecast?
     var provider: WeatherProvider?
     var lastModified: String?
@@ -23,9 +23,9 @@ struct ForecastRecord: StoreRecord {
 package struct CheckRecord: Codable, Sendable, Equatable {
     package var place: Int64
     package var at: Date
-    /// `nil` when nothing could be judged.
+    /// The judgement. `nil` if nothing could be judged.
     package var assessment: Assessment?
-    /// Why the service could not be asked, or its answer not be used.
+    /// The reason why the service could not be asked, or why its response could not be used.
     package var trouble: String?
     package var source: String
     package var fetchedAt: Date?
@@ -37,31 +37,31 @@ extension CheckRecord: StoreRecord {
     package static let databaseTableName = "checkResult"
 }
 
-/// What a check comes to: the judgement, how old its data is, and what went wrong on the way.
+/// The result of a check: the judgement, the age of its data, and the problems of the check.
 package struct CheckOutcome: Sendable {
     package var place: Place
     package var assessment: Assessment?
     package var fetchedAt: Date?
-    /// Why the stored copy was used, or why there is nothing.
+    /// The reason why the stored copy was used, or why there is no forecast.
     package var trouble: String?
-    /// Not refreshed just now although that was tried, or too old to rely on.
+    /// `true` if a refresh failed just now, or if the data is too old to rely on.
     package var isStale: Bool
     package var source: String
-    /// Services that were asked before, each with its reason.
+    /// Services that were asked without success, each with the reason.
     package var notAnswered: [String] = []
-    /// What was judged; `nil`: there is none.
+    /// The forecast that was judged. `nil` if there is none.
     package var forecast: Forecast?
 }
 
 extension StormyStore {
     package func checks() throws -> [CheckRecord] { try queue.read { try CheckRecord.fetchAll($0) } }
 
-    /// What the last one came to; `nil`: there was none.
+    /// Returns the result of the last check. `nil` if there was no check.
     func check(of place: Place) throws -> CheckRecord? { try queue.read { try CheckRecord.fetchOne($0, key: place.id) } }
 
     func lastForecast(of place: Place) throws -> ForecastRecord? { try queue.read { Self.forecast(of: place, $0) } }
 
-    /// The last answer, for whoever asks again. `nil`: none, or one that was fetched under a clock that was ahead.
+    /// Returns the last response for a place, for a later request. `nil` if there is none, or if it was fetched while the clock was ahead.
     func lastAnswer(of place: Place, now: Date) throws -> FetchedForecast? {
         try lastForecast(of: place).flatMap { record in
             guard record.fetchedAt <= now else { return nil }
@@ -71,7 +71,7 @@ extension StormyStore {
         }
     }
 
-    /// What cannot be read is as good as none: the next answer takes its place.
+    /// Returns the stored forecast. A forecast that cannot be read counts as missing, and the next response replaces it.
     static func forecast(of place: Place, _ database: Database) -> ForecastRecord? {
         do {
             return try ForecastRecord.fetchOne(database, key: place.id)
@@ -81,9 +81,10 @@ extension StormyStore {
         }
     }
 
-    /// Takes an answer in one transaction: forecast, judgement, storms. Taking the same answer twice changes nothing more.
+    /// Stores the forecast, the judgement and the storms of a response in one transaction. A repeated call with the same response changes
+    /// nothing more.
     ///
-    /// - Parameter second: of another service, where one was asked.
+    /// - Parameter second: the forecast of another service, if one was requested.
     func take(
         _ fetched: FetchedForecast, beside second: Forecast? = nil, of place: Place, fetchedAt: Date, rule: StormRule, now: Date
     ) throws -> Assessment {
@@ -91,16 +92,18 @@ extension StormyStore {
         return try queue.write { database in
             let warnings = try Self.warnings(of: place, database, now: now)
             let assessment = rule.assess(forecast, beside: second, alerts: warnings, now: now)
-            // Removed while its answer was on the way.
+            // The place may have been removed while its response was on the way.
             guard var known = try Place.fetchOne(database, key: place.id) else { return assessment }
-            // A service's word names a file of the zone tables: only a name that is known, never a path.
+            // The identifier comes from a server and names a file of the time zone database, so only known identifiers without ".." are
+            // used.
             if let zone = forecast.timeZoneIdentifier, zone != known.timeZone, !zone.contains(".."),
                 TimeZone(identifier: zone) != nil
             {
                 known.timeZone = zone
                 try known.update(database)
             }
-            // An answer that was handed over may arrive after a fresher one. One from the future was taken by a clock that was ahead.
+            // A response that continued in the agent may arrive after a newer response. A stored date in the future was written while the
+            // clock was ahead.
             let held = Self.forecast(of: place, database)?.fetchedAt ?? .distantPast
             let isNewest = held <= fetchedAt || held > now
             if isNewest {
@@ -120,9 +123,10 @@ extension StormyStore {
         }
     }
 
-    /// Warnings may arrive after the forecast of the same check, or without one.
+    /// Stores a judgement. Warnings may arrive after the forecast of the same check, or without a forecast.
     ///
-    /// - Parameter knowsForecast: `false` if the warnings alone were judged. They do not replace the result of an earlier calm check.
+    /// - Parameter knowsForecast: `false` if only warnings were judged. Such a judgement does not replace the result of an earlier calm
+    ///   check.
     static func note(_ assessment: Assessment, knowsForecast: Bool, of place: Place, _ database: Database, now: Date) throws {
         let known = try CheckRecord.fetchOne(database, key: place.id)
         guard assessment.isStormy == true || known?.isStormy == true || known != nil && knowsForecast else { return }
@@ -131,7 +135,7 @@ extension StormyStore {
         try check.save(database)
     }
 
-    /// A check that brought no usable answer. What is known stays.
+    /// Stores the reason why a check had no usable response. The last judgement is kept.
     func noteTrouble(_ trouble: String, of place: Place, now: Date) throws {
         try queue.write { database in
             guard try Place.fetchOne(database, key: place.id) != nil else { return }

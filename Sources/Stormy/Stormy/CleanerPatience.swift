@@ -1,16 +1,17 @@
 /// Decides when to stop waiting for `photo-cleaner`. Pure.
 ///
-/// On a busy machine the program waits for a processor, so its processor time is limited. A program that uses no processor time is stopped, or waits
-/// for a disk that does not respond.
+/// On a busy machine the program waits for a processor, so the limit applies to its processor time. A program that uses no processor time
+/// is stopped, or waits for a disk that does not respond.
 struct CleanerPatience {
     /// Seconds of processor time for one file: 60 seconds, and a second for each MB. At most ten minutes.
     static func processorTime(forBytes count: Int64) -> Double { min(600, 60 + Double(max(0, count)) / 1_000_000) }
 
-    /// Looks in a row, one each second, without a change of the processor time. A time of day is not compared, because Ctrl-Z can stop both programs.
+    /// The number of consecutive looks, one each second, without a change of the processor time. The time of day is not compared, because
+    /// Ctrl-Z can stop both programs.
     static let longestStandstill = 60
 
     private let limit: Double
-    /// At the last look.
+    /// The processor time at the last look.
     private var used: Double
     private var standstill = 0
 

@@ -2,18 +2,18 @@ import BackgroundTasks
 import Foundation
 import GRDB
 
-/// The daily check as the user chose it last. The store has at most one row.
+/// The user's last choice about the daily check. The store has at most one row.
 package struct DailyCheck: Codable, Sendable, Equatable {
     private var id = 1
     package internal(set) var isOn = false
     /// The text of ``time``.
     private var at = WallClockTime.noon.description
-    /// Without the delay of this installation.
+    /// `true` if the check runs without the delay of this installation.
     package internal(set) var isExact = false
-    /// A machine that sleeps is woken for the check.
+    /// `true` if a sleeping machine is woken for the check.
     package internal(set) var wakesSystem = false
-    /// The delay of this installation, as a fraction of the configured spread. A stable value, so that not all installations request a public
-    /// service at noon sharp.
+    /// The delay of this installation, as a fraction of the configured spread. A stable value, so that not all installations request a
+    /// public service at noon sharp.
     private var spread = Double.random(in: 0..<1)
 
     /// The time of day.
@@ -32,7 +32,8 @@ extension DailyCheck: StoreRecord {
     /// The settings of earlier versions, whose names are columns of the table `setting`.
     private static let earlierSettings = ["at", "exact", "wake", "spread", "enabled"]
 
-    /// Replaces the settings of earlier versions by the row. Without `enabled` the check was never turned on or off, and there is no row.
+    /// Replaces the settings of earlier versions with the row. Without the setting `enabled`, the check was never turned on or off, and no
+    /// row is inserted.
     static func migrate(_ database: Database) throws {
         try database.create(table: "dailyCheck") { table in
             table.primaryKey("id", .integer).check { $0 == 1 }

@@ -2,24 +2,25 @@ import BackgroundTransfer
 import Foundation
 import UserNotifications
 
-/// Files that a person asked for with `stormy download`.
+/// Files that a user downloads with `stormy download`.
 package enum Downloads {
     package static let sessionIdentifier = "StormyDownloads"
-    /// Of the notifications that say how they ended.
+    /// The category of the notifications that report how a download ended.
     package static let category = "stormy.downloads"
 
     package static func configuration() -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.background(withIdentifier: sessionIdentifier)
-        // A large file over a slow line takes its time; a week without a byte is the end all the same.
+        // A large file on a slow connection takes long. A download also fails after a week without a byte.
         configuration.timeoutIntervalForResource = 90 * 86_400
         return configuration
     }
 
-    /// A task for a file, not yet resumed.
+    /// Returns a task for a file. The caller resumes the task.
     ///
     /// - Parameters:
-    ///   - sha256: 64 hex digits that its digest must be.
-    ///   - replacing: whatever stands at `file` in the end, or nothing. `nil`: what stands there now, and nothing that appears later.
+    ///   - sha256: the expected digest, 64 hexadecimal digits.
+    ///   - replacing: `true` to replace any file at `file` when the download is complete, `false` to replace none. `nil` to replace the
+    ///     file that is there now, and no file that appears later.
     package static func task(
         from url: URL, to file: URL, replacing: Bool?, sha256: String?, in session: URLSession
     ) -> URLSessionDownloadTask {
@@ -33,15 +34,15 @@ package enum Downloads {
         return task
     }
 
-    /// They are tried again: how that ends is told, also in words that were told before.
+    /// Removes the notifications of downloads that are retried, so that their next result is shown even if its text is the same.
     package static func forgetTold(_ downloads: [BackgroundTransferStatus]) {
         UNUserNotificationCenter.current().removeDeliveredNotifications(
             withIdentifiers: downloads.map { notification($0.taskIdentifier) })
     }
 
-    /// Tells how one ended, where nobody at a terminal hears of it.
+    /// Shows a notification about the end of a download that no terminal follows.
     ///
-    /// - Parameter trouble: `nil`: it is there.
+    /// - Parameter trouble: `nil` if the download succeeded.
     package static func tell(
         _ name: String, trouble: String?, taskIdentifier: Int, _ completion: @escaping @Sendable ((any Error)?) -> Void
     ) {
@@ -59,7 +60,7 @@ package enum Downloads {
     fileprivate static func notification(_ taskIdentifier: Int) -> String { "download-\(taskIdentifier)" }
 }
 
-/// Tells the person of downloads that ended while nobody at a terminal followed them.
+/// Notifies the user of downloads that ended while no terminal followed them.
 final class DownloadDelivery: URLSessionDownloadDelegate, EventDelivery {
     let lastEvent = LastEvent()
     let trouble = FirstError()

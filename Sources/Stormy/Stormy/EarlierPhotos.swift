@@ -7,7 +7,7 @@ extension PhotoRecord {
     static func addSubmissions(_ database: Database) throws {
         try database.alter(table: "photo") { $0.add(column: "submission", .text) }
         try database.execute(sql: "CREATE UNIQUE INDEX photoSubmission ON photo (submission)")
-        // A ledger that cannot be read now is read at the next look.
+        // If the ledger cannot be read now, the next look at it tries again.
         logged("the photos of an earlier version") { try identifyEarlier(in: database) }
         // The number 0 meant that a server had lost the photo.
         try database.execute(sql: "UPDATE photo SET state = 'lost' WHERE \"transfer\" = 0 AND state = 'failed'")
@@ -24,7 +24,8 @@ extension PhotoRecord {
         try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 \(unidentified))") ?? false
     }
 
-    /// Gives photos without a key the key of their transfer. The digest must match as well, because the numbers of a new ledger begin at one.
+    /// Gives photos without a key the key of their transfer. The digest must match as well, because the numbers of a new ledger begin at
+    /// one.
     static func identifyEarlier(in database: Database) throws {
         var earlier = try Row.fetchAll(database, sql: "SELECT * \(unidentified) ORDER BY id").map { row in
             (photo: try PhotoRecord(row: row), number: row["transfer"] as Int64? ?? 0)
@@ -34,7 +35,8 @@ extension PhotoRecord {
         var transfers = try BackgroundTransfers.all().filter { transfer in
             transfer.session == PhotoUploads.sessionIdentifier && transfer.submission.map { !known.contains($0) } ?? false
         }
-        // The number of a transfer decides. Without it (the server lost the photo, or the command was killed) the label of the transfer does.
+        // The number of a transfer decides. Without it (the server lost the photo, or the command was killed) the label of the transfer
+        // does.
         for hasNumber in [true, false] {
             earlier = try earlier.filter { photo, number in
                 let position = transfers.lastIndex { transfer in
@@ -56,7 +58,7 @@ extension PhotoRecord {
         try database.execute(sql: "UPDATE photo SET submission = ? WHERE id = ?", arguments: [submission, id])
     }
 
-    /// "photo-7" and "photo-7-tell".
+    /// Returns whether a label such as "photo-7" or "photo-7-tell" belongs to this photo.
     private func isLabel(_ text: String?) -> Bool {
         let parts = text?.split(separator: "-") ?? []
         return parts.count > 1 && parts[0] == "photo" && Int64(parts[1]) == id

@@ -2,14 +2,15 @@ import BackgroundTransfer
 import Foundation
 import Synchronization
 
-/// Told of what ended in a background session while the app was away; the launch for it lasts until all of it was told.
+/// A delegate that receives the events of a background session that occurred while the app was not running. The launch lasts until all
+/// events are delivered.
 package protocol EventDelivery: URLSessionTaskDelegate {
     var lastEvent: LastEvent { get }
-    /// What was told counts as delivered only where nothing is noted here.
+    /// The first error of the delivery. Events count as delivered only if there is no error.
     var trouble: FirstError { get }
 }
 
-/// The first of what went wrong, side by side or one after the other.
+/// Keeps the first of several errors. Safe to use from several threads.
 package final class FirstError: Sendable {
     private let error = Mutex<(any Error)?>(nil)
 
@@ -24,7 +25,7 @@ package final class FirstError: Sendable {
     }
 }
 
-/// Comes once; who waits for it later does not wait. One may wait.
+/// An event that occurs once. A caller that waits after the event returns at once. At most one caller may wait.
 package final class LastEvent: Sendable {
     private enum State {
         case ahead
@@ -57,9 +58,9 @@ package final class LastEvent: Sendable {
 }
 
 extension EventDelivery {
-    /// Returns when every waiting event was delivered.
+    /// Returns when every waiting event is delivered.
     ///
-    /// - Throws: what could not be kept of them: they are to be told again.
+    /// - Throws: the first error of the delivery. The events are then delivered again later.
     func finish(_ configuration: URLSessionConfiguration) async throws {
         let made = Mutex<URLSession?>(nil)
         await lastEvent.wait {

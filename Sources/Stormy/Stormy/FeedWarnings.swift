@@ -5,20 +5,20 @@ import Foundation
 import StormyWeather
 import TransferMachines
 
-/// Official warnings of MeteoAlarm and of the feeds that the configuration names, for all places. Not handed over: what was not there
-/// when the time was up is asked for by the next check, and said until then.
+/// Official warnings of MeteoAlarm and of the feeds in the configuration, for all places. A request that is incomplete when the time is up
+/// does not continue in the agent. The next check repeats it, and until then the trouble is reported.
 struct FeedWarnings: Sendable {
-    /// Bytes of documents of one feed after which no further document is fetched at one time.
+    /// The maximum number of bytes of one feed's documents in one check. No further document is fetched after that.
     private static let mostBytes = 16 << 20
-    /// Corners of all polygons of one feed that are looked at. The oldest documents are left out.
+    /// The maximum number of corners of all polygons of one feed. The documents at the end of the list are left out.
     static let mostCorners = 250_000
-    /// The same for the parts of warnings, one for each language, hazard or time.
+    /// The maximum number of parts of all warnings of one feed. A warning has one part for each language, hazard or time.
     private static let mostInfos = 10_000
-    /// Of these side by side.
+    /// The number of documents that are requested at the same time.
     private static let lanes = 4
-    /// Seconds without a byte, and for all of an answer.
+    /// The maximum number of seconds without a byte, and for a complete response.
     private static let (patience, longestAnswer) = (10.0, 20.0)
-    /// Seconds after which no further document is requested, if the caller has more time. Reason: the user may wait.
+    /// Seconds after which no further document is requested, even if the caller has more time, because the user may wait.
     private static let longestRefresh: Duration = .seconds(40)
     /// Seconds after which no known document is requested again. The others are due at the next check.
     private static let longestRecheck: Duration = .seconds(10)
@@ -26,12 +26,12 @@ struct FeedWarnings: Sendable {
     let store: StormyStore
     let settings: StormySettings
 
-    /// Asks all feeds, side by side: one that stalls holds back no other. MeteoAlarm is requested only for places without a
-    /// national service. ``refreshStandIns(for:within:)`` follows for the others.
+    /// Requests all feeds at the same time, so that a stalled feed does not delay the others. MeteoAlarm is requested only for places
+    /// without a national service. Call ``refreshStandIns(for:within:)`` afterwards for the other places.
     ///
-    /// - Parameter limit: what is not there by then is asked for by the next check.
+    /// - Parameter limit: the time for all feeds. The next check requests what is missing when the time is up.
     /// - Returns: The number of new documents that were not requested, because a feed has too many for one check.
-    /// - Throws: what the store says. Why feeds could not be asked, or not placed, is stored for each place.
+    /// - Throws: an error of the store. Errors of feeds are stored for each place.
     @discardableResult
     func refresh(within limit: Duration) async throws -> Int {
         let places = try store.places()
@@ -44,12 +44,12 @@ struct FeedWarnings: Sendable {
         }
     }
 
-    /// Calls off the storms of sources that were taken away.
+    /// Ends storms whose only warnings are of sources that were removed from the configuration.
     func endUncounted(at places: [Place]) throws {
         for place in places { try store.endUncounted(at: place, rule: settings.rule, now: BGTaskScheduler.now) }
     }
 
-    /// Whether there is a feed to request.
+    /// Returns whether there is a feed to request.
     func areNeeded(for places: [Place]) -> Bool {
         guard settings.rule.alertSeverity != .off else { return false }
         return !settings.warningFeeds.isEmpty || places.contains(where: isMeteoAlarmFirst)
@@ -57,9 +57,10 @@ struct FeedWarnings: Sendable {
 
     private func refresh(_ feed: String, _ places: [Place], within limit: Duration) async throws -> Int {
         do {
-            // The second half is for requests that are running.
+            // The requests stop at half of the time, and the second half is for requests that are still running.
             let found = try await within(limit) { try await messages(of: feed, within: limit / 2) }
-            // A warning that draws nothing says nothing here; what changes or ends another does.
+            // New warnings of the feed itself are left out if their areas cannot be placed. Messages that change or end another warning are
+            // used.
             let placed = found.messages.filter { !$0.isCodedOnly || $0.kind != .alert || $0.link != nil }
             try store.noteUnknownCodes(Set(found.messages.flatMap(\.unknownCodes)))
             let isPartial = !placed.isEmpty || found.messages.isEmpty && found.missing + found.notRequested + found.unusable == 0
@@ -79,7 +80,7 @@ struct FeedWarnings: Sendable {
         }
     }
 
-    /// Returns what is not read of the warnings for a place, or not as the service wrote it, one sentence each.
+    /// Returns the limits of the warnings for a place, one sentence each: parts that are not read, or not as the service wrote them.
     func limits(of messages: [AlertMessage], at place: Place) -> [String] {
         let now = BGTaskScheduler.now
         let unplaced = messages.compactMap { $0.unplaced(at: place.coordinates, least: settings.rule.alertSeverity, now: now) }
@@ -107,9 +108,9 @@ struct FeedWarnings: Sendable {
         return found.filter { $0.0 > 0 }.map { "\($0.0) of its \(messages.count) warnings \($0.1)" }
     }
 
-    /// Why a feed could not be read.
+    /// Returns the reason why a feed could not be read.
     ///
-    /// - Throws: the error if it is not about the request or the answer.
+    /// - Throws: the error if it is not about the request or the response.
     static func reason(_ error: any Error) throws -> String {
         switch error {
         case let error as WeatherError: return error.message
@@ -125,13 +126,13 @@ struct FeedWarnings: Sendable {
         var missing: Int
         /// New documents that were not requested, because the time or the bytes of a check were used up.
         var notRequested: Int
-        /// Documents that are not used: of too many, or of too many corners.
+        /// Documents that are not used, because there are too many, or because they have too many corners.
         var leftOut: Int
-        /// Entries of a feed that lead to nothing.
+        /// Entries of a feed that have no readable warning and no usable link.
         var unusable = 0
         /// Documents that contain no warning: tests, exercises and drafts.
         var emptyLinks: Set<String>
-        /// The feed's own time of its data.
+        /// The time of the data according to the feed.
         var dataTime: Date?
 
         /// Sentences about documents that are not used.
@@ -161,7 +162,7 @@ struct FeedWarnings: Sendable {
         return found
     }
 
-    /// Requests a feed, on condition that it has changed if its list is stored for all places.
+    /// Requests a feed. The request is conditional if the stored list contains the parts of all places.
     ///
     /// - Parameters:
     ///   - places: the places whose parts are needed.
@@ -189,7 +190,7 @@ struct FeedWarnings: Sendable {
         return feed
     }
 
-    /// Reads what the entries of a feed for one place lead to.
+    /// Reads the messages and the linked documents of a feed for one place.
     ///
     /// - Parameter deadline: The elapsed time until which documents are requested. By default, ``longestRefresh`` from now.
     func messages(
@@ -211,7 +212,7 @@ struct FeedWarnings: Sendable {
         let (fetched, requested) = try await documents(unknown + known.due, known.addresses, until: deadline, now: now)
         var (left, infosLeft, leftOut) = (Self.mostCorners, Self.mostInfos, part?.leftOut ?? 0)
         var emptyLinks: Set<String> = []
-        /// Whether the limits have room for a message.
+        /// Returns whether the limits have room for a message.
         func isWithinLimit(_ message: AlertMessage) -> Bool {
             left -= message.cornerCount
             infosLeft -= message.infos.count
@@ -271,7 +272,7 @@ struct FeedWarnings: Sendable {
         return (found, requested)
     }
 
-    /// A stored document stays as it is if it has not changed, or cannot be read now.
+    /// Requests a document. Returns the stored document if it has not changed, or if it cannot be read now.
     private func document(
         _ link: FeedLink, _ stored: WarningDocument?, now: Date
     ) async throws -> (WarningDocument?, byteCount: Int) {
@@ -297,8 +298,10 @@ struct FeedWarnings: Sendable {
         return (document, answer?.data.count ?? 0)
     }
 
-    /// - Parameter validator: the condition of the request: the answer is of another version.
-    /// - Returns: `nil` if the condition is not met.
+    /// Sends a conditional request.
+    ///
+    /// - Parameter validator: the version that is stored. The server sends a body only if it has another version.
+    /// - Returns: `nil` if the stored version is current.
     private func fetch(
         _ request: WeatherRequest, unless validator: Validator?, mostBytes: Int = ServiceAnswer.maximumBytes
     ) async throws -> (data: Data, validator: Validator?, address: String)? {
@@ -322,7 +325,7 @@ struct FeedWarnings: Sendable {
 }
 
 extension ResponseHead {
-    /// Has the headers of the validators only.
+    /// Keeps only the headers that are validators.
     fileprivate init(_ response: HTTPURLResponse) {
         let headers = ["ETag", "Last-Modified", "Date"].compactMap { name in
             response.value(forHTTPHeaderField: name).map { HeaderField(name, $0) }

@@ -4,34 +4,35 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// Lets a person choose photos: with the desktop's own chooser (the portal's), else with one that is installed.
+/// Shows a file chooser to the user: the chooser of the desktop's portal, or an installed program if there is no portal.
 enum FileChooser {
     enum Choice: Sendable, Equatable {
         case chosen([URL])
         case cancelled
-        /// Nobody answered.
+        /// The user did not respond in time.
         case tooLate
-        /// There is none, or none could be opened.
+        /// No chooser is installed, or none could be opened.
         case unavailable
     }
 
     private struct Chooser {
         let path: String
         let arguments: [String]
-        /// Ends each path.
+        /// The character that ends each path.
         var separator: Character = "\n"
     }
 
     private static let title = "Add a photo of the storm"
 
-    /// In the order in which they are tried.
+    /// The choosers in the order in which they are tried.
     private static var choosers: [Chooser] {
         var found: [Chooser] = []
         if case .success(let path) = CompanionProgram.find("file-chooser") {
             found.append(Chooser(path: path, arguments: [title], separator: "\0"))
         }
         if let path = CompanionProgram.findInPath("zenity") {
-            // A path has no line end in practice, and zenity offers nothing that no path can have.
+            // A line feed is the separator, because zenity accepts no separator that a path cannot contain, and paths with line feeds are
+            // rare.
             let arguments = ["--file-selection", "--multiple", "--separator=\n", "--title=\(title)"]
             found.append(Chooser(path: path, arguments: arguments))
         }
@@ -42,11 +43,11 @@ enum FileChooser {
         return found
     }
 
-    /// Seconds after which a chooser that nobody answers is closed: before the launch ends, which gives a choice ten minutes.
+    /// Seconds after which an unused chooser is closed. The limit is less than the ten minutes of the launch that waits for a choice.
     private static let patience = 9.0 * 60
 
     static func choosePhotos() async -> Choice {
-        // The person's time is not the launch's budget.
+        // The time in which the user chooses does not count towards the launch's budget.
         BGTaskScheduler.shared.personIsChoosing(true)
         defer { BGTaskScheduler.shared.personIsChoosing(false) }
         for chooser in choosers {
@@ -58,7 +59,7 @@ enum FileChooser {
         return .unavailable
     }
 
-    /// 1 is "nothing chosen" to all of them; zenity says so as well where it has no screen.
+    /// All choosers exit with 1 if the user cancels. zenity also exits with 1 if it cannot open a display.
     private static func judge(_ ended: OpenChooser.End, of chooser: Chooser) -> Choice {
         switch ended {
         case .cancelled: return .cancelled
@@ -72,11 +73,11 @@ enum FileChooser {
         }
     }
 
-    /// A chooser on the screen. It goes with who asked.
+    /// A chooser that is open on the screen. Cancelling the awaiting task closes it.
     private final class OpenChooser: @unchecked Sendable {  // because the lock guards what changes
         enum End {
             case exited(Int32, output: String, errors: String)
-            /// It cannot be started, or a signal that was not ours ended it.
+            /// The chooser could not be started, or a signal that this process did not send ended it.
             case failed
             case cancelled
             case tooLate
@@ -84,7 +85,7 @@ enum FileChooser {
 
         private let path: String
         private let arguments: [String]
-        /// Its process, while it is open, and what closed it.
+        /// The process while the chooser is open, and the reason why this process closed it.
         private let state = Mutex<(pid: Int32?, closedAs: End?)>((nil, nil))
 
         init(_ path: String, _ arguments: [String]) { (self.path, self.arguments) = (path, arguments) }
@@ -106,7 +107,7 @@ enum FileChooser {
             child.standardOutput = output.fileHandleForWriting.fileDescriptor
             child.standardError = errors.fileHandleForWriting.fileDescriptor
             let pid = state.withLock { state -> Int32? in
-                // Closed before it was opened.
+                // The awaiting task may be cancelled before the chooser is started.
                 if state.closedAs != nil { return nil }
                 state.pid = try? child.start()
                 return state.pid
@@ -117,7 +118,7 @@ enum FileChooser {
             let timer = DispatchWorkItem { [self] in close(as: .tooLate) }
             DispatchQueue.global().asyncAfter(deadline: .now() + FileChooser.patience, execute: timer)
             defer { timer.cancel() }
-            // Both to the end, side by side: neither may be full.
+            // Both pipes are read to the end at the same time, because a full pipe would block the chooser.
             let said = Mutex("")
             let reading = DispatchGroup()
             DispatchQueue.global().async(group: reading) {
@@ -126,7 +127,7 @@ enum FileChooser {
             }
             let chosen = ChildProcess.read(output.fileHandleForReading.fileDescriptor, limit: 1 << 24)
             reading.wait()
-            // It has ended, and its number is still its own until nobody can signal it any more.
+            // The process has ended, and is reaped under the lock, so that no signal is sent to another process with the same number.
             var end = siginfo_t()
             waitid(P_PID, id_t(pid), &end, WEXITED | WNOWAIT)
             return state.withLock { state in

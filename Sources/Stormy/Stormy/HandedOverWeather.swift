@@ -4,14 +4,14 @@ import Foundation
 import StormyWeather
 import Synchronization
 
-/// Takes what was handed over: the ended transfers of the session, one by one, each told at once.
+/// Stores the responses of requests that continued in the agent, one by one. Each response is reported to the user at once.
 final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     private let question: StormQuestion
     let lastEvent = LastEvent()
     let trouble = FirstError()
-    /// Places whose official services answered or failed in this launch.
+    /// Places whose official services responded or failed in this launch.
     private let warned = Mutex<[Place]>([])
-    /// Seconds for MeteoAlarm in place of services that failed.
+    /// The time for MeteoAlarm, which is requested in place of services that failed.
     private static let standInTime: Duration = .seconds(15)
 
     init(question: StormQuestion) { self.question = question }
@@ -65,7 +65,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         }
     }
 
-    /// - Returns: `false`: it is no answer to a question for warnings.
+    /// - Returns: `false` if the data is not a response to a request for warnings.
     private func takeWarnings(_ data: Data, of task: URLSessionTask) throws -> Bool {
         let sources = try warningSources(of: task)
         for source in sources {
@@ -109,8 +109,8 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         }
     }
 
-    /// Judges a response. The last response of another service to the same question counts beside it: for unconfirmed thunder, and for hours
-    /// that one of the two does not know.
+    /// Judges a response. The last forecast of another service is used together with the response if both belong to the same check. It can
+    /// confirm thunder, and it fills unknown hours.
     private func take(_ fetched: FetchedForecast, of place: Place, now: Date) throws -> Assessment {
         let rule = question.settings.rule
         guard let last = try question.store.lastForecast(of: place), last.provider != fetched.provider,
@@ -128,10 +128,11 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         return try question.take(fetched, of: place)
     }
 
-    /// Seconds within which two services answer one question.
+    /// Seconds within which the responses of two services belong to the same check.
     private static let sameQuestion: Double = 3600
 
-    /// - Parameter source: whose answer could not be used. `nil`: nobody's, or that of a place which is asked for in other words today.
+    /// - Parameter source: the source whose response could not be used. `nil` if there is none, or if this version sends a different
+    ///   request for the place.
     private func askAgain(_ source: WeatherSource?, of task: URLSessionTask, _ session: URLSession) throws {
         guard let source = try source ?? sourceAskedInOtherWords(by: task) else { return }
         try question.askAgain(source, in: session)
@@ -139,20 +140,22 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
 
     private func sourceAskedInOtherWords(by task: URLSessionTask) throws -> WeatherSource? {
         guard try sources(of: task).isEmpty, let label = task.taskDescription else { return nil }
-        // By its name, of whichever service.
+        // The label begins with the place's name. The name identifies the place for every service.
         let name = label.prefix { $0 != "\t" }
         return try question.store.places().first { $0.name == name }.flatMap { question.settings.sources(for: $0).first }
     }
 
-    /// By what was asked, of whichever service: the same place always asks the same, and so do two at one point. What an answer led to
-    /// is known by its label. Empty: removed meanwhile, or this version asks for more.
+    /// Returns the sources whose request the task has made, compared by address. Two places at one point have equal requests. A request
+    /// that follows from a response is identified by its label. The result is empty if the place was removed, or if this version sends a
+    /// different request.
     private func sources(of task: URLSessionTask) throws -> [WeatherSource] {
         guard let url = task.originalRequest?.url else { return [] }
         let all = try question.store.places().flatMap { question.settings.sources(for: $0) }
         let now = BGTaskScheduler.now
         let asked = all.filter { (try? $0.firstRequest(now: now))?.isAsked(by: url) ?? false }
         if !asked.isEmpty { return asked }
-        // Open-Meteo's label is a place's name, as that of earlier versions: what they asked for is asked in other words today.
+        // The label of Open-Meteo is a place's name, which earlier versions also used as label, and the requests of earlier versions
+        // differ.
         return all.filter { $0.provider != .openMeteo && $0.isMeant(by: task.taskDescription) }
     }
 }

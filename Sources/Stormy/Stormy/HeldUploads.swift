@@ -3,19 +3,19 @@ import BackgroundTransfer
 import Foundation
 import Synchronization
 
-/// Uploads that wait for a good moment: queued held, and released by a processing task, in the way of Zashi's sync. It runs on
-/// external power with a network; that the network costs nothing it looks at itself.
+/// Uploads that wait for external power and an unmetered network. The uploads are queued as held, and a processing task releases them, as
+/// in Zashi's sync. The request demands external power and a network. The task itself checks whether the network is metered.
 package struct HeldUploads: Sendable {
     package static let identifier = "StormyUploads"
 
-    /// Seconds until it looks again whether the network still costs money.
+    /// Seconds until the task checks again whether the network is metered.
     private static let meteredDelay: Double = 900
 
     let store: StormyStore
 
     package init(store: StormyStore) { self.store = store }
 
-    /// Asks for the next good moment. One request, however many photos wait.
+    /// Requests the processing task. One request is enough for any number of photos.
     package static func submit(after delay: Double = 0) throws {
         let request = BGProcessingTaskRequest(identifier: identifier)
         request.requiresNetworkConnectivity = true
@@ -24,13 +24,13 @@ package struct HeldUploads: Sendable {
         try BGTaskScheduler.shared.submit(request)
     }
 
-    /// The processing task: releases what is held and awaits it. Its expiration holds back what is not through (what the
-    /// server has of it is kept) and asks for another moment.
+    /// Runs the processing task: releases the held uploads and awaits them. When the task expires, unfinished uploads are held again and
+    /// another task is requested. The server keeps the bytes that it has received.
     func run() async throws {
         let delivery = ReleasedUploads(store)
         let session = URLSession(configuration: PhotoUploads.configuration(), delegate: delivery, delegateQueue: nil)
         defer { session.finishTasksAndInvalidate() }
-        // What a person paused is not ours to release, nor to wait for.
+        // Uploads that the user paused are neither released nor awaited.
         let held = await session.allTasks.filter { $0.state == .suspended && !$0.isPausedByPerson }
         guard !held.isEmpty else { return }
         guard NetworkPath.current?.isMetered != true else { return again(after: Self.meteredDelay) }
@@ -58,7 +58,7 @@ package struct HeldUploads: Sendable {
     }
 }
 
-/// Takes note of ended photos, and knows which of those that were released are still on their way.
+/// Records photos whose upload ended, and keeps the released uploads that are not complete yet.
 private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // because the lock guards what it adds
     private let onTheirWay = Mutex<[Int: URLSessionTask]>([:])
     private let end = LastEvent()
@@ -67,7 +67,7 @@ private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // be
 
     func expect(_ tasks: [URLSessionTask]) {
         onTheirWay.withLock { left in for task in tasks { left[task.taskIdentifier] = task } }
-        // One that a person cancelled just now was told before it was expected.
+        // The event of an upload that the user has just cancelled may have been delivered before `expect(_:)`.
         for task in tasks where task.state == .completed { hasEnded(task) }
     }
 
@@ -80,7 +80,7 @@ private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // be
         hasEnded(task)
     }
 
-    /// Others of this session end, too: those were not released here.
+    /// Other uploads of the session, which were not released here, also end.
     private func hasEnded(_ task: URLSessionTask) {
         let isLast = onTheirWay.withLock { $0.removeValue(forKey: task.taskIdentifier) != nil && $0.isEmpty }
         if isLast { end.came() }

@@ -1,11 +1,11 @@
 import BackgroundRuntime
 
-/// Does the same for each of many, a few at a time. One that takes long gives its lane to the next, and goes on: whoever stalls holds back
-/// nobody. When whoever waits is cancelled all that are left begin at once, to see that they are.
+/// Calls a function for each element, a few at a time. A call that takes long does not block the others: its lane starts the next element
+/// while the call continues. If the awaiting task is cancelled, all remaining calls begin at once and can observe the cancellation.
 struct Lanes: Sendable {
-    /// That begin at once.
+    /// The number of calls that begin at once.
     var count = 16
-    /// After which one counts as slow.
+    /// The time after which a call counts as slow.
     var patience: Duration = .seconds(1)
 
     func forEach<Element: Sendable>(of elements: [Element], _ body: @escaping @Sendable (Element) async -> Void) async {

@@ -1,7 +1,7 @@
-/// Whether photos are sent with their location, and the setting that decides it.
+/// The decision whether photos are sent with their location, and the setting that decides.
 ///
-/// The first of these decides: an option of the command, the destination's `location`, `keep_location`. Without any of them the location is
-/// removed.
+/// The first of these settings decides: an option of the command, the destination's `location`, `keep_location`. Without these settings the
+/// location is removed.
 package struct LocationDecision: Sendable, Equatable {
     /// The setting that decides.
     package enum Source: String, Sendable, CaseIterable {
@@ -33,7 +33,7 @@ package struct LocationDecision: Sendable, Equatable {
     /// The choice of the command's option. `nil` if another setting decides.
     package var option: Bool? { source == .option ? keeps : nil }
 
-    /// One line for the user.
+    /// A line for the user.
     package var sentence: String {
         let reason =
             switch source {

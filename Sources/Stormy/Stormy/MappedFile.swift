@@ -1,11 +1,11 @@
 import Foundation
 
-/// A file as memory, whatever its size: what was looked at is let go, and counts for this process no more.
+/// A memory-mapped file of any size. Released ranges no longer count as memory of this process.
 final class MappedFile {
     private let base: UnsafeMutableRawPointer?
     let count: Int
 
-    /// - Throws: what `open` says, or `mmap`.
+    /// - Throws: the `POSIXError` of `open` or `mmap`.
     init(_ file: URL) throws {
         let descriptor = open(file.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
@@ -20,12 +20,12 @@ final class MappedFile {
 
     deinit { if let base { munmap(base, count) } }
 
-    /// Its bytes, as long as this lives.
+    /// The bytes of the file. They are valid as long as this object exists.
     var data: Data { base.map { Data(bytesNoCopy: $0, count: count, deallocator: .none) } ?? Data() }
 
     func release(range: Range<Int>) {
         guard let base else { return }
-        // Whole pages, the first of which begins where a window does.
+        // The kernel releases complete pages. A window begins at a page boundary.
         madvise(base + range.lowerBound, range.count, MADV_DONTNEED)
     }
 }

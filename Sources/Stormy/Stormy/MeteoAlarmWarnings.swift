@@ -18,8 +18,8 @@ extension FeedWarnings {
         settings.warningCoverage(of: place)?.sources.contains { $0.service == .meteoAlarm } ?? false
     }
 
-    /// Requests MeteoAlarm for places whose own service gave no usable answer, or does not cover them. Call this after the own services
-    /// were requested.
+    /// Requests MeteoAlarm for places whose own service gave no usable response, or does not cover them. Call this method after the own
+    /// services were requested.
     ///
     /// - Returns: the places for which MeteoAlarm was requested.
     @discardableResult
@@ -29,7 +29,7 @@ extension FeedWarnings {
         return left
     }
 
-    /// Reads the feeds of places. Why a feed could not be read is stored for each place that needs it.
+    /// Reads the feeds of places. Stores the reason of a failure for each place that needs the feed.
     ///
     /// - Returns: The number of new documents that were not requested.
     @discardableResult
@@ -63,7 +63,7 @@ extension FeedWarnings {
         return notRequested
     }
 
-    /// Returns a sentence about region codes that the table lacks, for a user who reads it now. No code is reported again.
+    /// Returns a sentence about region codes that the table lacks, for the user. Each code is reported only once.
     func unknownRegions() throws -> String? {
         let codes = try store.takeUnknownCodes()
         return codes.isEmpty ? nil : "official warnings: areas that are not known: " + codes.joined(separator: ", ")
@@ -110,7 +110,7 @@ extension FeedWarnings {
         return (parts, feed.updated)
     }
 
-    /// Takes what one country's feed says about its own warnings. The feeds of other countries are not compared with it.
+    /// Stores a country's response for a place. Only that country's warnings are compared with the response.
     ///
     /// - Returns: The number of new documents that were not requested.
     private func take(_ answer: CountryAnswer, of country: MeteoAlarmCountry, at place: Place) async throws -> Int {
@@ -147,7 +147,7 @@ extension FeedWarnings {
         return found.notRequested
     }
 
-    /// MeteoAlarm's terms require its name beside the name of the service.
+    /// Adds MeteoAlarm's name to the name of the service, as MeteoAlarm's terms require.
     private static func attributed(_ message: AlertMessage) -> AlertMessage {
         var message = message
         for index in message.infos.indices {

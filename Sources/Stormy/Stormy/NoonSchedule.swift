@@ -1,7 +1,7 @@
 import BackgroundTasks
 import Foundation
 
-/// The daily check: a wall-clock rule, right on the days clocks change.
+/// The daily check: a rule in wall-clock time, which is correct on days when clocks change.
 package struct NoonSchedule: Sendable {
     package static let identifier = "StormyNoon"
 
@@ -18,8 +18,8 @@ package struct NoonSchedule: Sendable {
 
     package var isEnabled: Bool { get throws { try check.isOn } }
 
-    /// The check that is pending: for when, when this installation wakes for it, and how many seconds that is later. `nil`: none is.
-    /// One that makes up for a launch by hand is for no time of its own: for now.
+    /// The pending check: its time, the time when this installation wakes for it, and the delay between both in seconds. `nil` if no check
+    /// is pending. The retry of a manual launch has no scheduled time, so its time is now.
     package var pending: (next: Date?, wakeAt: Date?, spread: Double)? {
         get throws {
             try BGTaskScheduler.shared.pendingTaskRequest(withIdentifier: Self.identifier)
@@ -27,12 +27,13 @@ package struct NoonSchedule: Sendable {
         }
     }
 
-    /// Turns the daily check on. What is said of the schedule afterwards is what was accepted.
+    /// Turns the daily check on. Messages about the schedule are printed afterwards, so that they show the accepted request.
     ///
-    /// - Parameter wakesSystem: `nil`: as last chosen.
+    /// - Parameter wakesSystem: `nil` to keep the last choice.
     package func turnOn(at chosen: WallClockTime?, exact: Bool, wakesSystem: Bool? = nil) throws {
-        // The row is written before the request. A check that begins now plans the next check by the row. A check that ends because the row
-        // was off reads the row again after it removed the request. A process that dies in between has the request restored.
+        // The row is written before the request, because a check that begins now schedules the next check according to the row. A check
+        // that ends because the row was off reads the row again after it removed the request. If the process dies in between, the request
+        // is restored later.
         let change = try store.changeDailyCheck { check in
             check.isOn = true
             check.isExact = exact || (chosen == nil && check.isExact)
@@ -51,9 +52,9 @@ package struct NoonSchedule: Sendable {
         try store.changeDailyCheck { $0.isOn = isEnabled }
     }
 
-    /// - Throws: when the request could not be removed: then the check is still on.
+    /// - Throws: an error if the request could not be removed. The check is then still on.
     package func turnOff() throws {
-        // Off before the request goes: whoever looks in between would plan it again, as one that was lost.
+        // The check is off before the request is removed. Otherwise another process could restore the request, because it looks lost.
         let change = try store.changeDailyCheck { $0.isOn = false }
         do {
             try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
@@ -63,16 +64,16 @@ package struct NoonSchedule: Sendable {
         }
     }
 
-    /// The check was turned off while a launch was on its way, or while somebody planned it again.
+    /// Removes the request of a check that was turned off while a launch was starting, or while another process scheduled the check again.
     func removeLeftover() throws {
         try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
-        // Turned on again meanwhile: what was just removed may have been the new one.
+        // The check may have been turned on again, and the removed request may have been the new one.
         if try isEnabled { try submitNext() }
     }
 
-    /// Plans the check again where it is on and the ledger does not know of it: that was moved away, or comes from a backup.
+    /// Schedules the check again if it is on and the ledger has no request, because the ledger was moved away or comes from a backup.
     ///
-    /// - Returns: whether it had to.
+    /// - Returns: `true` if the request was missing.
     package func restoreIfLost() throws -> Bool {
         guard try isEnabled, try pending == nil else { return false }
         try submitNext()
@@ -80,7 +81,7 @@ package struct NoonSchedule: Sendable {
         return true
     }
 
-    /// Asks for the next one: strictly after now and after the one being served.
+    /// Requests the next check, strictly after now and after the check that is running.
     func submitNext() throws { try submit(check) }
 
     private func submit(_ check: DailyCheck) throws {
@@ -88,41 +89,41 @@ package struct NoonSchedule: Sendable {
         request.recurrence = .daily(check.time)
         request.recurrenceDelay = check.delay(within: settings.spreadSeconds)
         request.missedOccurrences = settings.skipsMissedChecks ? .skip : .once
-        // One small answer a day: a storm is worth it on the last of the battery too.
+        // The check is one small request a day, and a storm warning is worth it also on low battery.
         request.runsInLowPowerMode = true
         request.wakesSystem = check.wakesSystem
         try BGTaskScheduler.shared.submit(request)
     }
 }
 
-/// What happens at noon.
+/// The work of the daily check.
 struct NoonCheck {
-    /// Seconds for all feeds of warnings: a slow one keeps no check from its end.
+    /// The time for all feeds of warnings, so that a slow feed does not delay the end of the check.
     private static let feedTime: Duration = .seconds(15)
 
     let store: StormyStore
     let settings: StormySettings
 
-    /// Where the weather stays unknown the launch is abandoned: it is made up for, with pauses that grow.
+    /// Runs the daily check. If the weather is unknown, the launch is abandoned and retried, with increasing pauses.
     ///
-    /// - Throws: what the store says when it could not be asked, or cannot keep an answer: then not everything was checked.
+    /// - Throws: an error of the store. In that case, not all places were checked.
     func run() async throws {
         let schedule = NoonSchedule(store: store, settings: settings)
         do {
-            // A check was planned, and this store has never heard of one: it was lost, or moved away.
+            // The agent has a request for the check, but the store has no row: the store was lost or moved away.
             guard let check = try store.dailyCheck() else {
                 StormyTrouble.tell(
                     "store", "Stormy's places are gone",
                     "\(settings.dataFolder.path) holds no places any more, so nothing was checked. Put the folder back, or: stormy place add"
                 )
-                return BGTaskScheduler.shared.abandonCurrentLaunch("no places: \(settings.dataFolder.path) was made anew")
+                return BGTaskScheduler.shared.abandonCurrentLaunch("no places: \(settings.dataFolder.path) was created again")
             }
-            // Turned off while this launch was on its way.
+            // The check was turned off while this launch was starting.
             guard check.isOn else { return try schedule.removeLeftover() }
-            // The following day first: whatever happens below, tomorrow's check stands.
+            // Tomorrow's check is scheduled first, so that no failure below prevents it.
             try schedule.submitNext()
         } catch {
-            // The rule in the request brings tomorrow's check all the same.
+            // The recurrence rule of the request also schedules tomorrow's check.
             logError("tomorrow's check could not be scheduled: \(error.localizedDescription)")
         }
         if let outcome = logged("the photos", { try PhotoReconciliation(store: store, settings: settings).run() }) {
@@ -133,7 +134,7 @@ struct NoonCheck {
         let (trouble, unknown) = (FirstError(), FirstError())
         let feeds = FeedWarnings(store: store, settings: settings)
         let (askedPlaces, asked) = AsyncStream.makeStream(of: Void.self)
-        // The feeds beside the places: whatever stalls holds back nothing else.
+        // The feeds are requested while the places are checked, so that a stalled server delays nothing else.
         let notRequested = await withTaskGroup(of: Int.self) { group in
             group.addTask {
                 do {
@@ -150,7 +151,7 @@ struct NoonCheck {
                 }
             }
             group.addTask {
-                // One request of a country's feed is for all its places whose own service failed.
+                // A country's feed is requested once, for all places whose own service failed.
                 var left = places.count
                 for await _ in askedPlaces {
                     left -= 1
@@ -168,7 +169,7 @@ struct NoonCheck {
                 await Lanes().forEach(of: places) { place in
                     do {
                         let seen = try await question.assessment(at: place) { asked.yield() }
-                        // Where the forecast is calm, or waited for: of a storm that is warned of, or is cancelled.
+                        // If the forecast is calm or missing, storms of warnings are still announced or cancelled.
                         try StormTeller(store: store).tell(place, seen == nil ? .warnedOf : .all)
                     } catch let error as WeatherUnknown {
                         unknown.note(error)

@@ -4,7 +4,7 @@ import BackgroundTransfer
 import Foundation
 import UserNotifications
 
-/// What a person's press on a notification does.
+/// Performs the actions that a user selects on a notification.
 final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async {
         let storm = StormTeller.number(ofStormIn: response.notification.request.content.userInfo)
@@ -38,7 +38,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
             for (index, file) in files.enumerated() {
                 await add(file, order, store)
                 try store.rememberChoice(Array(files[(index + 1)...]), for: notification)
-                // The next launch goes on with the others.
+                // The next launch continues with the remaining files.
                 if Task.isCancelled { return }
             }
         } catch {
@@ -46,7 +46,8 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         }
     }
 
-    /// What the person chose, perhaps in a launch whose time ran out while it copied. `nil`: nothing.
+    /// Returns the files that the user chose. The choice may be from a launch that ran out of time while copying. `nil` if nothing was
+    /// chosen.
     private func choice(for notification: String, _ store: StormyStore) async throws -> [URL]? {
         if let files = try store.rememberedChoice(for: notification) { return files }
         do {
@@ -60,15 +61,15 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     }
 
     private func add(_ file: URL, _ order: PhotoUploads.BatchOptions, _ store: StormyStore) async {
-        // One that cannot be read, say, keeps none of the others back.
+        // A file that cannot be read does not prevent the other files from being added.
         do {
             switch try PhotoUploads(store: store).add(file, order) {
             case .held(_, let reason): await say("Photo held back", "\(file.lastPathComponent): \(reason)")
-            case .known(_, _, .some): await say("Photo is there already", file.lastPathComponent)
+            case .known(_, _, .some): await say("Photo is already uploaded", file.lastPathComponent)
             case .known(_, let transfer, nil):
-                // Given again it goes on, where somebody had paused it.
+                // If the user paused the upload, adding the photo again resumes it.
                 if let transfer { try BackgroundTransfers.unpause([transfer]) }
-                await say("Photo is on its way already", file.lastPathComponent)
+                await say("Photo is already queued", file.lastPathComponent)
             case .queued: break
             }
         } catch {
@@ -76,7 +77,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         }
     }
 
-    /// The page that says all of it; where nothing opens that, the words.
+    /// Opens the report page. Shows the text as a notification if the page cannot be opened.
     private func explain(_ request: UNNotificationRequest) async {
         let path = AppManifest.executableURL.path
         let trouble = await withCheckedContinuation { continuation in
@@ -91,7 +92,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
 
     private func showAgain(_ request: UNNotificationRequest, after seconds: Double) async {
         guard let content = request.content.mutableCopy() as? UNMutableNotificationContent else { return }
-        // Rather without its picture than not at all.
+        // A notification without its picture is better than no notification.
         content.attachments = content.attachments.filter { FileManager.default.fileExists(atPath: $0.url.path) }
         // A notification that is snoozed again keeps its identifier.
         let suffix = request.identifier.hasSuffix(StormTeller.snoozed) ? "" : StormTeller.snoozed
@@ -109,14 +110,14 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         await logging(request.content.title) { try await UNUserNotificationCenter.current().add(request) }
     }
 
-    /// What fails is said on standard error; the agent keeps that in its log.
+    /// Logs an error on standard error. The agent copies standard error to its log.
     private func logging(_ title: String, _ body: () async throws -> Void) async {
         do { try await body() } catch { logError("\(title): cannot be shown: \(error)") }
     }
 }
 
 extension StormyStore {
-    /// What a person chose at a notification and is not queued yet.
+    /// Returns the files that the user chose at a notification and that are not queued yet.
     fileprivate func rememberedChoice(for notification: String) throws -> [URL]? {
         try setting("chosen \(notification)").flatMap { try? JSONDecoder().decode([URL].self, from: Data($0.utf8)) }
     }

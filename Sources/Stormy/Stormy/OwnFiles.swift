@@ -2,12 +2,20 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// Where this app keeps its configuration, passwords, records and copies. Nothing of it is a photo of the person's, and none of it is
-/// opened to find out: closing a database's file takes away the locks that this process has on it.
+/// The folders of this app's configuration, passwords, database and copies, which contain no photos of the user. No file is opened for the
+/// comparison, because closing a file of a database releases the locks that this process has on it.
 package struct OwnFiles: Sendable {
     private let folders: [PathName]
-    /// Of the files that lie in the folders, for other names of the same: hard links, and folders that are mounted twice.
+    /// The identities of the files in the folders. They detect other names of the same file: hard links, and folders that are mounted
+    /// twice.
     private let files: Set<Identity>
+    /// The reason why the list of files may be incomplete.
+    private let trouble: String?
+
+    /// The file system did not answer, so a file may be one of the app's own.
+    package struct Unknown: Error {
+        package let reason: String
+    }
 
     private struct Identity: Hashable {
         let device: dev_t
@@ -16,37 +24,60 @@ package struct OwnFiles: Sendable {
         init(_ information: stat) { (device, inode) = (information.st_dev, information.st_ino) }
     }
 
-    /// Cost: a look at each file in three folders.
+    /// Cost: one `stat` call for each file in three folders.
     ///
-    /// - Parameter secrets: paths of passwords and keys that lie elsewhere.
+    /// - Parameter secrets: paths of passwords and keys in other folders.
     package init(
         _ directories: AppDirectories = AppRuntime.shared.directories, secrets: [String] = StormySettings.current.secretFiles
     ) {
         folders = [directories.configuration, directories.state, directories.data].compactMap { PathName.resolved($0.path) }
-        let paths = folders.flatMap { folder in
-            ((try? FileManager.default.contentsOfDirectory(atPath: folder.text)) ?? []).map { folder.text + "/" + $0 }
+        var (files, trouble): (Set<Identity>, String?) = ([], nil)
+        var paths = secrets
+        for folder in folders {
+            do {
+                paths += try FileManager.default.contentsOfDirectory(atPath: folder.text).map { folder.text + "/" + $0 }
+            } catch {
+                if !FileLook.at(folder.text).isAbsent { trouble = "\(folder.text): \((error as NSError).localizedDescription)" }
+            }
         }
-        var files: Set<Identity> = []
-        for path in paths + secrets {
-            var information = stat()
-            guard stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { continue }
-            files.insert(Identity(information))
+        for path in paths {
+            switch FileLook.at(path) {
+            case .found(let information) where information.st_mode & S_IFMT == S_IFREG: files.insert(Identity(information))
+            case .found, .absent: break
+            case .unreadable(let number): trouble = "\(path): \(String(cString: strerror(number)))"
+            }
         }
-        self.files = files
+        (self.files, self.trouble) = (files, trouble)
     }
 
-    /// Whatever links lead there. Cost: one look at each folder of the path.
-    package func contain(_ path: String) -> Bool {
-        var information = stat()
-        guard stat(path, &information) == 0 else { return false }
-        return files.contains(Identity(information)) || PathName.resolved(path).map(isBelow) ?? false
+    /// Returns whether a path leads to one of the files, also through links. Cost: one look at each folder of the path.
+    ///
+    /// - Throws: ``Unknown``.
+    package func contain(_ path: String) throws(Unknown) -> Bool {
+        switch FileLook.at(path) {
+        case .absent: return false
+        // No file can have such a name.
+        case .unreadable(let number) where FileFault(number) == .impossible: return false
+        case .unreadable(let number): throw Unknown(reason: String(cString: strerror(number)))
+        case .found(let information): return try has(information, at: PathName.resolved(path))
+        }
     }
 
-    /// Of a file that is open: what its name led to a moment ago does not count.
-    func contain(descriptor: Int32) -> Bool {
+    /// Returns whether an open file is one of the files. The name with which the file was opened may lead elsewhere by now.
+    ///
+    /// - Throws: ``Unknown``.
+    func contain(descriptor: Int32) throws(Unknown) -> Bool {
         var information = stat()
-        guard fstat(descriptor, &information) == 0 else { return false }
-        return files.contains(Identity(information)) || Self.path(of: descriptor).map(isBelow) ?? false
+        guard fstat(descriptor, &information) == 0 else { throw Unknown(reason: String(cString: strerror(errno))) }
+        return try has(information, at: Self.path(of: descriptor))
+    }
+
+    private func has(_ information: stat, at path: PathName?) throws(Unknown) -> Bool {
+        if files.contains(Identity(information)) { return true }
+        guard let path else { throw Unknown(reason: "its path cannot be determined") }
+        if isBelow(path) { return true }
+        if let trouble { throw Unknown(reason: trouble) }
+        return false
     }
 
     /// The path of an open file, without links. Cost: one system call.

@@ -4,7 +4,7 @@ import ProcessSupport
 import StormyWeather
 import UserNotifications
 
-/// A notification that answers a person who just asked for something.
+/// A notification that responds to an action of the user.
 package enum PersonAnswer {
     /// `true` if a notification can be shown: there is a session bus here, or the agent knows of one. Elsewhere a notification would wait
     /// for ever, and the agent with it.
@@ -17,9 +17,9 @@ package enum PersonAnswer {
         return environment["XDG_RUNTIME_DIR"].map { FileManager.default.fileExists(atPath: $0 + "/bus") } ?? false
     }
 
-    /// Where the agent cannot be told, or none is there, the desktop is told without it.
+    /// Shows a notification through the agent, or directly on the desktop if the agent is not installed or does not respond.
     ///
-    /// - Throws: why nobody can be told.
+    /// - Throws: the error of the agent if the notification cannot be shown directly either.
     package static func show(_ title: String, _ body: String) async throws {
         if case .failure = AgentStarter.findAgent(environment: ThisProcess.environment), showDirectly(title, body) {
             return
@@ -27,7 +27,7 @@ package enum PersonAnswer {
         let content = UNMutableNotificationContent()
         (content.title, content.body) = (title, body)
         do {
-            // Two at once are two.
+            // Two notifications at the same time need different identifiers.
             try await UNUserNotificationCenter.current().add(
                 UNNotificationRequest(identifier: "note-\(UUID().uuidString)", content: content, trigger: nil))
         } catch {
@@ -41,20 +41,20 @@ package enum PersonAnswer {
         {
             return true
         }
-        // Of an installation that is not whole.
+        // In an incomplete installation, `notify-send` takes the place of `file-chooser`.
         guard let other = CompanionProgram.findInPath("notify-send") else { return false }
         return CompanionProgram.trouble(starting: other, ["--", title, body]) == nil
     }
 }
 
 extension WeatherUnits {
-    /// Of this process's person.
+    /// The units of the user who runs this process.
     package static var ofPerson: WeatherUnits { WeatherUnits(region: PersonLocale.measurementRegion()) }
 }
 
-/// Photos that a person chooses with the desktop's own chooser.
+/// Photos that the user chooses in the desktop's file chooser.
 package enum PhotoChoice {
-    /// Why there is no choice. The person's "no" is none.
+    /// The reason why no choice could be made. Cancelling is not a failure.
     package enum Failure: Error, CustomStringConvertible {
         case noChooser
         case tooLate
@@ -67,7 +67,7 @@ package enum PhotoChoice {
         }
     }
 
-    /// Paths; `nil`: the person chose nothing.
+    /// Returns the paths of the chosen photos. `nil` if the user chose nothing.
     package static func ask() async throws -> [String]? {
         switch await FileChooser.choosePhotos() {
         case .chosen(let files): files.map(\.path)

@@ -3,32 +3,34 @@ import Foundation
 import GRDB
 import UserNotifications
 
-/// Photos given without waiting for them, as a person sees them on the desktop: one notification that counts, and is replaced
-/// by one that says how it ended.
+/// The photos that a user gave without waiting for them, as the desktop shows them. A notification counts the photos, and a second one with
+/// the result replaces it.
 package struct PhotoBatch: Codable, Equatable {
     var uploaded: [String] = []
-    /// The giving of each; `nil`: written down by an earlier version.
+    /// Identifiers of the uploaded photos: the photo's number, and the time when it was given. `nil` if an earlier version stored the
+    /// batch.
     var uploadedGivings: [String]?
     var failures: [Failure] = []
-    /// Where the last one is, as far as the server says.
+    /// The address of the photo that was uploaded last, according to the server.
     var url: String?
-    /// The giving of the photo that ended first. Another batch that ends in the same words is told, too; this one is told once, whatever
-    /// dies in between.
+    /// The identifier of the photo that ended first. It distinguishes batches with equal texts, and prevents a second notification of the
+    /// same batch after a crash.
     var mark: String?
 
     struct Failure: Codable, Equatable {
         var name: String
         var reason: String
-        /// Of the store's; `nil`: written down by an earlier version.
+        /// The photo's number in the store. `nil` if an earlier version stored the failure.
         var photo: Int64?
     }
 
-    /// Replaced by the next batch, but where something of it failed: that stays until the person takes it away.
+    /// The identifier of the notification. The next batch replaces a notification without failures. A notification with failures stays
+    /// until the user removes it.
     var notification: String { failures.isEmpty ? Self.plainNotification : "\(Self.plainNotification)-\(mark ?? "")" }
 
     private static let plainNotification = "photos"
 
-    /// Once for each photo, however often its end is told: what it says last counts.
+    /// Adds the end of a photo. If a photo ends again, only the last end counts.
     mutating func note(_ photo: PhotoRecord) {
         let giving = "\(photo.id ?? 0) \(photo.changedAt.timeIntervalSince1970)"
         if photo.id != nil, uploadedGivings?.contains(giving) == true { return }
@@ -43,14 +45,14 @@ package struct PhotoBatch: Codable, Equatable {
             uploadedGivings = (uploadedGivings ?? []) + [giving]
             url = photo.remoteURL ?? url
         case .failed: failures.append(Failure(name: name, reason: photo.message ?? "not uploaded", photo: photo.id))
-        // The person ended it, and knows.
+        // The user cancelled the upload, so a notification is not needed.
         case .cancelled, .awaitingPhoto, .held, .queued, .lost: break
         }
     }
 
-    /// What there is to say; `nil`: nothing.
+    /// The text of the notification. `nil` if there is nothing to report.
     ///
-    /// - Parameter left: photos of the batch that are still on their way.
+    /// - Parameter left: the number of photos of the batch whose upload is not complete.
     func words(left: Int) -> (title: String, body: String)? {
         let count = uploaded.count + failures.count
         guard count > 0 else { return nil }
@@ -64,7 +66,7 @@ package struct PhotoBatch: Codable, Equatable {
             case (let done, let failed): "\(done) photo\(done == 1 ? "" : "s") uploaded, \(failed) not"
             }
         let names = uploaded.prefix(3).joined(separator: ", ") + (uploaded.count > 3 ? " and \(uploaded.count - 3) more" : "")
-        // One photo has one address; of many the last says where they are.
+        // The link of a single photo, or the link of the last photo of a batch.
         let link = url.map { "\n\($0)" } ?? ""
         return (title, names + (uploaded.isEmpty ? String(failureLine.dropFirst()) : failureLine + link))
     }
@@ -74,12 +76,12 @@ package struct PhotoBatch: Codable, Equatable {
         return failures.first.map { "\n\($0.name): \($0.reason)\(others)" } ?? ""
     }
 
-    /// One that was said and that nobody has seen yet, and what ended since: one notification for both.
+    /// Joins a batch whose notification was not shown yet with the photos that ended since, for one notification about both.
     func joined(by later: PhotoBatch) -> PhotoBatch {
         var all = self
         all.uploaded += later.uploaded
         all.uploadedGivings = (uploadedGivings ?? []) + (later.uploadedGivings ?? [])
-        // A photo that was tried again ends with the later words.
+        // Only the last result of a photo that was retried counts.
         let again = Set(later.failures.compactMap(\.photo) + (later.uploadedGivings ?? []).compactMap(Self.photo(ofGiving:)))
         all.failures = failures.filter { failure in failure.photo.map { !again.contains($0) } ?? true } + later.failures
         all.url = later.url ?? url
@@ -89,7 +91,7 @@ package struct PhotoBatch: Codable, Equatable {
 
     private static func photo(ofGiving giving: String) -> Int64? { giving.split(separator: " ").first.flatMap { Int64($0) } }
 
-    /// Takes off the screen what says that photos failed, once none of them has: a person had them tried again.
+    /// Removes notifications about failed photos if all of these photos were retried by the user.
     package static func takeBackFailures(_ store: StormyStore) async throws {
         let center = UNUserNotificationCenter.current()
         let requests = await center.deliveredNotifications().map(\.request) + center.pendingNotificationRequests()
@@ -101,7 +103,7 @@ package struct PhotoBatch: Codable, Equatable {
             return failed.allSatisfy { id in photos[Int64(id)].map { $0 != .failed } ?? false }
         }.map(\.identifier)
         if over.isEmpty { return }
-        // What arrived with them, and nobody has seen, is told with how they end now.
+        // Photos that arrived in the same batch, and whose notification was not shown yet, are reported again without the failures.
         if let said = try store.saidPhotoBatch(), over.contains(said.notification), !said.uploaded.isEmpty,
             await center.pendingNotificationRequests().contains(where: { said.isToldBy($0) })
         {
@@ -113,12 +115,13 @@ package struct PhotoBatch: Codable, Equatable {
 
     private static let failedPhotos = "failed"
 
-    /// Says how far the batch is. It is open until what closes it was said: whoever dies in between leaves it to the next.
+    /// Shows the progress of the batch. The batch stays open until its last notification is accepted, so that another process reports it
+    /// after a crash.
     package static func tell(_ store: StormyStore) async throws {
         var isSaid = false
         try await joinUnseen(store)
         repeat {
-            // A person who paused some does not wait for them. A photo that the ledger does not know is not on its way yet.
+            // Paused photos do not count as remaining. A photo that the ledger does not contain is not being uploaded yet.
             let queued = try store.queuedPhotos().filter(\.tells)
             let states = try PhotoUploads.states(of: queued)
             let (batch, left) = try store.photoBatch(
@@ -128,7 +131,8 @@ package struct PhotoBatch: Codable, Equatable {
         } while !isSaid
     }
 
-    /// Quiet hours, or a server that does not take it, hold the last notification back: the next batch would take its place.
+    /// Reopens the last batch if its notification is still held back by quiet hours or by the notification server. Otherwise the next batch
+    /// would replace the notification.
     private static func joinUnseen(_ store: StormyStore) async throws {
         guard let said = try store.saidPhotoBatch() else { return }
         let pending = await UNUserNotificationCenter.current().pendingNotificationRequests()
@@ -150,7 +154,7 @@ package struct PhotoBatch: Codable, Equatable {
         try await center.add(
             UNNotificationRequest(
                 identifier: batch.notification, content: content, trigger: nil, alertsOncePerContent: true))
-        // How far it was when all went well.
+        // The notification with the progress from before the first failure is removed.
         if batch.notification != plainNotification, !batch.uploaded.isEmpty {
             center.removePendingNotificationRequests(withIdentifiers: [plainNotification])
             center.removeDeliveredNotifications(withIdentifiers: [plainNotification])
@@ -161,7 +165,7 @@ package struct PhotoBatch: Codable, Equatable {
 // MARK: In the store
 
 extension PhotoBatch {
-    /// What is open, and what was said last.
+    /// The settings that store the open batch and the batch that was reported last.
     fileprivate enum Setting: String {
         case open = "photoBatch"
         case said = "photoBatchSaid"
@@ -184,7 +188,7 @@ extension PhotoBatch {
         try database.execute(sql: "DELETE FROM setting WHERE name = ?", arguments: [setting.rawValue])
     }
 
-    /// Adds a photo that ended, in the transaction that notes its end.
+    /// Adds a photo that ended, in the transaction that stores the end.
     static func add(_ photo: PhotoRecord, in database: Database) throws {
         var batch = try PhotoBatch(.open, in: database) ?? PhotoBatch()
         batch.note(photo)
@@ -193,9 +197,9 @@ extension PhotoBatch {
 }
 
 extension StormyStore {
-    /// What ended of the batch, and how many photos are still on their way.
+    /// Returns the photos of the batch that ended, and the number of photos whose upload is not complete.
     ///
-    /// - Parameter paused: The submission keys of photos that are not on their way.
+    /// - Parameter paused: The submission keys of photos that do not count as remaining.
     func photoBatch(without paused: Set<String> = []) throws -> (batch: PhotoBatch, left: Int) {
         try queue.read { database in
             let coming = try String.fetchAll(
@@ -204,12 +208,12 @@ extension StormyStore {
         }
     }
 
-    /// An end that is noted, and that nobody could be told of so far.
+    /// Adds the end of a photo whose end is stored, but not reported yet.
     func addToPhotoBatch(_ photo: PhotoRecord) throws { try queue.write { try PhotoBatch.add(photo, in: $0) } }
 
-    /// All of it is said: the next photo begins another.
+    /// Closes a batch after its last notification was accepted. The next photo begins another batch.
     ///
-    /// - Returns: `false`: it is another meanwhile.
+    /// - Returns: `false` if the batch has changed since.
     func closePhotoBatch(_ batch: PhotoBatch) throws -> Bool {
         try queue.write { database in
             guard try PhotoBatch(.open, in: database) ?? PhotoBatch() == batch else { return false }
@@ -222,11 +226,11 @@ extension StormyStore {
     /// The batch that was closed last.
     func saidPhotoBatch() throws -> PhotoBatch? { try queue.read { try PhotoBatch(.said, in: $0) } }
 
-    /// What ended since joins a batch that was said, where something did.
+    /// Joins a reported batch with the photos that ended since, if there are any, and opens it again.
     ///
     /// - Parameters:
-    ///   - isOpened: also where nothing did.
-    ///   - change: what does not hold of it any more.
+    ///   - isOpened: `true` to open the batch even if no photo ended since.
+    ///   - change: removes outdated parts of the batch.
     func reopenPhotoBatch(_ said: PhotoBatch, isOpened: Bool = false, _ change: (inout PhotoBatch) -> Void = { _ in }) throws {
         try queue.write { database in
             let open = try PhotoBatch(.open, in: database)

@@ -3,21 +3,21 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// Has photos cleaned of their location by `photo-cleaner`, a program of its own: a parser of strangers' files must not take
-/// an app down with it. It stays for the next photo, and ends with this process. It sees one folder, in which one photo lies.
+/// Removes the location from photos with the separate program `photo-cleaner`, so that a parser error on a damaged file cannot crash the
+/// app. The program continues to run for the next photo, and ends with this process. It can read one folder, which contains only the photo.
 final class PhotoCleaner: Sendable {
     enum Verdict: Sendable, Equatable {
-        /// The file is proved to be without a location. The blocks that were overwritten.
+        /// The file is proved to be without a location. The value contains the names of the overwritten blocks.
         case clean([String])
-        /// The file cannot be opened, or its format is unknown. The file is as it was.
+        /// The file cannot be opened, or its format is unknown. The file is unchanged.
         case unreadable(String)
-        /// It was looked at and could not be cleaned; or nobody could look.
+        /// The file has a location that could not be removed, or the program could not be started.
         case notCleaned(String)
-        /// The program ended, or was ended, before it had an answer. The file may be cleaned in part.
+        /// The program ended, or was ended, before it responded. The file may be cleaned in part.
         case interrupted
     }
 
-    /// Those that have nothing to do.
+    /// The programs that wait for a photo.
     private let idle = Mutex<[Helper]>([])
     private let program: String?
     private let send: Sending
@@ -33,7 +33,7 @@ final class PhotoCleaner: Sendable {
         (self.program, self.send) = (program, send)
     }
 
-    /// Cleans the file in place. Blocks for as long as it takes; each thread that calls has a program of its own.
+    /// Cleans the file in place. The call blocks until the program has responded. Each calling thread has a separate program.
     ///
     /// - Throws: ``PhotoUploadError/cannotRead(path:reason:)`` if the system failed, for example the disk. The file can be cleaned later.
     func clean(_ file: URL) throws(PhotoUploadError) -> Verdict {
@@ -41,7 +41,7 @@ final class PhotoCleaner: Sendable {
         var helper = if let known = idle.withLock({ $0.popLast() }) { known } else { try start(program, beside: file) }
         var response = try helper.clean(file)
         if case .notAsked = response {
-            // The program may have been killed while it was idle. The file is as it was.
+            // The program may have been killed while it was idle. The file is unchanged.
             helper.kill()
             helper = try start(program, beside: file)
             response = try helper.clean(file)
@@ -51,7 +51,7 @@ final class PhotoCleaner: Sendable {
             idle.withLock { $0.append(helper) }
             return verdict
         case .ended:
-            // Whatever it was about this file: the next one gets a fresh program.
+            // The program is ended after any failure, and the next photo gets a new program.
             helper.kill()
             if Self.hasRoom(for: file) { return .interrupted }
             throw Self.noRoom(for: file)
@@ -81,28 +81,28 @@ final class PhotoCleaner: Sendable {
     /// The response of the program about one file.
     private enum Response {
         case verdict(Verdict)
-        /// The program did not answer. The file is as it was, or cleaned in part.
+        /// The program did not respond. The file is unchanged, or cleaned in part.
         case ended
-        /// The path could not be sent to the program, with the error number. The file is as it was.
+        /// The path could not be sent to the program. The value is the error number. The file is unchanged.
         case notAsked(Int32)
     }
 
     /// The running program.
     private final class Helper: @unchecked Sendable {  // because who takes it from the idle ones has it alone
         private let pid: Int32
-        /// Both ways: a pipe to a program that died would raise SIGPIPE.
+        /// A socket for both directions. Writing to a pipe of a program that died would raise SIGPIPE.
         private let socket: Int32
         private let send: Sending
         private var rest: [UInt8] = []
         private let folder: HeldFolder
-        /// Those of this process, which go with it.
+        /// The folders of this process, which are removed at exit.
         private static let folders: Mutex<Set<String>> = {
             ProcessExit.onExit { for folder in Helper.folders.withLock({ $0 }) { HeldFolder.remove(folder) } }
             return Mutex([])
         }()
 
-        /// - Parameter file: The helper's folder is made in the folder of the file, because a file keeps its content under a second name only
-        ///   on one file system. The spool may be another one than the folder above it.
+        /// - Parameter file: The helper's folder is made in the folder of the file, because a hard link must be on the same file system.
+        ///   The spool may be on another one than its parent folder.
         init?(_ program: String, beside file: URL, send: @escaping Sending) {
             let place = file.deletingLastPathComponent()
             HeldFolder.removeAbandoned(prefix: HeldFolder.cleaning, in: place)
@@ -137,7 +137,7 @@ final class PhotoCleaner: Sendable {
         func clean(_ file: URL) throws(PhotoUploadError) -> Response {
             let name = folder.url.appendingPathComponent("photo", isDirectory: false)
             defer { unlink(name.path) }
-            // Not every file system has second names.
+            // Some file systems do not support hard links.
             if link(file.path, name.path) != 0, (try? FileManager.default.copyItem(at: file, to: name)) == nil {
                 throw PhotoCleaner.hasRoom(for: file)
                     ? .cannotRead(path: file.path, reason: "it cannot be put into \(folder.url.path)")
@@ -145,10 +145,10 @@ final class PhotoCleaner: Sendable {
             }
             let response = try ask(about: name)
             guard case .verdict = response else { return response }
-            // Whoever took the program over may have put something else there, another person's file by a link, say.
+            // A compromised program may have replaced the file, for example with a link to another user's file.
             var information = stat()
             guard lstat(name.path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return .ended }
-            // Written anew it is another file, which takes the place of the copy; or else it still is the same.
+            // The file was written in place or replaced. In both cases it takes the place of the copy.
             guard rename(name.path, file.path) == 0 else {
                 let number = errno
                 throw .cannotRead(path: file.path, reason: String(cString: strerror(number)))
@@ -167,7 +167,7 @@ final class PhotoCleaner: Sendable {
 
         /// Waits until the program writes or ends.
         ///
-        /// - Returns: `false` if it is given up.
+        /// - Returns: `false` if the program took too long.
         private func hasAnswer(within patience: inout CleanerPatience) -> Bool {
             var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
             while true {
@@ -186,7 +186,7 @@ final class PhotoCleaner: Sendable {
             let size = lstat(file.path, &information) == 0 ? Int64(information.st_size) : 0
             var patience = CleanerPatience(forBytes: size, used: processorTime)
             var buffer = [UInt8](repeating: 0, count: 1 << 14)
-            // An empty field ends it.
+            // An empty field ends the response.
             while !rest.suffix(2).elementsEqual([0, 0]) {
                 guard hasAnswer(within: &patience) else { return .ended }
                 let count = recv(socket, &buffer, buffer.count, 0)

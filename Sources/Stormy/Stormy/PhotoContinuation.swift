@@ -1,21 +1,29 @@
 import BackgroundTasks
 import BackgroundTransfer
+import Foundation
 import GRDB
+import ProcessSupport
 
-// A photo that is given again after its upload failed.
+// Photos that are given again after their upload failed.
 extension PhotoUploads {
     /// Continues the failed transfers of photos that are given again.
     ///
-    /// The server may have the photo, or a part of it, and only the transfer knows where. A second transfer would send a second copy. The
-    /// ledger decides: of two commands at once, one continues the transfer, and the other finds it on its way.
+    /// The server may have the photo or a part of it, and only the transfer has its address. A second transfer would send a second copy. If
+    /// two commands run at the same time, the ledger lets one of them continue the transfer, and the other finds the transfer running.
     ///
-    /// - Returns: The keys of the transfers that continue. The store knows of them, and of those that had completed after all.
-    func continueFailed(_ digests: [String], _ order: BatchOptions) throws -> Set<String> {
-        // The address of a transfer does not change: a presigned one may be over.
+    /// - Returns: The keys of the transfers that continue. The store is updated for them, and for transfers that had completed.
+    func continueFailed(_ photos: [Prepared], _ order: BatchOptions) throws -> Set<String> {
+        // A new order may use another address than the failed transfer. A presigned address may have expired.
         guard !order.isAgain, !order.isHeld, !order.destination.isForOneFile else { return [] }
-        let failed = try store.failedPhotos(digests, to: order.destination.identity)
+        // The server may have refused the name, so a file with another name is another upload.
+        let names = Dictionary(grouping: photos, by: \.digest).mapValues { Set($0.map { Self.name(of: $0.path) }) }
+        let failed = try store.failedPhotos(photos.map(\.digest), to: order.destination.identity).filter { photo in
+            guard let digest = photo.digest, let path = photo.path else { return false }
+            return names[digest]?.contains(Self.name(of: path)) ?? false
+        }
         let transfers = try Self.transfers(of: failed).values.filter {
-            try $0.state != .cancelled && !BackgroundTransfers.lacksCopy($0.id)
+            // A photo that is given again has a new copy, so a damaged copy is not sent again.
+            try $0.state != .cancelled && BackgroundTransfers.hasIntactCopy($0.id)
         }
         guard !transfers.isEmpty else { return [] }
         try BackgroundTransfers.perform(.retry, on: .ids(Set(transfers.map(\.id)))) { _ in order.destination.asCredential }
@@ -34,6 +42,10 @@ extension PhotoUploads {
     }
 }
 
+extension PhotoUploads {
+    private static func name(of path: String) -> String { URL(exactPath: path).lastPathComponent }
+}
+
 extension StormyStore {
     /// Photos whose latest upload to a destination failed.
     func failedPhotos(_ digests: [String], to destination: String) throws -> [PhotoRecord] {
@@ -48,8 +60,8 @@ extension StormyStore {
         }
     }
 
-    /// Gives photos of this destination its present identity. Earlier versions wrote it without kind and account, and the table in the
-    /// configuration may have had another name.
+    /// Gives photos of this destination its present identity. Earlier versions stored the identity without kind and account, or under
+    /// another name of the table.
     func renameDestination(to destination: PhotoDestination) throws {
         let names = Set(StormySettings.current.destinations.map(\.name)).union([destination.name])
         let identity = destination.identity

@@ -2,7 +2,7 @@ import BackgroundTransfer
 import Foundation
 import Synchronization
 
-/// Takes note of photos whose upload ended.
+/// Records photos whose upload ended.
 package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because the lock guards what changes
     let store: StormyStore
     package let lastEvent = LastEvent()
@@ -10,15 +10,15 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     private let phase = Mutex(Phase.collecting)
 
     private enum Phase {
-        /// One notification for all that end.
+        /// Collects ends for one notification.
         case collecting
-        /// Each is told with its end: nobody comes after it to tell it.
+        /// Reports each end at once, because no later call reports it.
         case telling
     }
 
     private let telling: @Sendable (StormyStore) async throws -> Void
 
-    /// - Parameter telling: tells the batch, as far as it is.
+    /// - Parameter telling: shows the progress of the batch.
     init(
         _ store: StormyStore, telling: @escaping @Sendable (StormyStore) async throws -> Void = { try await PhotoBatch.tell($0) }
     ) {
@@ -30,7 +30,7 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
             let submission = upload.storedSubmissionKey
         else { return }
         trouble.noting {
-            // The store was made again, or comes from a backup.
+            // The store may have been made again, or may come from a backup.
             if try store.photo(submittedAs: submission) == nil { try PhotoReconciliation(store: store).adoptAll() }
             let photo = try store.endPhoto(
                 submission, as: Self.state(error), message: error?.localizedDescription,
@@ -39,10 +39,10 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
         }
     }
 
-    /// Somebody hears of them otherwise than by notification.
+    /// `true` if ends are reported to the user by other means than a notification.
     var saysEnds: Bool { false }
 
-    /// An end that the store has, of a photo and its transfer.
+    /// Reports the end of a photo and its transfer after the store has recorded it.
     func noted(_ photo: PhotoRecord, _ transfer: Int64) {
         if phase.withLock({ $0 }) == .telling { tellBatch() }
     }
@@ -52,14 +52,14 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
         return (error as? URLError)?.code == .cancelled ? .cancelled : .failed
     }
 
-    /// One notification for all of a batch, for those that nobody else hears of.
+    /// Shows one notification for all photos of the batch that are not reported by other means.
     func tell() async throws {
         phase.withLock { $0 = .telling }
         try await telling(store)
         try trouble.check()
     }
 
-    /// The process does not leave, and the end does not count as told, before this returns.
+    /// Blocks until the notification is accepted. Only then may the process exit, and only then does the end count as reported.
     fileprivate func tellBatch() {
         let isTold = DispatchSemaphore(value: 0)
         Task.detached { [self] in
@@ -70,16 +70,18 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     }
 }
 
-/// The same for a terminal that waits: it says each end as it comes. What it cannot say, as it was closed, a notification says.
+/// A delivery for a terminal that waits and prints each end. Ends that the terminal cannot print, because it was closed, are shown as a
+/// notification.
 package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // because what it adds does not change
     private let notifies: Bool
-    /// Transfers of which a notification says how they ended.
+    /// Transfers whose end is reported by a notification.
     private let told = Mutex<Set<Int64>>([])
     private let onEnd: @Sendable (PhotoRecord, Int64) -> Bool
 
     /// - Parameters:
-    ///   - notifies: somebody may see a notification.
-    ///   - onEnd: called with each end and the number of its transfer, before it counts as told; `false`: it could not be said.
+    ///   - notifies: `true` if notifications can be shown.
+    ///   - onEnd: called with each end and the number of its transfer, before the end counts as reported. Returns `false` if it could not
+    ///     be printed.
     package init(_ store: StormyStore, notifies: Bool, onEnd: @escaping @Sendable (PhotoRecord, Int64) -> Bool) {
         (self.notifies, self.onEnd) = (notifies, onEnd)
         super.init(store)
@@ -94,7 +96,7 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
         tellBatch()
     }
 
-    /// The terminal did not take that all is well.
+    /// Reports completed transfers by notification, because the terminal could not print them.
     package func tell(completed transfers: [Int64]) async throws {
         guard notifies else { return }
         let told = told.withLock { $0 }
@@ -106,12 +108,12 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
         try await PhotoBatch.tell(store)
     }
 
-    /// The terminal has said what ended.
+    /// Completes the delivery after the terminal has printed the ends.
     ///
-    /// - Throws: what could not be noted.
+    /// - Throws: the first error of recording an end.
     package func finish() async throws {
         try trouble.check()
-        // Theirs was the last end that a notification of others waited for.
+        // A batch of other photos may have waited for the ends that the terminal printed.
         try await PhotoBatch.tell(store)
     }
 }

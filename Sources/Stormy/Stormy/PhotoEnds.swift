@@ -2,11 +2,12 @@ import GRDB
 
 // How uploads of photos end.
 extension StormyStore {
-    /// Its upload ended.
+    /// Stores the end of an upload.
     ///
     /// - Parameters:
-    ///   - isInBatch: whether a person hears of it by notification: it is in the batch then, before anybody can count it as told.
-    /// - Returns: `nil`: there is nothing to tell.
+    ///   - isInBatch: returns `true` if a notification reports the end. The photo is then added to the batch in the same transaction,
+    ///     before the end can count as reported.
+    /// - Returns: the photo, or `nil` if there is nothing to report.
     func endPhoto(
         _ submission: String, as state: PhotoRecord.State, message: String?, remoteURL: String? = nil,
         isInBatch: (PhotoRecord) -> Bool = { _ in false }
@@ -14,7 +15,7 @@ extension StormyStore {
         try queue.write { database in
             guard var photo = try Self.photo(submittedAs: submission, in: database) else { return nil }
             switch photo.state {
-            // The server has it: a ledger from a backup knows of that no more, and its copy is gone.
+            // The server has the photo. A ledger from a backup may report another end, because it lacks the completion and the copy.
             case .completed where state != .completed: return nil
             case .awaitingPhoto, .held, .lost: return nil
             case .queued, .completed, .failed, .cancelled: break
@@ -26,7 +27,7 @@ extension StormyStore {
         }
     }
 
-    /// Writes new states of photos, in one transaction. A record that has another transfer by now, or is not in this state any more, stays.
+    /// Stores new states of photos in one transaction. A record is kept if it has another transfer now, or is no longer in the given state.
     func change(_ photos: [PhotoRecord], from state: PhotoRecord.State) throws {
         guard !photos.isEmpty else { return }
         try queue.write { database in

@@ -1,13 +1,13 @@
 import Foundation
 
-/// What kind of picture a file is: by its first bytes, never by its name.
+/// The format of a picture, detected by the first bytes of its file and never by its name.
 package enum PhotoFormat: String, Sendable, CaseIterable {
     case jpeg, png, webp, heic, avif, jxl, tiff, raw
 
-    /// Bytes that are enough to tell.
+    /// The number of bytes that are enough to detect the format.
     static let signatureLength = 64
 
-    /// `nil`: not a picture of a kind that is known here.
+    /// `nil` if the bytes are not a picture of a known format.
     package init?(firstBytes bytes: Data) {
         let bytes = [UInt8](bytes.prefix(Self.signatureLength))
         func has(_ text: String, at offset: Int) -> Bool { bytes.dropFirst(offset).starts(with: text.utf8) }
@@ -18,7 +18,7 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
         } else if has("RIFF", at: 0), has("WEBP", at: 8) {
             self = .webp
         } else if has("ftyp", at: 4) {
-            // Brands of ISO base media files: the major one, or one of those it says it is compatible with.
+            // The brands of ISO base media files: the major brand, and the compatible brands.
             let brands = stride(from: 8, to: min(bytes.count, 56), by: 4).filter { $0 != 12 }.map {
                 String(decoding: bytes.dropFirst($0).prefix(4), as: UTF8.self)
             }
@@ -35,11 +35,11 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
             // A bare codestream, or boxes (ISO 18181-2).
             self = .jxl
         } else if bytes.starts(with: [0x49, 0x49, 0x2A, 0x00]) || bytes.starts(with: [0x4D, 0x4D, 0x00, 0x2A]) {
-            // Most cameras' raw files are TIFF files; Canon's says so behind the header.
+            // Raw files of most cameras are TIFF files. Canon's raw files have a mark after the header.
             self = has("CR", at: 8) ? .raw : .tiff
         } else if has("FUJIFILMCCD-RAW", at: 0) || has("IIRO", at: 0) || has("IIRS", at: 0) || has("MMOR", at: 0)
             || bytes.starts(with: [0x49, 0x49, 0x55, 0x00]) || has("FOVb", at: 0)
-            // BigTIFF: nothing here reads it.
+            // BigTIFF is treated as a raw format, because no decoder here reads it.
             || bytes.starts(with: [0x49, 0x49, 0x2B, 0x00]) || bytes.starts(with: [0x4D, 0x4D, 0x00, 0x2B])
         {
             self = .raw

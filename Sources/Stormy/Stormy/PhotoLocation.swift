@@ -1,26 +1,27 @@
 import Foundation
 
-/// Finds out whether a photo says where it was taken. Pure: bytes in, verdict out.
+/// Detects whether a photo contains a location. Pure: the input is bytes, and the result is a verdict.
 ///
-/// Looks at every TIFF structure in the file, wherever its container keeps it (JPEG's APP1, PNG's eXIf, WebP's EXIF,
-/// HEIC's items, TIFF and raw files themselves), and for XMP's GPS properties. Errs on the side of "yes".
+/// Checks every TIFF structure in the file, in any container (JPEG's APP1, PNG's eXIf, WebP's EXIF, HEIC's items, TIFF and raw files). Also
+/// searches for XMP's GPS properties. A doubtful file counts as a file with a location.
 package enum PhotoLocation {
-    /// Bytes that are looked at together: every pattern is sought in them before the next.
+    /// The number of bytes that are searched for every pattern before the next bytes are searched.
     static let window = 16 << 20
-    /// Longer than each pattern, as one may lie across.
+    /// The number of bytes by which two windows overlap. It is larger than each pattern, because a pattern may be in both windows.
     private static let overlap = 64
-    /// TIFF marks, and entries behind them, that are followed. A file made of nothing else must not cost more than this, and nobody can
-    /// say that it is without a place.
+    /// The maximum numbers of TIFF marks and of directory entries that are followed. They limit the time for a crafted file. A file with
+    /// more of them counts as a file with a location.
     private static let (maximumMarks, maximumEntries) = (10_000, 2_000_000)
 
-    /// - Parameter leave: told of each stretch that was looked at and will not be again but for a few numbers.
+    /// - Parameter leave: called with each range that was searched. Only a few numbers of such a range are read again.
     package static func isPresent(in data: Data, leave: (Range<Int>) -> Void = { _ in }) -> Bool {
         var (film, seen, captions) = (false, Set<Int>(), 0)
         var (marks, entries) = (0, 0)
         for start in stride(from: 0, to: data.count, by: window) {
             let range = start..<min(start + window + overlap, data.count)
             if words.contains(where: { isAny(of: $0.value, in: data, range) }) { return true }
-            // The place of a film that goes with the picture. Four bytes stand anywhere by chance: only behind its beginning.
+            // The location of a film in the same file. Its mark of four bytes may occur by chance, so it counts only after the beginning of
+            // a film.
             let behind = film ? start : findFilm(in: data, range)
             film = behind != nil
             if let behind, places.contains(where: { find($0, in: data, behind..<range.upperBound) != nil }) { return true }
@@ -46,8 +47,8 @@ package enum PhotoLocation {
         return false
     }
 
-    /// The first box of a film (ISO 14496-12 §4.3). Its mark alone stands in one of two files of 2 GiB by chance; before it
-    /// stands how long the box is, and it is short.
+    /// Returns the position of the first box of a film (ISO 14496-12 §4.3). By chance, the mark alone occurs in one of two files of 2 GiB.
+    /// The four bytes before the mark are the size of the box, which is small.
     private static func findFilm(in data: Data, _ range: Range<Int>) -> Int? {
         var from = range.lowerBound
         while let mark = find(filmMark, in: data, from..<range.upperBound) {
@@ -57,8 +58,8 @@ package enum PhotoLocation {
         return nil
     }
 
-    /// Blocks that nothing here reads and that may hold a position: a phone's trailer (SEFT), and the telemetry of a camera (GPMF). Four bytes stand
-    /// anywhere by chance, two such marks in one file do not.
+    /// Blocks that are not read and that may contain a position: a phone's trailer (SEFT), and a camera's telemetry (GPMF). Four bytes may
+    /// occur by chance, but not two such marks in one file.
     private static let unreadBlocks = [["SEFH", "SEFT"], ["GPMF", "DEVC"]].map { $0.map { Array($0.utf8) } }
     /// IPTC in a Photoshop resource. Only the first one is cleaned.
     private static let iptcMark = Array("8BIM".utf8) + [4, 4]
@@ -75,8 +76,7 @@ package enum PhotoLocation {
         ([0x49, 0x49, 0x2A, 0x00], true), ([0x4D, 0x4D, 0x00, 0x2A], false),
     ]
 
-    /// From one first byte to the next by libc: over all bytes of every photo, Foundation's search takes most of the time of
-    /// queueing it.
+    /// Searches for the first byte with libc's `memchr`. Foundation's search would take most of the time of queueing a photo.
     private static func find(_ pattern: [UInt8], in data: Data, _ range: Range<Int>) -> Int? {
         find([pattern], in: data, range)
     }
@@ -85,7 +85,7 @@ package enum PhotoLocation {
         find(patterns, in: data, range) != nil
     }
 
-    /// - Parameter patterns: which all begin with the same byte.
+    /// - Parameter patterns: patterns that all begin with the same byte.
     private static func find(_ patterns: [[UInt8]], in data: Data, _ range: Range<Int>) -> Int? {
         data.withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress, let first = patterns.first?.first else { return nil }
@@ -101,8 +101,8 @@ package enum PhotoLocation {
         }
     }
 
-    /// XMP's properties (those of drones misspell one), others as text, and boxes of JPEG XL that hold compressed metadata. XMP may be
-    /// UTF-16 (ISO 16684-1 §7.3): both orders of its bytes hold each word with zeros between its letters.
+    /// XMP's properties (drones write one with a spelling error), other text properties, and boxes of JPEG XL with compressed metadata. XMP
+    /// may be UTF-16 (ISO 16684-1 §7.3): in both byte orders, the letters of a word are separated by zeros.
     private static let words: [UInt8: [[UInt8]]] = {
         let texts = [
             "GPSLatitude", "GPSLongitude", "GPSDest", "GpsLatitude", "GpsLongitude", "GpsLongtitude", ":Latitude", ":Longitude",
@@ -115,10 +115,10 @@ package enum PhotoLocation {
         return Dictionary(grouping: texts + wide + others) { $0[0] }
     }()
 
-    /// Follows the first directories of a TIFF structure, and those that they lead to, to a GPS directory (tag 0x8825) with a latitude (tag 2) or
-    /// longitude (4).
+    /// Follows the first directories of a TIFF structure, and those that they lead to, to a GPS directory (tag 0x8825) with a latitude (tag
+    /// 2) or longitude (4).
     ///
-    /// - Parameter count: of the entries that were looked at.
+    /// - Parameter count: the number of entries that were followed.
     private static func hasPosition(in data: Data, at base: Int, isLittleEndian: Bool, _ count: inout Int) -> Bool {
         let reader = TIFFReader(data: data, base: base, isLittleEndian: isLittleEndian)
         guard let first = reader.number(at: 4, bytes: 4) else { return false }

@@ -2,8 +2,8 @@ import Foundation
 
 /// The decision whether a photo may be sent, after the cleaner tried to remove its location. Pure.
 ///
-/// A photo or film is sent if the cleaner proved that it has no location. A file of an unknown format is sent if nothing in it
-/// looks like a location. The note then makes no promise. All other files are held.
+/// A photo or film is sent if the cleaner proved that it has no location. A file of an unknown format is sent if nothing in it looks like a
+/// location, with a note that promises nothing. All other files are held.
 enum PhotoPrivacy: Equatable {
     /// - Parameter note: A text for the user.
     case send(removed: [String], note: String?)
@@ -14,7 +14,7 @@ enum PhotoPrivacy: Equatable {
 
     /// - Parameters:
     ///   - format: `nil` if the file is not a picture of a known kind.
-    ///   - looksLocated: Whether something in the file looks like a place. Not considered if the file is proved to be clean.
+    ///   - looksLocated: `true` if something in the file looks like a location. Not considered if the file is proved to be clean.
     init(format: PhotoFormat?, verdict: PhotoCleaner.Verdict, looksLocated: Bool) {
         let advice = "--keep-location sends it as it is"
         switch (verdict, format, looksLocated) {

@@ -5,36 +5,35 @@ import ProcessSupport
 import TransferMachines
 import UserNotifications
 
-/// Photos and their transfers find each other again, whatever became of the ledger or of this store in between: moved away, lost, or
-/// come back from a backup.
+/// Matches photos with their transfers after the ledger or this store was moved away, lost, or restored from a backup.
 package struct PhotoReconciliation {
     let store: StormyStore
     let settings: StormySettings
 
     package init(store: StormyStore, settings: StormySettings = .current) { (self.store, self.settings) = (store, settings) }
 
-    /// What was done about it.
+    /// The result of a reconciliation.
     package struct Outcome: Equatable, Sendable {
-        /// Queued again: the agent did not know them any more.
+        /// The number of photos that were queued again, because the agent did not know them.
         package var queuedAgain = 0
-        /// Whose upload goes on, and which this store did not know.
+        /// The number of photos that this store did not know, and whose upload continues.
         package var adopted = 0
-        /// What became of those whose end this store had not heard of.
+        /// Sentences about failed uploads whose end this store had not recorded.
         package var failed: [String] = []
-        /// How many cannot be queued again before their destination is configured, by what it is called. Sent elsewhere they would
-        /// be shown to others than the person chose.
+        /// The number of photos that wait until their destination is configured, by the destination's name. Another destination might show
+        /// the photos to other people than the user chose.
         package var waiting: [String: Int] = [:]
-        /// Paths of those whose file cannot be read now, for example because its drive is not connected.
+        /// Paths of photos that cannot be read now, for example because their drive is not connected.
         package var away: [String] = []
-        /// Paths of those of which nothing is left to send.
+        /// Paths of photos that are lost: the file and its copy are gone.
         package var lost: [String] = []
-        /// Paths at which another file is now.
+        /// Paths that now belong to another file.
         package var replaced: [String] = []
         package var isNothing: Bool { self == Outcome() }
 
         package init() {}
 
-        /// For the person.
+        /// Sentences for the user.
         package var sentences: [String] {
             var sentences: [String] = []
             if queuedAgain > 0 {
@@ -60,7 +59,7 @@ package struct PhotoReconciliation {
         private func them(_ number: Int) -> String { number == 1 ? "it" : "them" }
     }
 
-    /// Cost, where nothing is wrong: two rows of the ledger, and the state of each photo on its way.
+    /// Reconciles photos and transfers. Cost if nothing is wrong: two rows of the ledger, and the state of each queued photo.
     @discardableResult
     package func run() throws -> Outcome {
         var outcome = Outcome()
@@ -83,10 +82,10 @@ package struct PhotoReconciliation {
         return outcome
     }
 
-    // MARK: What the ledger knows better
+    // MARK: Ends that the store lacks
 
-    /// Photos whose transfer has ended without this store hearing of it, as it was not to be written then, or comes from a backup: they
-    /// may be given again.
+    /// Stores the ends of transfers that this store did not record, because it could not be written then, or comes from a backup. These
+    /// photos may be given again.
     ///
     /// - Returns: the photos, with their ends.
     @discardableResult
@@ -96,20 +95,20 @@ package struct PhotoReconciliation {
         return ended
     }
 
-    // MARK: What the ledger does not know
+    // MARK: Photos that the ledger lacks
 
-    /// Queues photos again under their keys: the ledger was lost, or comes from a backup, or a process ended before it queued its photo.
+    /// Queues photos again under their keys. The ledger was lost or restored from a backup, or a process ended before it queued its photo.
     private func queueAgain(
         _ queued: [PhotoRecord], _ states: [String: BackgroundTransferStatus.State], _ outcome: inout Outcome
     ) throws {
         func unknown(_ states: [String: BackgroundTransferStatus.State]) -> [PhotoRecord] {
             queued.filter { photo in photo.submission.flatMap { states[$0] } == nil }
         }
-        // Somebody is queuing photos just now: looked at again next time, as nothing may be called lost before.
+        // If another process queues photos now, the next run looks again, because no photo may be reported as lost too early.
         guard !unknown(states).isEmpty, let left = try? BackgroundTransfers.leftCopies() else { return }
         var copies: [String: BackgroundTransfers.LeftCopy] = [:]
         for copy in left { if let digest = try? copy.sha256() { copies[digest] = copy } }
-        // A process that was queuing one of them until then has done so, or has given it back.
+        // A process that was queueing one of the photos has finished or has given the photo back by now.
         let kept = Set(try store.queuedPhotos().map(\.id))
         for photo in unknown(try PhotoUploads.states(of: queued)) where kept.contains(photo.id) {
             switch try queueAgain(photo, photo.digest.flatMap { copies[$0] }) {
@@ -125,30 +124,30 @@ package struct PhotoReconciliation {
 
     private enum End {
         case queued
-        /// For its destination to be configured as it was, or its password to be there again.
+        /// The destination is not configured as before, or its password is missing.
         case waitsForDestination(String)
-        /// For the next time.
+        /// The next run tries again.
         case waits
-        /// For its file to be readable.
+        /// The file cannot be read now.
         case isAway
         case lost
         /// Another file is at its path.
         case replaced
     }
 
-    /// Seconds after which a file that is not readable counts as gone.
+    /// Seconds after which a file that cannot be read counts as lost.
     private static let patience = 30.0 * 86_400
 
     /// The file at the path of a photo.
     private enum Original {
         case readable
-        /// Its drive may not be connected, or the system cannot read it now.
+        /// The file's drive may not be connected, or the system cannot read the file now.
         case away
         case gone
 
         private static func seconds(_ time: timespec) -> Double { Double(time.tv_sec) + Double(time.tv_nsec) / 1e9 }
 
-        /// - Parameter named: when the photo was named.
+        /// - Parameter named: the time when the user gave the photo.
         init(_ path: String, named: Date) {
             if access(path, R_OK) == 0 {
                 self = .readable
@@ -158,8 +157,8 @@ package struct PhotoReconciliation {
                 // A mount point without its drive is an empty folder in which no file was removed since, or is gone.
                 let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
                 let others = try? FileManager.default.contentsOfDirectory(atPath: folder)
-                var status = stat()
-                let isUntouched = stat(folder, &status) != 0 || Self.seconds(status.st_mtim) < named.timeIntervalSince1970
+                let isUntouched =
+                    FileLook.at(folder).information.map { Self.seconds($0.st_mtim) < named.timeIntervalSince1970 } ?? true
                 self = others?.isEmpty ?? true && isUntouched ? .away : .gone
             }
         }
@@ -191,17 +190,17 @@ package struct PhotoReconciliation {
         if case .hold(let reason) = prepared.privacy {
             prepared.task.discardSnapshot()
             try change(photo, to: .held, reason)
-            // Nothing else has the photo if its file is gone.
+            // The copy is the only one if the file is gone.
             if original == .readable { copy?.remove() }
             return .waits
         }
-        // Nobody named the file that is there now.
+        // The user did not choose the file that is now at the path.
         if copy == nil, let digest = photo.digest, prepared.digest != digest {
             prepared.task.discardSnapshot()
             try change(photo, to: .failed, "another file is at its path now")
             return .replaced
         }
-        // The request for that moment went with the ledger.
+        // The request for the processing task was lost together with the ledger.
         if order.isHeld { try HeldUploads.submit() }
         let queued = logged(path) { try uploads.queue([prepared], order) }
         guard case .success(let result)? = queued?.first else { return .waits }
@@ -216,17 +215,17 @@ package struct PhotoReconciliation {
         try store.change([photo], from: .queued)
     }
 
-    /// Never another than the person chose; those of old versions, which did not write it down, have the default.
+    /// Returns the destination that the user chose. Photos of old versions, which did not store it, have the default destination.
     private func destination(of photo: PhotoRecord) -> PhotoDestination? {
         guard let identity = photo.destination else { return settings.destination }
         return settings.destination(for: identity)
     }
 
-    // MARK: What this store does not know
+    // MARK: Photos that this store lacks
 
-    /// What arrived while another store was here is not sent again when it is given again.
+    /// Adds transfers that this store does not know, so that their photos are not sent again.
     ///
-    /// Cost, where nothing is unknown: two rows of each.
+    /// Cost if nothing is unknown: two rows of the ledger and two of the store.
     private func adoptUnknown(_ outcome: inout Outcome) throws {
         let session = PhotoUploads.sessionIdentifier
         let newest = try BackgroundTransfers.newest(session: session).map { try BackgroundTransfers.statuses(of: [$0]) } ?? []
@@ -253,9 +252,9 @@ package struct PhotoReconciliation {
         try transfer.submission.map { try store.photo(submittedAs: $0) == nil } ?? false
     }
 
-    /// The photo of a transfer that the agent has and this store does not know.
+    /// Returns the photo of a transfer that the agent has and this store does not know.
     static func photo(of transfer: BackgroundTransferStatus, _ settings: StormySettings = .current) -> PhotoRecord {
-        // Two destinations may have one address, and different users. A transfer lists no password and no signature.
+        // Two destinations may have the same address and different users. The transfer contains neither a password nor a signature.
         let destination = settings.destinations.first { destination in
             PublicAddress.of(destination.url.absoluteString) == transfer.url
                 && transfer.serverName.map { $0 == destination.name } ?? true
@@ -287,7 +286,7 @@ package struct PhotoReconciliation {
 }
 
 extension PhotoRecord {
-    /// The photo after its transfer has ended; `nil`: it has not.
+    /// Returns the photo with the end of its transfer. `nil` if the transfer has not ended.
     fileprivate func ended(by transfer: BackgroundTransferStatus) -> PhotoRecord? {
         var photo = self
         switch transfer.state {

@@ -4,7 +4,7 @@ import ProcessSupport
 import Synchronization
 import UserNotifications
 
-/// Why a photo was not queued.
+/// The reason why a photo was not queued.
 package enum PhotoUploadError: Error, CustomStringConvertible {
     case cannotRead(path: String, reason: String)
     case addressIsTaken(path: String)
@@ -21,30 +21,30 @@ package enum PhotoUploadError: Error, CustomStringConvertible {
     }
 }
 
-/// A file that a person wants sent.
+/// A file that the user wants to send.
 package struct PhotoFile: Sendable, Equatable {
     package let path: String
-    /// Nobody named it: it was found in a folder or a list, and is sent only where it is a photo of a kind that is known.
+    /// `true` if the file was found in a folder or a list. Such a file is sent only if it is a photo of a known kind.
     package let isKnownPhotoOnly: Bool
 
     package init(path: String, isKnownPhotoOnly: Bool) { (self.path, self.isKnownPhotoOnly) = (path, isKnownPhotoOnly) }
 }
 
-/// Photos out: each is copied when queued, then sent by the agent, whatever becomes of this process or the original.
+/// Uploads of photos. Each photo is copied when it is queued, and the agent sends the copy, independently of this process and the original.
 package struct PhotoUploads: Sendable {
     package static let sessionIdentifier = "StormyPhotos"
-    /// Of the notifications that say how they ended.
+    /// The category of the notifications about the ends of uploads.
     package static let category = "stormy.photos"
 
     package enum Result: Sendable, Equatable {
         /// - Parameters:
         ///   - removed: The blocks that held a location, and the content credentials that were removed with it.
-        ///   - note: something the person should know about it.
-        ///   - isContinued: The transfer failed before.
+        ///   - note: information for the user.
+        ///   - isContinued: `true` if the transfer failed before.
         case queued(photo: Int64, transfer: Int64, removed: [String] = [], note: String? = nil, isContinued: Bool = false)
-        /// Kept back: it says where it was taken, or may.
+        /// The photo was not queued, because it contains a location, or may contain one.
         case held(photo: Int64, reason: String)
-        /// The same photo is there already, or on its way.
+        /// The same photo was uploaded or queued before.
         case known(photo: Int64, transfer: Int64?, url: String?)
 
         var photo: Int64 {
@@ -57,7 +57,7 @@ package struct PhotoUploads: Sendable {
     let store: StormyStore
     private let cleaner = PhotoCleaner()
     private let ownFiles = OwnFiles()
-    /// One per destination: they differ in how fast they may send.
+    /// A session for each destination, because their speed limits differ.
     private let sessions = Sessions()
 
     private final class Sessions: Sendable {
@@ -66,19 +66,19 @@ package struct PhotoUploads: Sendable {
 
     package init(store: StormyStore) { self.store = store }
 
-    /// What all photos of one call have in common.
+    /// The options that all photos of one call share.
     package struct BatchOptions: Sendable {
         package var destination: PhotoDestination
         package var location: LocationDecision
-        /// The storm whose photo it is; `nil`: the oldest job that waits is filled.
+        /// The storm of the photo. `nil` to fulfil the oldest photo request that waits.
         package var storm: Int64?
-        /// Raise a notification at the end, unless ``follower`` is there to hear of it.
+        /// `true` to show a notification at the end, unless ``follower`` reports it.
         package var tells: Bool
-        /// They wait for ``HeldUploads``, which the caller asks for.
+        /// `true` if the photos wait for ``HeldUploads``, which the caller requests.
         package var isHeld: Bool
-        /// Sent also where they are already, for all that is known.
+        /// `true` to send photos again that were sent before.
         package var isAgain: Bool
-        /// Hears of their ends as long as this process lives: nobody else is told of them then.
+        /// Receives the ends of the photos while this process runs. No other notification is then shown.
         package var follower: FollowedPhotos?
 
         package init(
@@ -114,20 +114,21 @@ package struct PhotoUploads: Sendable {
         }
     }
 
-    /// Queues a photo and fills a waiting photo job (that of the storm, or the oldest).
+    /// Queues a photo and fulfils a photo request: the request of the storm, or the oldest one.
     ///
-    /// Durable when it returns. Cost: one copy of the file (shared blocks where the file system can), its hash, a few commits.
-    /// - Throws: ``PhotoUploadError``, or what the snapshot says of an unreadable, empty or changing file.
+    /// The photo is stored durably when this method returns. Cost: one copy of the file (shared blocks if the file system supports them),
+    /// its hash, a few commits.
+    /// - Throws: ``PhotoUploadError``, or an error of the snapshot if the file is unreadable, empty or changing.
     package func add(_ file: URL, _ order: BatchOptions) throws -> Result {
         try queue([try prepare(PhotoFile(path: file.path, isKnownPhotoOnly: false), order)], order)[0].get()
     }
 
-    /// Copies a photo and takes its location out of the copy. What is looked at is what would be sent.
+    /// Copies a photo and removes its location from the copy. The copy that was checked is the one that is sent.
     ///
-    /// - Throws: ``PhotoUploadError/isOwnFile(path:)`` for the app's password, say, whatever link leads to it.
+    /// - Throws: ``PhotoUploadError/isOwnFile(path:)`` for files of the app, for example its password, also through links.
     package func prepare(_ photo: PhotoFile, _ order: BatchOptions) throws -> Prepared {
         let (file, path) = (URL(exactPath: photo.path), photo.path)
-        guard !ownFiles.contain(path) else { throw PhotoUploadError.isOwnFile(path: path) }
+        try refuseOwnFile(path) { () throws(OwnFiles.Unknown) in try ownFiles.contain(path) }
         let destination = order.destination
         let task = session(for: destination).uploadTask(with: Self.request(to: destination), fromFile: file)
         task.startsSuspended = order.isHeld
@@ -143,8 +144,8 @@ package struct PhotoUploads: Sendable {
                 privacy = try clean(copy, format, order, mayTryAgain: mayTryAgain)
                 return privacy != .unchanged
             } checking: { descriptor in
-                // The name may have led to another file a moment ago.
-                guard !ownFiles.contain(descriptor: descriptor) else { throw PhotoUploadError.isOwnFile(path: path) }
+                // The name may have led to another file before it was opened.
+                try refuseOwnFile(path) { () throws(OwnFiles.Unknown) in try ownFiles.contain(descriptor: descriptor) }
             }.sha256
         }
         let digest: String
@@ -157,10 +158,10 @@ package struct PhotoUploads: Sendable {
         return Prepared(path: file.path, task: task, digest: digest, privacy: privacy, isPhoto: isPhoto)
     }
 
-    /// The program that cleans photos was killed, or did not answer in time.
+    /// An error if the program that cleans photos was killed, or did not respond in time.
     private struct CleanerInterrupted: Error {}
 
-    /// A copy that was made and cleaned before, of a file that may be gone.
+    /// Prepares a copy that was made and cleaned before. The original may be gone.
     func prepare(copy: BackgroundTransfers.LeftCopy, of path: String, _ order: BatchOptions) throws -> Prepared {
         let task = session(for: order.destination).uploadTask(with: Self.request(to: order.destination), fromFile: copy.file)
         task.startsSuspended = order.isHeld
@@ -180,9 +181,17 @@ package struct PhotoUploads: Sendable {
         return Prepared(path: path, task: task, digest: snapshot.sha256, privacy: privacy, isPhoto: isPhoto)
     }
 
-    /// Prepares many side by side: copying waits for the disk, and cleaning for another program.
+    /// Prepares several photos in parallel, because copying waits for the disk, and cleaning waits for another program.
     ///
-    /// - Returns: each, or why it cannot be queued, in their order.
+    /// - Returns: the results in the order of the files.
+    private func refuseOwnFile(_ path: String, _ isOwn: () throws(OwnFiles.Unknown) -> Bool) throws {
+        let isOurs: Bool
+        do throws(OwnFiles.Unknown) { isOurs = try isOwn() } catch {
+            throw PhotoUploadError.cannotRead(path: path, reason: error.reason)
+        }
+        if isOurs { throw PhotoUploadError.isOwnFile(path: path) }
+    }
+
     package func prepare(_ files: [PhotoFile], _ order: BatchOptions) -> [Swift.Result<Prepared, any Error>] {
         let results = Mutex<[Int: Swift.Result<Prepared, any Error>]>([:])
         let lanes = OperationQueue()
@@ -197,9 +206,9 @@ package struct PhotoUploads: Sendable {
         return results.withLock { results in files.indices.map { results[$0]! } }
     }
 
-    /// Queues many in a few commits: durable is what takes the time.
+    /// Queues photos in a few commits, because a durable commit takes most of the time.
     ///
-    /// - Returns: what became of each, in their order.
+    /// - Returns: the results in the order of the photos.
     package func queue(_ photos: [Prepared], _ order: BatchOptions) throws -> [Swift.Result<Result, any Error>] {
         try store.renameDestination(to: order.destination)
         let beginnings = try begin(photos, order)
@@ -209,7 +218,7 @@ package struct PhotoUploads: Sendable {
             switch beginning {
             case .done(let result): results[index] = result
             case .submit(let begun, let note):
-                // Given twice in one call.
+                // The same photo may be given twice in one call.
                 if submitted.contains(where: { $0.begun.photo.id == begun.photo.id }) {
                     results[index] = .success(.known(photo: begun.photo.id!, transfer: nil, url: nil))
                     break
@@ -232,9 +241,9 @@ package struct PhotoUploads: Sendable {
         case submit(StormyStore.Begun, note: String?)
     }
 
-    /// The records first: an upload may have ended before this process gets to write anything.
+    /// Stores the records before the uploads begin, because an upload may end before this process can write again.
     ///
-    /// - Returns: what becomes of each, in their order.
+    /// - Returns: the beginning of each photo, in the order of the photos.
     private func begin(_ photos: [Prepared], _ order: BatchOptions) throws -> [(index: Int, Beginning)] {
         var beginnings: [Int: Beginning] = [:]
         for (index, photo) in photos.enumerated() {
@@ -242,12 +251,12 @@ package struct PhotoUploads: Sendable {
         }
         while beginnings.count < photos.count {
             let left = photos.indices.filter { beginnings[$0] == nil }
-            let continued = try continueFailed(left.map { photos[$0].digest }, order)
+            let continued = try continueFailed(left.map { photos[$0] }, order)
             let records = try store.beginPhotos(left.map { newPhoto(photos[$0], order) })
             let known = records.compactMap { $0?.isKnown == true ? $0?.photo : nil }
             let transfers = try Self.transfers(of: known)
-            // The store may not have heard yet of the end of an upload. A photo that did not arrive is queued again. Or another command
-            // retries it at this moment, and has changed the store, and not yet the ledger.
+            // The store may lack the end of an upload. A photo that was not uploaded is queued again. Another command may also be retrying
+            // the photo now, and may have changed the store but not yet the ledger.
             try PhotoReconciliation(store: store).end(known.filter { $0.state == .queued }, transfers)
             for (index, begun) in zip(left, records) {
                 guard let begun else {
@@ -307,7 +316,7 @@ package struct PhotoUploads: Sendable {
     private func outcome(
         of prepared: Prepared, _ begun: StormyStore.Begun, _ note: String?
     ) throws -> Swift.Result<Result, any Error> {
-        // Queued it may have failed by now: that is told with its end, as of every other.
+        // A queued upload may already have failed. That end is reported like every other end.
         guard let number = prepared.task.transferNumber else {
             try store.giveBack(begun)
             let reason = prepared.task.error?.localizedDescription ?? "not queued"
@@ -318,7 +327,7 @@ package struct PhotoUploads: Sendable {
 
     static func configuration() -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.background(withIdentifier: sessionIdentifier)
-        // A photo is wanted for as long as it takes; a week without a byte is told, and can be tried again.
+        // An upload may take a year. After a week without a byte, a failure is reported and can be retried.
         configuration.timeoutIntervalForResource = 365 * 86_400
         return configuration
     }

@@ -3,19 +3,19 @@ import BackgroundTransfer
 import Foundation
 import GRDB
 
-/// A photo on its way, or a storm's wish for one.
+/// A photo that is uploaded, or a storm's request for a photo.
 package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package enum State: String, Codable, Sendable {
-        /// A storm was told; nobody gave its photo yet.
+        /// A storm was shown, and the user has not given a photo of it yet.
         case awaitingPhoto
-        /// Kept here because it says where it was taken.
+        /// Not sent, because the photo contains a location.
         case held
         /// The agent's ledger has the state of its transfer, which has the key ``PhotoRecord/submission``.
         case queued
         case completed
         case failed
         case cancelled
-        /// It had arrived. The server does not have it any more, or it is sent again.
+        /// The photo had arrived. The server no longer has it, or it is sent again.
         case lost
     }
 
@@ -23,21 +23,21 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var storm: Int64?
     package var state: State
     package var path: String?
-    /// The stored submission key of its transfer. No two photos have one key, also after the store was made again. `nil` if the photo was never
-    /// given to the agent, or if an earlier version gave it and its key is not known yet.
+    /// The stored submission key of the photo's transfer. Each photo has a different key, even after the store was made again. `nil` if the
+    /// photo was never given to the agent, or if an earlier version gave it and its key is not known yet.
     package var submission: String?
     package var message: String?
-    /// SHA-256 of what was queued, hex.
+    /// The SHA-256 of the copy that was queued, as hexadecimal digits.
     package var digest: String?
     package var createdAt: Date
     package var changedAt: Date
-    /// The destination it is for: its name and its address, as one of them may be given another meaning.
+    /// The destination: its name and its address, because either can change.
     package var destination: String?
-    /// Where the server has it.
+    /// The address of the photo on the server.
     package var remoteURL: String?
-    /// A notification says how it ended, unless a terminal that waits for it does.
+    /// `true` if a notification reports the end, unless a waiting terminal reports it.
     package var tells = false
-    /// Given to be sent at a good moment (``HeldUploads``). Its transfer says whether it still waits for one.
+    /// `true` if the photo waits for a good moment (``HeldUploads``). The state of its transfer shows whether it still waits.
     package var isForLater = false
     /// The choice of the option with which the photo was given. `nil` if no option was given.
     package var keepsLocation: Bool?
@@ -73,7 +73,7 @@ extension StormyStore {
             database.cachedStatement(sql: "SELECT * FROM photo WHERE submission = ?"), arguments: [submission])
     }
 
-    /// Photos of which the store has no end.
+    /// Returns the photos without a recorded end.
     func queuedPhotos() throws -> [PhotoRecord] {
         try queue.read { try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo WHERE state = 'queued' ORDER BY id") }
     }
@@ -87,10 +87,10 @@ extension StormyStore {
         var isKnown: Bool { photo == before }
     }
 
-    /// The record of a photo that is about to be queued or held: a held one of the same file, the job it fills (that of its storm, or the
-    /// oldest that waits), or a new one. One transaction: two uploads at once never fill one job.
+    /// Returns the record of a photo that is about to be queued or held: a held record of the same file, the photo request that it fulfils,
+    /// or a new record. The request is that storm's, or the oldest. One transaction, so that two uploads never fulfil the same request.
     ///
-    /// The same photo given to the same storm again is the same record: a pressed button is told again when its app died.
+    /// The same photo for the same storm has the same record, because an action of a notification is delivered again if the app died.
     func beginPhoto(_ photo: NewPhoto, as state: PhotoRecord.State = .queued, message: String? = nil) throws -> Begun {
         try queue.write { try Self.begin(photo, as: state, message: message, in: $0) }
     }
@@ -109,7 +109,7 @@ extension StormyStore {
         }
     }
 
-    /// Another photo than this went to the destination, or will.
+    /// Returns whether another photo was sent or is queued to the destination.
     private static func isTaken(_ destination: String?, by digest: String?, in database: Database) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -126,12 +126,12 @@ extension StormyStore {
         var destination: String?
         var tells = false
         var isForLater = false
-        /// A file of another kind fulfils no request.
+        /// A file of another kind fulfils no photo request.
         var isPhoto = true
         var keepsLocation: Bool?
         /// The destination takes one file (``PhotoDestination/isForOneFile``).
         var isForOneFile = false
-        /// An earlier arrival does not count.
+        /// `true` if an earlier upload of the photo does not count.
         var isAgain = false
     }
 
@@ -139,7 +139,7 @@ extension StormyStore {
         _ new: NewPhoto, as state: PhotoRecord.State, message: String?, in database: Database
     ) throws -> Begun {
         let (path, digest, storm, destination) = (new.path, new.digest, new.storm, new.destination)
-        // Queued twice is one upload; so is one that is there already. A storm's own wish for it is then fulfilled.
+        // A photo that was queued twice, or that was uploaded before, has one upload. The request of another storm is then also fulfilled.
         let again = try PhotoRecord.fetchOne(
             database.cachedStatement(
                 sql: """
@@ -152,10 +152,10 @@ extension StormyStore {
             guard state == .queued else { return Begun(photo: again, before: again) }
             try closeHeld(path, destination, in: database)
             let stored = again
-            // Wanted at once by now, or by somebody with a desktop.
+            // The new order may want the photo at once, or may come from a session with a desktop.
             again.isForLater = again.isForLater && new.isForLater
             again.tells = again.tells || new.tells
-            // The ledger was lost before an upgrade.
+            // The ledger may have been lost before an upgrade.
             again.submission = again.submission ?? newSubmission()
             if again != stored { try again.update(database) }
             if let storm, again.storm != storm, new.isPhoto { try closeJob(of: storm, in: database) }
@@ -191,26 +191,26 @@ extension StormyStore {
 
     private static func newSubmission() -> String { BackgroundTransfers.stored(submissionKey: UUID().uuidString) }
 
-    /// The file was held before, and is known now: nothing of it is left to do.
+    /// Closes the held record of a file that was sent, because nothing is left to do.
     static func closeHeld(_ path: String, _ destination: String?, in database: Database) throws {
         try database.execute(
             sql: """
                 UPDATE photo SET state = CASE WHEN storm IS NULL THEN 'cancelled' ELSE 'completed' END,
-                    message = 'the photo is there already'
+                    message = 'the photo is already uploaded'
                 WHERE state = 'held' AND path = ? AND destination IS ?
                 """, arguments: [path, destination])
     }
 
-    /// The photo that a storm waited for is there already.
+    /// Closes the photo request of a storm whose photo was sent before.
     static func closeJob(of storm: Int64, in database: Database) throws {
         try database.execute(
             sql: """
-                UPDATE photo SET state = 'completed', message = 'the photo is there already' WHERE id = (
+                UPDATE photo SET state = 'completed', message = 'the photo is already uploaded' WHERE id = (
                     SELECT id FROM photo WHERE state = 'awaitingPhoto' AND storm = ? ORDER BY id LIMIT 1)
                 """, arguments: [storm])
     }
 
-    /// Undoes the beginning of a photo that could not be queued. A photo that was known before is another command's.
+    /// Undoes the beginning of a photo that could not be queued. A photo that was known before belongs to another command.
     func giveBack(_ begun: Begun) throws {
         if begun.isKnown { return }
         try queue.write { database in
@@ -229,7 +229,7 @@ extension StormyStore {
         }
     }
 
-    /// Why a transfer is not tried again.
+    /// The reason why a transfer must not be retried.
     package enum RetryObstacle: Sendable, Equatable, CustomStringConvertible {
         case photoWasGivenAgain
         case addressIsTaken
@@ -242,12 +242,12 @@ extension StormyStore {
         }
     }
 
-    /// A failed transfer is tried again: so is its photo, unless it was given again meanwhile.
+    /// Queues a photo again whose failed transfer is retried, unless the photo was given again since.
     ///
     /// - Parameters:
     ///   - submission: The stored submission key of the transfer.
-    ///   - isForOneFile: whether the destination with this identity takes one file.
-    /// - Returns: why it may not be: sent now, it would be there twice, or replace another.
+    ///   - isForOneFile: returns whether the destination with an identity takes one file.
+    /// - Returns: the reason why the transfer must not be retried: the photo would be sent twice, or would replace another.
     package func retryPhoto(_ submission: String?, isForOneFile: (String?) -> Bool = { _ in false }) throws -> RetryObstacle? {
         try queue.write { database in
             guard var photo = try Self.photo(submittedAs: submission, in: database) else { return nil }
@@ -268,7 +268,8 @@ extension StormyStore {
         }
     }
 
-    /// A server no longer has it: it may be given again. The end of its transfer, which may be delivered after this, does not count.
+    /// Marks a photo as lost that the server no longer has. It may be given again. An end of its transfer that is delivered later does not
+    /// count.
     package func photoWasLost(_ submission: String?, message: String) throws {
         try queue.write { database in
             guard var photo = try Self.photo(submittedAs: submission, in: database) else { return }
@@ -277,7 +278,7 @@ extension StormyStore {
         }
     }
 
-    /// They count as not sent.
+    /// Marks earlier uploads of a photo as not sent.
     private static func forgetArrivals(of new: NewPhoto, in database: Database) throws {
         try database.cachedStatement(
             sql: """
@@ -287,7 +288,7 @@ extension StormyStore {
         ).execute(arguments: [new.digest, new.destination])
     }
 
-    /// Takes a held photo or a waiting job off the list.
+    /// Cancels a held photo or a photo request.
     package func cancelPhoto(_ id: Int64) throws -> Bool {
         try queue.write { database in
             guard var photo = try PhotoRecord.fetchOne(database, key: id),

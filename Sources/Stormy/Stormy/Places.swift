@@ -9,9 +9,9 @@ package struct Place: Codable, Sendable, Equatable, Identifiable {
     package var name: String
     package var latitude: Double
     package var longitude: Double
-    /// Known once a forecast arrived.
+    /// The time zone. `nil` until the first forecast.
     package var timeZone: String?
-    /// The service that is asked first; `nil`: that of the configuration.
+    /// The service that is asked first. `nil` for the service of the configuration.
     package var provider: WeatherProvider?
 
     /// `nil` for a damaged row.
@@ -27,7 +27,7 @@ extension Place {
         latitude = try row.decode(Double.self, forKey: .latitude)
         longitude = try row.decode(Double.self, forKey: .longitude)
         timeZone = try row.decodeIfPresent(String.self, forKey: .timeZone)
-        // One of a later version is as good as none: that of the configuration is asked.
+        // A provider of a later version is unknown here, so the configured service is asked.
         provider = try row.decodeIfPresent(String.self, forKey: .provider).flatMap(WeatherProvider.init(rawValue:))
     }
 }
@@ -42,7 +42,7 @@ extension StormyStore {
         try queue.read { try Place.fetchAll($0, sql: "SELECT * FROM place ORDER BY id") }
     }
 
-    /// Names are compared without case.
+    /// Returns the place with a name, compared without case.
     package func place(named name: String) throws -> Place {
         let name = name.precomposedStringWithCanonicalMapping
         guard let place = try queue.read({ try Place.filter(Column("name") == name).fetchOne($0) }) else {
@@ -62,7 +62,7 @@ extension StormyStore {
         }
     }
 
-    /// It keeps its forecast and its storms.
+    /// Renames a place, which keeps its forecast and its storms.
     package func renamePlace(_ name: String, to newName: String) throws {
         var place = try place(named: name)
         try queue.write { database in
@@ -73,11 +73,12 @@ extension StormyStore {
         }
     }
 
-    /// It keeps its storms: what was told is not told again. Its forecast and warnings were those of another spot.
+    /// Moves a place. Its storms are kept, so that no storm is shown twice. Its forecast and warnings are deleted, because they belong to
+    /// the old coordinates.
     package func movePlace(_ name: String, to coordinates: Coordinates) throws -> Place {
         var place = try place(named: name)
         try queue.write { database in
-            // The warnings of the old coordinates are over. Their storms are called off, unless the new coordinates have them also.
+            // The warnings of the old coordinates have ended. Their storms are called off, unless the new coordinates have the same storms.
             let (now, before) = (BGTaskScheduler.now, place)
             var left = Assessment(verdict: .unknown(why: "the place was moved"))
             left.cancelled = try Self.records(of: before, database).flatMap { record, _ in
@@ -85,7 +86,7 @@ extension StormyStore {
             }
             try Self.follow(StormLook(left, rule: StormRule(), now: now), place: before.id!, database)
             (place.latitude, place.longitude) = (coordinates.latitude, coordinates.longitude)
-            // The service that it had may have no forecasts there.
+            // The chosen service may have no forecasts for the new coordinates.
             if place.provider?.service().covers(coordinates) == false { place.provider = nil }
             place.timeZone = nil
             try place.update(database)
@@ -96,11 +97,11 @@ extension StormyStore {
         return place
     }
 
-    /// Its forecast and storms go with it.
+    /// Removes a place with its forecast and its storms.
     package func removePlace(_ name: String) throws {
         let place = try place(named: name)
         try queue.write { database in
-            // Nobody can fill the photo job of a storm that is forgotten.
+            // The photo request of a deleted storm cannot be fulfilled.
             try database.execute(
                 sql: """
                     UPDATE photo SET state = 'cancelled', message = 'the place was removed'

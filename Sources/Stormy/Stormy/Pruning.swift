@@ -2,14 +2,14 @@ import Foundation
 import GRDB
 
 extension StormyStore {
-    /// Seconds after which what only lists would still show is forgotten: as long as the agent keeps transfers that ended.
+    /// Seconds after which records that are only listed are deleted. The agent keeps ended transfers for the same time.
     private static let retention: Double = 30 * 86_400
 
-    /// Forgets forecasts that are long over, feeds that are not requested any more and photo jobs that got no photo. Storms are kept, and so is every photo that was given: it
-    /// would be uploaded again otherwise.
+    /// Deletes old forecasts, feeds that are no longer requested, and photo requests without a photo. Storms are kept. Photos are kept as
+    /// well, because a deleted photo would be uploaded again.
     ///
-    /// What is dated in the future is left alone: a clock was ahead when it was written. A clock that is ahead now takes away what the
-    /// next check brings back.
+    /// Records with a date in the future are kept: the clock was ahead when they were written. If the clock is ahead now, the next check
+    /// restores the records that are deleted.
     func prune(now: Date) throws {
         let before = now.timeIntervalSince1970 - Self.retention
         try queue.write { database in

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The store that all parts of one command use, so that the file is opened once.
 package final class SharedStore: Sendable {
-    /// `nil` outside of a command: each part opens the store.
+    /// The store of the running command. `nil` outside of a command, where each part opens the store.
     @TaskLocal package static var ofCommand: SharedStore?
 
     private struct Opened {
@@ -11,7 +11,7 @@ package final class SharedStore: Sendable {
         let file: FileNumber
     }
 
-    /// Another file of the same name is another store.
+    /// Identifies the file, because another file with the same name is another store.
     private struct FileNumber: Equatable {
         let device: dev_t
         let inode: ino_t
@@ -32,7 +32,7 @@ package final class SharedStore: Sendable {
         return try opened.withLock { opened in
             if let known = opened, FileNumber(path) == known.file { return known.store }
             let store = try StormyStore(folder: folder)
-            // An exclusive connection keeps others out: its user closes it as soon as possible.
+            // An exclusive connection blocks other connections, so its user closes it as soon as possible.
             opened = store.isExclusive ? nil : FileNumber(path).map { Opened(store: store, file: $0) }
             return store
         }

@@ -4,12 +4,12 @@ import Foundation
 import StormyWeather
 import UserNotifications
 
-/// The picture that the notification of a storm carries. Its file is there as long as this is.
+/// The picture in the notification of a storm. Its file exists as long as this object.
 final class StormPicture {
     let attachment: UNNotificationAttachment
     private let file: URL
 
-    /// `nil`: no forecast is stored, or nothing here draws it. The notification says all of it in words.
+    /// `nil` if no forecast is stored, or if no library can draw it. The text of the notification is complete without the picture.
     init?(_ storm: StormRecord, _ place: Place, _ store: StormyStore) {
         let now = BGTaskScheduler.now
         guard let forecast = try? store.lastForecast(of: place)?.content else { return nil }

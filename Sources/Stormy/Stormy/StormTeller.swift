@@ -29,7 +29,7 @@ package struct StormTeller: Sendable {
     /// The storms that may alert.
     package enum Alerting {
         case all
-        /// The forecast is awaited: storms with an official warning.
+        /// Storms with an official warning, because the forecast is still awaited.
         case warnedOf
         /// No storm alerts. Storms that are over or no longer expected are withdrawn or called off.
         case none
@@ -63,7 +63,8 @@ package struct StormTeller: Sendable {
         remove(storms.map(identifier).flatMap { [$0, $0 + snoozed, $0 + calledOff] })
     }
 
-    /// First the screen, then the store: the notification carries the life, so a death in between shows nothing twice.
+    /// The notification is shown before the store is changed. The notification contains the life of the storm, so a crash in between shows
+    /// no notification twice.
     private func carryOut(_ storm: StormRecord, _ place: Place, mayAlert: Bool, _ now: Date) throws {
         let answer = try self.answer(to: storm)
         var new = storm
@@ -76,9 +77,9 @@ package struct StormTeller: Sendable {
         let center = UNUserNotificationCenter.current()
         switch command {
         case .alert:
-            // A check by hand may be the first that shows anything: the buttons must be known by then.
+            // A manual check may be the first process that shows a notification, and the buttons must be registered before.
             Self.registerCategory()
-            // Also if the user closed or snoozed the lesser one.
+            // The new alert also appears if the user closed or snoozed the weaker one.
             Self.remove([Self.identifier(of: storm) + Self.snoozed, Self.identifier(of: storm) + Self.calledOff])
             try add(storm, place, isSilent: false)
         case .showSilently:
@@ -177,7 +178,7 @@ package struct StormTeller: Sendable {
         }
     }
 
-    /// The number of the storm that a notification shows; `nil` if it shows none.
+    /// Returns the number of the storm that a notification shows. `nil` if the notification shows no storm.
     static func number(ofStormIn userInfo: [AnyHashable: Any]) -> Int64? {
         (userInfo["storm"] as? NSNumber)?.int64Value ?? (userInfo["storm"] as? Int).map(Int64.init)
     }
@@ -189,7 +190,7 @@ package struct StormTeller: Sendable {
     /// The maximum number of seconds by which the beginning of one storm moves.
     private static let longestMove: Double = 43_200
 
-    /// A store that was lost, or comes from a backup, uses numbers again. The beginnings distinguish such storms.
+    /// A store that was lost or restored from a backup reuses numbers. The beginnings distinguish such storms.
     private static func isOf(_ storm: StormRecord, _ content: UNNotificationContent) -> Bool {
         guard number(ofStormIn: content.userInfo) == storm.id,
             let from = (content.userInfo["from"] as? NSNumber)?.doubleValue ?? content.userInfo["from"] as? Double
@@ -211,7 +212,7 @@ package struct StormTeller: Sendable {
             storm.reasons, timeZone: place.zone, locale: PersonLocale.current, units: .ofPerson, now: BGTaskScheduler.now)
         content.body = [body, StormText.headline(storm.reasons)].compactMap { $0 }.joined(separator: "\n")
         content.categoryIdentifier = Self.category
-        // The notification stays until the user answers. Only an extreme storm passes quiet hours.
+        // The notification stays until the user responds. Only an extreme storm is shown in quiet hours.
         content.interruptionLevel = severity == .extreme ? .critical : .timeSensitive
         content.sound = .default
         content.textWithoutButtons = "In a terminal: stormy report --open, or stormy upload PHOTO"
@@ -223,7 +224,7 @@ package struct StormTeller: Sendable {
         let content = bareContent(storm, place)
         content.title = StormText.calledOff(place: place.name)
         content.body = StormText.calledOffBody(storm.reasons)
-        // Without buttons: there is nothing to photograph.
+        // The notification has no buttons, because there is nothing to photograph.
         content.categoryIdentifier = Self.calledOffCategory
         content.interruptionLevel = .passive
         return content

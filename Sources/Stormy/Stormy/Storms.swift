@@ -15,7 +15,7 @@ package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
     package private(set) var begins: Date
     package private(set) var ends: Date
     package private(set) var reasons: [StormReason]
-    /// JSON.
+    /// Stored as JSON.
     private var parts: Parts
 
     init(place: Int64, _ life: StormLife) {
@@ -36,7 +36,7 @@ package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
         }
     }
 
-    /// A warning that names no end reaches to ``ends``, which is assumed.
+    /// `true` if a warning without an end determines ``ends``, which is assumed.
     package var hasOpenEnd: Bool { parts.outlook == .expected && reasons.contains { $0.hasOpenEnd == true && $0.until >= ends } }
 }
 
@@ -77,7 +77,7 @@ extension StormRecord: StoreRecord {
 }
 
 extension StormyStore {
-    /// Newest last.
+    /// Returns all storms, the newest last.
     package func storms() throws -> [StormRecord] {
         try queue.read { try StormRecord.order(Column("id")).fetchReadable($0) }
     }
@@ -89,7 +89,7 @@ extension StormyStore {
         try queue.read { try Self.recentStorms(of: place, now: now, $0) }
     }
 
-    /// Storms that ended lately also: a storm that returns within the gap is the same storm.
+    /// Storms that ended recently are included, because a storm that returns within the gap is the same storm.
     private static func recentStorms(of place: Int64?, now: Date, _ database: Database) throws -> [StormRecord] {
         let request = StormRecord.filter(
             sql: "(ends > ? OR CASE WHEN json_valid(life) THEN json_type(life, '$.memory.phase.over') IS NULL END)",
@@ -98,7 +98,7 @@ extension StormyStore {
         return try ofPlace.order(Column("id")).fetchReadable(database)
     }
 
-    /// Brings the storms of a place in line with what was just judged.
+    /// Updates the storms of a place after a judgement.
     static func follow(_ look: StormLook, place: Int64, _ database: Database) throws {
         let known = try recentStorms(of: place, now: look.now, database).filter {
             $0.ends > look.now - 2 * StormWindow.mergeGap

@@ -1,7 +1,7 @@
 import BackgroundScenes
 import Foundation
 
-/// Stormy as an app: what it does in the background. The command line is the tool's.
+/// The background part of Stormy. The command line tool is separate.
 package struct StormyApp: App {
     private let responder: NotificationResponder
 
@@ -42,7 +42,8 @@ package struct StormyApp: App {
         await orAgain { try await body(StormyStore.open()) }
     }
 
-    /// What cannot be written down is done again, and the person told: a launch that "completes" without it would be the end of it.
+    /// Retries the launch if a result cannot be stored, and notifies the user. A launch that completes without storing its result would
+    /// lose the result.
     private static func orAgain(_ body: () async throws -> Void) async {
         do {
             try await body()

@@ -4,31 +4,31 @@ import Foundation
 import StormyWeather
 import Synchronization
 
-/// What Stormy needs to know that is not in its store: the tool reads it from the configuration.
+/// Settings that are not in the store. The tool reads them from the configuration.
 package struct StormySettings: Sendable, Equatable {
-    /// Folder of the store.
+    /// The folder of the store.
     package var dataFolder: URL
-    /// Replaces scheme, host and port of the weather service.
+    /// An address whose scheme, host and port replace those of the weather service.
     package var weatherBaseURL: String?
-    /// Asked first, where a place has none of its own.
+    /// The provider that is asked first for places without a chosen provider.
     package var weatherProvider = WeatherProvider.openMeteo
-    /// The User-Agent says how its user is reached: without, some services refuse to answer.
+    /// `true` if the User-Agent contains a contact. Some services refuse requests without a contact.
     package var hasContact = false
     /// Feeds of official warnings.
     package var warningFeeds: [String] = []
     package var geocodingBaseURL: String?
     package var userAgent: String
     package var rule: StormRule
-    /// At most so many seconds after the wall-clock time this installation wakes.
+    /// The maximum number of seconds between the scheduled time and the check of this installation.
     package var spreadSeconds: Double
     package var skipsMissedChecks: Bool
-    /// `keep_location`; `nil` without the line.
+    /// The value of `keep_location`. `nil` if the configuration does not set it.
     package var keepsLocation: Bool?
-    /// Where photos go; `nil`: not configured.
+    /// The destination of photos. `nil` if none is configured.
     package var destination: PhotoDestination?
     /// The reason why the destination that is configured cannot be used now, for example a password file that cannot be read.
     package var destinationTrouble: String?
-    /// All that are configured.
+    /// All configured destinations.
     package var destinations: [PhotoDestination] = []
 
     /// The destination of photos with this identity. `nil` if it is not configured.
@@ -61,10 +61,10 @@ package struct StormySettings: Sendable, Equatable {
     /// `true` after the configuration was read.
     package static var areSet: Bool { chosen(.ofWork).settings.withLock { $0 != nil } }
 
-    /// The settings of this process. Set once, before anything else of Stormy is used.
+    /// The settings of this process. They are set once, before other parts of Stormy are used.
     package static var current: StormySettings {
         get {
-            // A callback of a hosted test does not carry the test's values.
+            // In a hosted test, a callback may run without the test's task-local values.
             let known = chosen(.ofWork).settings.withLock { $0 } ?? chosen(.shared).settings.withLock { $0 }
             guard let settings = known else { preconditionFailure("StormySettings.current is not set") }
             return settings
@@ -75,7 +75,7 @@ package struct StormySettings: Sendable, Equatable {
 
 /// A server that takes photos.
 package struct PhotoDestination: Sendable, Equatable {
-    /// A header that opens the door.
+    /// A header that authorizes requests.
     package struct Credential: Sendable, Equatable {
         package var header: String
         package var value: String
@@ -88,19 +88,19 @@ package struct PhotoDestination: Sendable, Equatable {
 
     package var name: String
     package var way: UploadWay
-    /// The folder the photos go into.
+    /// The folder of the photos on the server.
     package var url: URL
 
-    /// Whose photos they are on the server: a user, or a mark of an API key. `nil` if that does not decide where a photo is.
+    /// The account on the server: a user, or a short hash of an API key. `nil` if the account does not decide where a photo is stored.
     package var account: String?
 
-    /// The same place has the same identity on another day. Without a password, and without the parameters of a signature. Of other
-    /// parameters it has a digest, because they may be secret.
+    /// A text that identifies the destination permanently. It contains neither a password nor the parameters of a signature. Other
+    /// parameters are included as a digest, because they may be secret.
     package var identity: String {
         named(place(query: isForOneFile ? PresignedQuery.digest(url).map { "?" + $0 } ?? "" : ""))
     }
 
-    /// The identity that the first versions wrote.
+    /// The identity that the first versions stored.
     package var place: String { place(query: "") }
 
     private func place(query: String) -> String {
@@ -112,16 +112,17 @@ package struct PhotoDestination: Sendable, Equatable {
 
     /// Returns whether a photo with this identity belongs to the destination. Its table in the configuration may have another name by now.
     ///
-    /// - Parameter names: The names of all destinations. A photo of another one of them is not meant, also at the same address.
+    /// - Parameter names: The names of all destinations. A photo of another destination in this list does not belong to this one, even at
+    ///   the same address.
     package func isMeant(by identity: String, among names: Set<String>) -> Bool {
-        // Earlier versions wrote it without the query.
+        // Earlier versions stored the identity without the query.
         let own = [self.identity, place, named(place)]
         if own.contains(identity) { return true }
         let (name, rest) = Self.parts(identity)
         return !names.contains(name) && own.contains { Self.parts($0).rest == rest }
     }
 
-    /// The name, and what follows it.
+    /// Returns the name and the remaining text of an identity.
     private static func parts(_ identity: String) -> (name: String, rest: Substring) {
         guard let scheme = identity.firstRange(of: "://"), let space = identity[..<scheme.lowerBound].lastIndex(of: " ") else {
             return ("", identity[...])
@@ -129,10 +130,10 @@ package struct PhotoDestination: Sendable, Equatable {
         return (String(identity[..<space]), identity[identity.index(after: space)...])
     }
 
-    /// A presigned address is for one file: a second photo would replace the first.
+    /// `true` for a presigned address, because a second photo would replace the first.
     package var isForOneFile: Bool { way.kind == .put && url.query != nil }
 
-    /// The same of one that was written down with them.
+    /// Returns an identity without the user and the password in its address.
     static func withoutPassword(_ identity: String) -> String {
         guard let scheme = identity.firstRange(of: "://") else { return identity }
         let host = identity[scheme.upperBound...].prefix { $0 != "/" }
@@ -140,11 +141,11 @@ package struct PhotoDestination: Sendable, Equatable {
         return String(identity[..<scheme.upperBound] + identity[identity.index(after: mark)...])
     }
 
-    /// `nil`: none, or one that signs each request.
+    /// `nil` if the server needs no header, or if each request is signed.
     package var credential: Credential?
-    /// At most; `nil`: no limit.
+    /// The maximum number of bytes per second. `nil` for no limit.
     package var bytesPerSecond: Int64?
-    /// Whether its photos keep their location. `nil` if the destination does not choose.
+    /// Returns `true` if photos keep their location. `nil` if the destination does not choose.
     package var keepsLocation: Bool?
 
     package init(
@@ -159,7 +160,7 @@ package struct PhotoDestination: Sendable, Equatable {
         self.credential = credential
     }
 
-    /// What is configured now: the password that was refused may have been put right.
+    /// The credential of the current configuration, because a refused password may have been corrected.
     package var asCredential: BackgroundTransfers.Credential {
         BackgroundTransfers.Credential(header: credential.map { ($0.header, $0.value) }, s3: way.s3, server: way.server)
     }

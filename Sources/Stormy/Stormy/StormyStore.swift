@@ -6,13 +6,13 @@ import Glibc
 import ProcessSupport
 import StormyWeather
 
-/// What can be wrong with Stormy's own store.
+/// An error of Stormy's store.
 package enum StormyStoreError: Error, CustomStringConvertible {
-    /// It cannot be opened, read or written.
+    /// The store cannot be opened, read or written.
     case cannotOpen(path: String, reason: String)
-    /// What is in it is no store.
+    /// The file is not a valid store.
     case damaged(path: String)
-    /// Somebody else writes to it, for longer than anybody waits.
+    /// Another process is writing to the store, and the wait for it timed out.
     case busy(path: String)
     case newerVersion(path: String)
     case placeExists(String)
@@ -27,13 +27,13 @@ package enum StormyStoreError: Error, CustomStringConvertible {
         case .newerVersion(let path):
             "\(path) was written by a newer version of Stormy: it was left untouched; install that version again"
         case .placeExists(let name): "a place named \(name) exists already; remove it first, or use another name"
-        case .noSuchPlace(let name): "no place named \(name); `stormy place list` shows those there are"
+        case .noSuchPlace(let name): "no place is named \(name): see `stormy place list`"
         }
     }
 }
 
 extension StormyStoreError {
-    fileprivate init(_ error: DatabaseError, _ path: String) {
+    init(_ error: DatabaseError, _ path: String) {
         self =
             switch DatabaseTrouble(error, path: path) {
             case .damaged: .damaged(path: path)
@@ -56,35 +56,35 @@ extension StormyStoreError {
             }
     }
 
-    /// Any error in words for a person: SQLite's by what they mean.
+    /// Returns the message of any error for the user, and explains errors of SQLite.
     static func words(for error: any Error) -> String { Self(explaining: error).map { "\($0)" } ?? "\(error)" }
 
-    /// What an error that SQLite gave, while a store was read or written, means. `nil`: it was not SQLite.
+    /// Returns the meaning of an SQLite error that occurred while the store was read or written. `nil` for other errors.
     package init?(explaining error: any Error) {
         guard let error = error as? DatabaseError else { return nil }
         self.init(error, StormySettings.current.dataFolder.appendingPathComponent(StormyStore.fileName).path)
     }
 }
 
-/// Places, forecasts, storms and photos: Stormy's own SQLite file, apart from the agent's ledger.
+/// The database of places, forecasts, storms and photos. The SQLite file is separate from the agent's database (ledger).
 package final class StormyStore: Sendable {
     package static let fileName = "stormy.sqlite"
-    let queue: DatabaseQueue
-    /// A copy in memory of a store that cannot be written.
+    let queue: StoreQueue
+    /// `true` if the store is a copy in memory, because the file cannot be written.
     package let isCopy: Bool
 
-    /// No other connection can read or write the file.
+    /// `true` if no other connection can read or write the file.
     let isExclusive: Bool
 
-    /// The store of this command, or outside of a command a new connection.
+    /// Returns the store of the running command. Outside of a command, opens a new connection.
     package static func open() throws -> StormyStore {
         try (SharedStore.ofCommand ?? SharedStore()).store(in: StormySettings.current.dataFolder)
     }
 
-    /// Reads a store that is only shown: nothing is made, mended or migrated. An unfinished change is rolled back. Cost: all its pages are
-    /// read.
+    /// Opens a store for reading. The store is not created, repaired or migrated. An unfinished transaction is rolled back. Cost: all pages
+    /// are read.
     ///
-    /// - Returns: `nil`: there is none, or one of an earlier version.
+    /// - Returns: `nil` if there is no store, or if its version is earlier.
     package static func look(in folder: URL) throws -> StormyStore? {
         let path = folder.appendingPathComponent(fileName).path
         do {
@@ -95,13 +95,13 @@ package final class StormyStore: Sendable {
         }
     }
 
-    /// The store for commands that only show. If there is none, an empty one in memory takes its place, and that of a missing ledger. If the
-    /// store or the ledger cannot be written, a copy in memory takes its place.
+    /// Returns the store for commands that only show data. A missing store or a missing ledger is replaced with an empty one in memory. A
+    /// store or a ledger that cannot be written is replaced with a copy in memory.
     package static func toRead() throws -> StormyStore {
         let folder = StormySettings.current.dataFolder
         AppRuntime.shared.copyUnwritableLedger()
         let path = folder.appendingPathComponent(fileName).path
-        // One that knows of a daily check puts that into a ledger that does not.
+        // If the store knows of a daily check that the ledger lacks, opening the store adds the check to the ledger.
         var information = stat()
         if lstat(path, &information) == 0 || FileFault(errno) != .missing {
             do { return try open() } catch let error as StormyStoreError {
@@ -116,22 +116,24 @@ package final class StormyStore: Sendable {
         return StormyStore(queue)
     }
 
-    private init(_ queue: DatabaseQueue, isCopy: Bool = false) { (self.queue, self.isCopy, isExclusive) = (queue, isCopy, false) }
+    private init(_ queue: DatabaseQueue, isCopy: Bool = false) {
+        (self.queue, self.isCopy, isExclusive) = (StoreQueue(queue), isCopy, false)
+    }
 
-    /// Opens the store, making it when absent.
+    /// Opens the store, and creates it if it is missing.
     package init(folder: URL) throws {
         isCopy = false
         let path = folder.appendingPathComponent(Self.fileName).path
         do {
-            queue = try Self.open(path, in: folder)
+            queue = StoreQueue(try Self.open(path, in: folder))
             isExclusive = false
         } catch let error as StormyStoreError {
             guard case .cannotOpen = error else { throw error }
-            // On a full disk a person still sees what there is; only to end it takes what is kept for that.
+            // On a full disk the store is first opened exclusively, which needs no space. The reserved space is used only if that fails.
             if let alone = try? Self.file(path).openAlone(label: "store") {
-                (queue, isExclusive) = (alone, true)
+                (queue, isExclusive) = (StoreQueue(alone), true)
             } else if AppRuntime.shared.giveUpReserve() {
-                (queue, isExclusive) = (try Self.open(path, in: folder), false)
+                (queue, isExclusive) = (StoreQueue(try Self.open(path, in: folder)), false)
             } else {
                 throw error
             }
@@ -144,8 +146,9 @@ package final class StormyStore: Sendable {
         do {
             try FileManager.default.createDirectory(
                 at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-            // It may have been there before, wider. One that is not ours to narrow is refused by SQLite, in its own words.
-            try? FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder.path)
+            // An existing folder may have wider permissions. If this user cannot change them, SQLite reports the error.
+            // Each change of attributes in this folder is a change of the app for the agent.
+            if let mode = FileLook.at(folder.path).information?.st_mode, mode & 0o777 != 0o700 { chmod(folder.path, 0o700) }
             let file = file(path)
             do { try file.makeIfMissing() } catch {
                 // For example a link to a disk that is away.
@@ -261,7 +264,7 @@ package final class StormyStore: Sendable {
             }
             try database.alter(table: "storm") { $0.add(column: "isCancelled", .boolean).notNull().defaults(to: false) }
         }
-        // Stored warnings have the kinds of an earlier version and no texts. A service that is asked again sends them again.
+        // Stored warnings have the kinds of an earlier version and no texts. The next response of each service contains them again.
         migrator.registerMigration("8: kinds and texts of warnings") { database in
             try database.execute(sql: "DELETE FROM warning")
             try database.execute(sql: "DELETE FROM warningDocument")
@@ -330,8 +333,8 @@ package final class StormyStore: Sendable {
 }
 
 extension QueryInterfaceRequest where RowDecoder: StoreRecord {
-    /// Without rows that cannot be read, of a later version or damaged: they keep none of the others back, and what is asked for anew takes
-    /// their place.
+    /// Fetches the rows without those that are damaged or of a later version. Such a row does not prevent the other rows from being read,
+    /// and the next response replaces it.
     func fetchReadable(_ database: Database) throws -> [RowDecoder] {
         try Row.fetchAll(database, asRequest(of: Row.self)).compactMap { row in
             do { return try RowDecoder(row: row) } catch {
@@ -342,7 +345,7 @@ extension QueryInterfaceRequest where RowDecoder: StoreRecord {
     }
 }
 
-/// How rows look: dates as seconds since 1970, parts as JSON text.
+/// The format of rows: dates are stored as seconds since 1970, and nested values as JSON text.
 protocol StoreRecord: Codable, FetchableRecord, MutablePersistableRecord, Sendable {}
 
 extension StoreRecord {

@@ -1,11 +1,13 @@
 import Foundation
 import UserNotifications
 
-/// What keeps Stormy from its work, told to the person: once for each cause.
+/// Notifications about problems that prevent Stormy from working, one for each cause.
 package enum StormyTrouble {
+    /// Shows a notification, unless it was shown with the same text.
+    ///
     /// - Parameters:
-    ///   - kind: names the notification.
-    ///   - body: the cause; another one is told again.
+    ///   - kind: a part of the notification's identifier.
+    ///   - body: the cause. Another cause is shown again.
     package static func tell(_ kind: String, _ title: String, _ body: String) {
         let content = UNMutableNotificationContent()
         (content.title, content.body) = (title, body)
@@ -16,7 +18,7 @@ package enum StormyTrouble {
         }
     }
 
-    /// Takes it back: what was told does not hold any more, and is told again should it come back.
+    /// Removes the notification, because the problem is over. If the problem occurs again, the notification is shown again.
     package static func isOver(_ kind: String) {
         let center = UNUserNotificationCenter.current()
         center.removePendingNotificationRequests(withIdentifiers: ["trouble-\(kind)"])

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Numbers of a TIFF structure, never outside the file.
+/// Reads numbers of a TIFF structure, never outside the file.
 struct TIFFReader {
     let data: Data
     let base: Int
@@ -36,7 +36,7 @@ struct TIFFReader {
         return entries
     }
 
-    /// The directories that an entry leads to: one whose offset is in the entry, or a list.
+    /// Returns the offsets of the directories that an entry names. The entry contains a single offset, or a list of offsets.
     func offsets(of entry: Entry) -> [Int] {
         guard entry.count > 1 else { return [entry.value] }
         return (0..<min(entry.count, 64)).compactMap { number(at: entry.value + 4 * $0, bytes: 4) }

@@ -2,37 +2,37 @@ import Foundation
 import GRDB
 import StormyWeather
 
-/// The last answer of one source of official warnings for one place.
+/// The last response of one source of official warnings for one place.
 package struct WarningAnswer: Sendable {
     package enum Outcome: Sendable, Equatable {
         /// The source cannot be requested.
         case refused(WarningCoverage.Refusal)
         /// The source was not requested yet.
         case notRequested
-        /// The answer was read.
+        /// The response was read.
         case answered
         /// According to the service, the place is outside its area.
         case notCovered
-        /// The service gave no usable answer since the last one. The text is the reason.
+        /// The service has given no usable response since the last one. The text is the reason.
         case failed(String)
     }
 
     package var source: WarningCoverage.Source
     package var outcome: Outcome
-    /// Why a part of the answer is not used; `nil` if all of it is.
+    /// The reason why a part of the response is not used. `nil` if the complete response is used.
     package var remark: String?
     /// Warnings at the place that are not over. An all-clear does not count.
     package var standingCount: Int
-    /// The time of the last answer; `nil` if there is none.
+    /// The time of the last response. `nil` if there is none.
     package var answeredAt: Date?
-    /// The service's own time of its data; `nil` if its answers have no such time.
+    /// The time of the data according to the service. `nil` if its responses have no such time.
     package var dataTime: Date?
 }
 
 extension StormySettings {
     /// The sources of official warnings for a place. `nil` if the coordinates in the store are damaged.
     ///
-    /// - Parameter failing: services that gave no usable answer to the last request.
+    /// - Parameter failing: services that gave no usable response to the last request.
     package func warningCoverage(of place: Place, failing: Set<AlertService> = []) -> WarningCoverage? {
         place.coordinates.map {
             WarningCoverage(at: $0, least: rule.alertSeverity, hasContact: hasContact, failing: failing, feeds: warningFeeds)
@@ -41,7 +41,7 @@ extension StormySettings {
 }
 
 extension StormyStore {
-    /// Returns the last answer of each source of a coverage, in the order of the coverage.
+    /// Returns the last response of each source of a coverage, in the order of the coverage.
     package func warningAnswers(_ coverage: WarningCoverage, at place: Place, now: Date) throws -> [WarningAnswer] {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
         return coverage.sources.map { source in
@@ -64,20 +64,18 @@ extension StormyStore {
         return record.isOutside ? .notCovered : .answered
     }
 
-    /// Returns the services that gave no usable answer to the last request for a place, or an answer that may lack warnings, or do not cover
-    /// the place.
+    /// Returns the services whose last response was not usable, may lack warnings, or reported that the place is not covered.
     package func failingServices(at place: Place) throws -> Set<AlertService> {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
         return Set(records.filter(\.needsStandIn).compactMap { AlertService(rawValue: $0.service) })
     }
 
-    /// Returns what is stored of each source at a place, and whether the source counts. A source that was taken away does not count: a
-    /// feed that is not in `cap_feeds` any more, a service without the contact that it requires, and MeteoAlarm after the country's own
-    /// service answered.
+    /// Returns the stored records of each source at a place, and whether the source counts. Removed sources do not count: a feed that is no
+    /// longer in `cap_feeds`, a service without the contact that it requires, and MeteoAlarm after the country's own service has responded.
     static func records(of place: Place, _ database: Database) throws -> [(record: WarningRecord, counts: Bool)] {
         let records = try WarningRecord.filter(Column("place") == place.id).fetchReadable(database)
         guard !records.isEmpty, StormySettings.areSet else { return records.map { ($0, true) } }
-        // A service that was not requested yet takes nothing away.
+        // A service that was not requested yet does not remove other sources.
         let answering = records.filter { !$0.needsStandIn }.compactMap { AlertService(rawValue: $0.service) }
         let failing = Set(AlertService.allCases).subtracting(answering)
         let coverage = StormySettings.current.warningCoverage(of: place, failing: failing)
@@ -86,7 +84,7 @@ extension StormyStore {
         }
     }
 
-    /// Forgets sources that were taken away. Their storms have been called off in the same transaction.
+    /// Deletes the records of sources that were removed. Their storms were called off in the same transaction.
     static func removeUncounted(at place: Place, _ database: Database) throws {
         for (record, counts) in try records(of: place, database) where !counts {
             try database.execute(
@@ -94,7 +92,7 @@ extension StormyStore {
         }
     }
 
-    /// Records the answer of a service that the place is outside its area. Warnings from before stay until their end.
+    /// Records the response of a service that the place is outside its area. Earlier warnings stay until their end.
     func noteOutside(by service: String, of place: Place, now: Date) throws {
         try updateWarnings(by: service, of: place) { record in
             (record.askedAt, record.trouble, record.isPartial, record.isOutside) = (now, nil, false, true)

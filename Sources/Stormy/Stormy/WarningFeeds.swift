@@ -3,7 +3,7 @@ import GRDB
 import StormyWeather
 import TransferMachines
 
-/// The list in a feed of warnings when the feed was last received. The feed itself, of up to 16 MiB, is not stored.
+/// The list of a feed's warnings at the time when the feed was last received. The complete feed, of up to 16 MiB, is not stored.
 struct WarningFeed: StoreRecord {
     static let databaseTableName = "warningFeed"
     /// The name of an ``AlertService``, or the feed's address.
@@ -12,13 +12,13 @@ struct WarningFeed: StoreRecord {
     /// The condition of the next request.
     var validator: Validator?
     var parts: [Part]
-    /// The feed's own time of its data.
+    /// The time of the data according to the feed.
     var dataTime: Date?
-    /// When the feed was last received. A response without anything newer does not count.
+    /// The time when the feed was last received. A response without newer data does not count.
     var receivedAt: Date
-    /// When its list changed last.
+    /// The time when the list changed last.
     var changedAt: Date
-    /// When the feed last had another list under the same validator.
+    /// The time when the feed last had another list under the same validator.
     var distrustedAt: Date?
 
     /// The list of a feed, or its part that concerns one place.
@@ -28,7 +28,7 @@ struct WarningFeed: StoreRecord {
         var entries: [AlertFeed.Entry]
         /// Documents that are not among the entries.
         var leftOut: Int
-        /// Entries that lead to nothing, ``AlertFeed/Content/unusable``. `nil` if there are none.
+        /// Entries without a readable warning and without a usable link, ``AlertFeed/Content/unusable``. `nil` if there are none.
         var unusable: Int?
     }
 
@@ -52,7 +52,7 @@ struct WarningFeed: StoreRecord {
 
     func part(of place: Coordinates?) -> Part? { parts.first { $0.place == place } }
 
-    /// Takes over what is known of the feed from earlier responses. A place that was added is not a change.
+    /// Takes over the dates of an earlier response. A place that was added is not a change.
     mutating func follow(_ earlier: WarningFeed) {
         let isChanged =
             earlier.parts.isEmpty || earlier.parts.contains { old in part(of: old.place).map { $0 != old } ?? false }
@@ -65,7 +65,7 @@ struct WarningFeed: StoreRecord {
 /// A document in a feed.
 struct FeedLink: Sendable {
     let address: String
-    /// When the document was written, according to the feed.
+    /// The time when the document was written, according to the feed.
     let updated: String?
 }
 
@@ -75,23 +75,23 @@ struct WarningDocument: StoreRecord {
     var link: String
     var message: AlertMessage?
     var seenAt: Date
-    /// When it was written, in the feed's words.
+    /// The time when the document was written, as the feed states it.
     var updated: String?
     /// The condition of the next request.
     var validator: Validator?
-    /// When it was last requested.
+    /// The time when the document was last requested.
     var checkedAt: Date
 }
 
 /// Documents of a feed that were fetched, and that have not changed since according to the feed.
 struct KnownDocuments {
     var addresses: Set<String> = []
-    /// Documents that are requested again, the one that was requested first. A document can change without a word in its feed.
+    /// Documents that are requested again, in the order of their last requests. A document can change without a change in its feed.
     var due: [FeedLink] = []
 }
 
 extension StormyStore {
-    /// Bytes of the list of a feed that is stored. A feed with a longer list is always requested without a condition.
+    /// The maximum size in bytes of a stored list. A feed with a longer list is always requested without a condition.
     private static let longestList = 1 << 20
 
     func warningFeed(_ service: String, _ address: String) throws -> WarningFeed? {
@@ -108,13 +108,13 @@ extension StormyStore {
 
     // MARK: Documents
 
-    /// Seconds that a document is kept after its feed has named it last.
+    /// Seconds for which a document is kept after its feed last contained it.
     private static let documentRetention: Double = 7 * 86_400
-    /// Seconds after which a document is requested again. Reason for less than a day: each daily check requests the document, also a check
-    /// that comes earlier than the day before, or an hour earlier because the clocks were changed.
+    /// Seconds after which a document is requested again. The value is less than a day, so that each daily check requests the document. A
+    /// check may be earlier than on the day before, for example after the clocks were changed.
     private static let documentTrust: Double = 20 * 3600
 
-    /// Other documents of long ago are removed.
+    /// Returns the known documents of a feed, and deletes old documents of other feeds.
     ///
     /// - Parameter changedAt: when the list of the feed changed last. Since then, documents without a time may have changed.
     func knownDocuments(_ links: [FeedLink], changedAt: Date, now: Date) throws -> KnownDocuments {
@@ -153,9 +153,9 @@ extension StormyStore {
 
     // MARK: Unknown codes
 
-    /// Codes that are stored. A feed of nonsense fills no disk.
+    /// The maximum number of stored codes, so that a damaged feed cannot fill the disk.
     private static let mostUnknownCodes = 1000
-    /// Codes that are reported at one time.
+    /// The maximum number of codes that are reported at the same time.
     private static let mostReportedCodes = 50
 
     /// Stores codes that the region table lacks, to be reported once.

@@ -3,7 +3,7 @@ import BackgroundTransfer
 import Foundation
 import StormyWeather
 
-/// One service's official warnings at one place.
+/// A source of official warnings for one place.
 struct WarningSource: Sendable {
     let service: AlertService
     let place: Place
@@ -15,7 +15,7 @@ struct WarningSource: Sendable {
         (self.service, self.place, self.coordinates, self.settings) = (service, place, coordinates, settings)
     }
 
-    /// By which a transfer that was handed over is known to a person.
+    /// The label of a transfer that continues in the agent. It is shown to the user.
     var label: String { "\(place.name)\twarnings\t\(service.rawValue)" }
 
     /// - Throws: ``WeatherRequestError``
@@ -25,17 +25,16 @@ struct WarningSource: Sendable {
 
     func isAsked(by url: URL) -> Bool { (try? request())?.isAsked(by: url) ?? false }
 
-    /// Reads an answer, and takes what it warns of.
+    /// Reads a response, and stores its warnings.
     ///
-    /// - Throws: ``WeatherError``, what the store says.
-    ///
-    /// - Parameter separateTime: the answer to ``separateDataTime(_:_:in:now:_:)``.
+    /// - Parameter separateTime: the result of ``separateDataTime(_:_:in:now:_:)``.
+    /// - Throws: ``WeatherError``, or an error of the store.
     func take(
         _ data: Data, _ response: URLResponse?, into store: StormyStore, separateTime: Date? = nil, now: Date
     ) throws {
         let status = (response as? HTTPURLResponse)?.statusCode ?? 200
         let answer = Result { () throws(WeatherError) in try service.read(data, status: status, now: now) }
-        // Bright Sky answers 404 outside Germany, and a mirror may have forecasts alone. No warning ends by that.
+        // Bright Sky responds with 404 outside Germany, and a mirror may have only forecasts. Such a response ends no warning.
         if case .failure(.notCovered) = answer, service == .brightSky || settings.weatherBaseURL != nil {
             return try store.noteOutside(by: service.rawValue, of: place, now: now)
         }
@@ -49,7 +48,7 @@ struct WarningSource: Sendable {
         if !taken.unused.isEmpty { throw WeatherError.unusedReferences(taken.unused) }
     }
 
-    /// Requests the time of the service's data, if an answer without that time no longer lists a warning that is not over.
+    /// Requests the time of the service's data if a response without that time no longer lists a warning that is not over.
     ///
     /// - Parameter ask: sends one request.
     /// - Returns: `nil` if the time is not needed, or cannot be received.
@@ -68,9 +67,10 @@ struct WarningSource: Sendable {
 }
 
 extension WarningSource {
-    /// Who warns of storms at a place, and can be asked.
+    /// Returns the sources that warn at a place and that can be requested.
     ///
-    /// - Parameter askedAt: when each answered last: none is asked more often than it wants.
+    /// - Parameter askedAt: the time of the last response of each service. A service is not requested more often than its minimum interval
+    ///   allows.
     static func all(for place: Place, _ settings: StormySettings, askedAt: [String: Date] = [:]) -> [WarningSource] {
         let now = BGTaskScheduler.now
         return (settings.warningCoverage(of: place)?.sources ?? []).compactMap { source in

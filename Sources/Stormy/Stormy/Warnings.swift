@@ -4,30 +4,31 @@ import Foundation
 import GRDB
 import StormyWeather
 
-/// What one service warns of at one place.
+/// The warnings of one service at one place.
 struct WarningRecord: StoreRecord {
     static let databaseTableName = "warning"
     var place: Int64
     /// The name of a source, ``WarningCoverage/Source/key``. Each country of MeteoAlarm is a source.
     var service: String
     var messages: [AlertMessage]
-    /// When it answered last.
+    /// The time of the last response.
     var askedAt: Date
-    /// Why it could not be asked since, or why a part of its last answer is not used; `nil`: neither.
+    /// The reason why the service could not be requested since, or why a part of its last response is not used. `nil` if there is no
+    /// problem.
     var trouble: String?
-    /// ``trouble`` is about a part of the last answer. The other parts were used.
+    /// `true` if ``trouble`` is about a part of the last response. The other parts were used.
     var isPartial = false
-    /// The latest time that the service gave its data, ``DataTime``.
+    /// The latest time of its data that the service has stated, ``DataTime``.
     var dataTime: Date?
-    /// The service answered that the place is outside its area.
+    /// `true` if the service responded that the place is outside its area.
     var isOutside = false
-    /// The last answer may lack warnings, because a part is unreadable or its data is not newer than before.
+    /// `true` if the last response may lack warnings, because a part is unreadable or its data is not newer than before.
     var isLacking = false
 
-    /// Whether MeteoAlarm is requested in place of the service.
+    /// `true` if MeteoAlarm is requested in place of the service.
     var needsStandIn: Bool { isOutside || isLacking || trouble != nil && !isPartial }
 
-    /// The events at the place, as they are judged.
+    /// Returns the events at the place for the judgement.
     func events(at place: Place, now: Date) -> [AlertEvent] {
         let language = PersonLocale.current.language.languageCode?.identifier
         let events = AlertBook(messages).events(at: place.coordinates, language: language, now: now, listedAt: askedAt)
@@ -47,7 +48,7 @@ extension WarningRecord {
             let messages = (try? decoder.decode([AlertMessage].self, from: Data(text.utf8))) ?? []
             for country in countries {
                 let own = messages.filter { Self.country(of: $0, in: messages, countries) == country }
-                // The stored time is the oldest of several feeds. Without it, the next answer has to be newer than the last request.
+                // The stored time is the oldest of several feeds. Without it, the next response must be newer than the last request.
                 try database.execute(
                     sql: """
                         INSERT INTO warning
@@ -63,8 +64,8 @@ extension WarningRecord {
         try database.execute(sql: "DELETE FROM warning WHERE service = 'meteoalarm'")
     }
 
-    /// The country whose feed links to a message, or to a message that this message replaces or ends. The first country if no address
-    /// names one.
+    /// Returns the country whose feed links to a message, or to a message that this message replaces or ends. Returns the first country if
+    /// no address belongs to a country.
     private static func country(
         of message: AlertMessage, in all: [AlertMessage], _ countries: [MeteoAlarmCountry]
     ) -> MeteoAlarmCountry? {
@@ -74,7 +75,7 @@ extension WarningRecord {
     }
 }
 
-/// What the store did with the messages of one answer.
+/// The result of storing the messages of one response.
 struct TakenWarnings {
     /// Parts of the messages that are not used as the service wrote them, one sentence each.
     var unused: [String] = []
@@ -85,10 +86,10 @@ struct TakenWarnings {
 extension StormyStore {
     /// Seconds that messages are kept after their event, so that a late cancellation still finds it.
     private static let retention: Double = 3 * 86_400
-    /// Seconds for which a forecast says enough to be judged beside a new warning.
+    /// Seconds for which a stored forecast is used to judge a new warning.
     private static let usefulAge: Double = 12 * 3600
 
-    /// What is warned of at a place, of all services.
+    /// Returns the events of all services at a place.
     func warnings(of place: Place) throws -> [AlertEvent] {
         try queue.read { try Self.warnings(of: place, $0, now: BGTaskScheduler.now) }
     }
@@ -98,7 +99,7 @@ extension StormyStore {
         for (record, counts) in try Self.records(of: place, database) {
             let events = record.events(at: place, now: now)
             switch AlertService(key: record.service) {
-            // A storm of a source that was taken away is called off.
+            // Storms of a removed source are called off.
             case _ where !counts: others += events.map { AlertEvent(messages: $0.messages, state: .cancelled, infos: []) }
             case .meteoAlarm?: standIn += events
             case .some: own += events
@@ -108,14 +109,14 @@ extension StormyStore {
         return AlertEvent.joined(own, standIn: standIn) + others
     }
 
-    /// When each service answered last. One that could not be asked since is left out.
+    /// Returns the time of the last response of each service. A service that could not be requested since is left out.
     func warningsAskedAt(at place: Place) throws -> [String: Date] {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
         return Dictionary(
             uniqueKeysWithValues: records.filter { $0.trouble == nil || $0.isPartial }.map { ($0.service, $0.askedAt) })
     }
 
-    /// Why services could not be asked for warnings at a place.
+    /// Returns the reasons why services could not be requested for warnings at a place.
     package func warningTroubles(of place: Place) throws -> [String] { try warningTroubles(of: place.id ?? 0) }
 
     package func warningTroubles(of place: Int64) throws -> [String] {
@@ -128,18 +129,18 @@ extension StormyStore {
         }
     }
 
-    /// A feed's address may hold a key.
+    /// The address of a feed may contain a key, so a short name is shown.
     static func shown(_ service: String) -> String { WarningCoverage.name(ofFeed: service) }
 
-    /// Takes what a service warns of now, in one transaction: the messages, and the storms that they make or end.
+    /// Stores the current warnings of a service, and updates the storms that they begin or end. Uses one transaction.
     ///
     /// - Parameters:
-    ///   - isFeed: what it does not list is not taken back, as a feed may hold its newest ones alone; and what draws no area is
-    ///     not meant by itself.
-    ///   - isComplete: what is not listed is not warned of any more.
+    ///   - isFeed: `true` if the warnings are of a feed. Warnings that are not listed are kept, because a feed may list only its newest
+    ///     warnings. Messages without an area count only together with a message of the same event that has one.
+    ///   - isComplete: `true` if warnings that are not listed have ended.
     ///   - emptyLinks: documents of a feed that contain no warning.
-    ///   - dataTime: the service's own time of its data.
-    ///   - hasOwnTime: whether that time was in each answer. If not, it is compared with the time of the last request.
+    ///   - dataTime: the time of the data according to the service.
+    ///   - hasOwnTime: `true` if each response contains that time. Otherwise the time is compared with the time of the last request.
     @discardableResult
     func takeWarnings(
         _ current: [AlertMessage], isFeed: Bool = false, isComplete: Bool = true, emptyLinks: Set<String> = [],
@@ -163,7 +164,7 @@ extension StormyStore {
             book.prune(before: now - Self.retention)
             if let coordinates = place.coordinates { book.keep(at: coordinates, isAsked: !isFeed) }
             var record = WarningRecord(place: place.id!, service: service, messages: book.messages, askedAt: now)
-            // An incomplete answer does not keep a complete one of the same time from ending warnings.
+            // An incomplete response does not prevent a complete response of the same time from ending warnings.
             record.isLacking = !isComplete || taken.keptCount > 0
             record.dataTime = isComplete ? DataTime.latest(dataTime, known?.dataTime, now: now) : known?.dataTime
             try record.save(database)
@@ -173,7 +174,7 @@ extension StormyStore {
         }
     }
 
-    /// Judges the warnings of a place beside the stored forecast, and brings its storms in line.
+    /// Judges the warnings of a place together with the stored forecast, and updates the storms of the place.
     private static func judgeWarnings(of place: Place, rule: StormRule, now: Date, _ database: Database) throws {
         let forecast = Self.forecast(of: place, database)
         let isUseful = forecast.map { (0...Self.usefulAge).contains(now.timeIntervalSince($0.fetchedAt)) } ?? false
@@ -187,7 +188,7 @@ extension StormyStore {
         try Self.note(assessment, knowsForecast: useful != nil, of: place, database, now: now)
     }
 
-    /// Calls off the storms of sources that were taken away. No answer is needed for that.
+    /// Calls off the storms of removed sources. No response is needed.
     func endUncounted(at place: Place, rule: StormRule, now: Date) throws {
         let hasUncounted = try queue.read { try Self.records(of: place, $0) }.contains { !$0.counts }
         if !hasUncounted { return }
@@ -197,7 +198,7 @@ extension StormyStore {
         }
     }
 
-    /// Returns whether an answer no longer lists a warning that is not over.
+    /// Returns whether a response no longer lists a warning that is not over.
     func hasUnlisted(_ current: [AlertMessage], by service: String, of place: Place, now: Date) throws -> Bool {
         let before = try queue.read { try Self.record(service, place, $0) }?.messages ?? []
         var book = AlertBook(before)
@@ -205,9 +206,9 @@ extension StormyStore {
         return book.noteMissing(from: current, before, isNewer: false, now: now) > 0
     }
 
-    /// A service that could not be asked. What it warned of before stands.
+    /// Records that a service could not be requested. Its earlier warnings stay valid.
     ///
-    /// - Parameter isPartial: the service answered, and only a part of its answer is not used.
+    /// - Parameter isPartial: `true` if the service responded, and only a part of its response is not used.
     func noteWarningTrouble(_ trouble: String, isPartial: Bool = false, by service: String, of place: Place) throws {
         try updateWarnings(by: service, of: place) { ($0.trouble, $0.isPartial) = (trouble, isPartial) }
     }

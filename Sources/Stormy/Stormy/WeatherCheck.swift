@@ -4,19 +4,20 @@ import BackgroundTransfer
 import Foundation
 import StormyWeather
 
-/// Why a fresh answer could not be had.
+/// The reason why no new forecast could be fetched.
 package struct WeatherUnavailable: Error, CustomStringConvertible {
     package let description: String
 }
 
-/// A check by hand: in this process, at once, with an answer for a person who waits. ``AsyncOpen`` and ``AutoOpen`` ask it for each place.
+/// A manual check, which runs in this process and reports its result to a waiting user. ``AsyncOpen`` and ``AutoOpen`` run it for each
+/// place.
 package struct WeatherCheck: Sendable {
-    /// A person waits: seconds without a byte before the service is called unavailable.
+    /// Seconds without a byte after which a service counts as unavailable. The limit is short because the user waits.
     private static let patience: Double = 15
-    /// Seconds for all of an answer, however it drips: a person or a script waits for it.
+    /// The maximum number of seconds for a complete response, because a user or a script waits for it.
     private static let longestAnswer: Double = 60
     static let longestWait: Duration = .seconds(longestAnswer)
-    /// Seconds after which a stored copy is called stale.
+    /// Seconds after which a stored copy counts as stale.
     private static let staleAge: Double = 3 * 3600
 
     let store: StormyStore
@@ -27,9 +28,9 @@ package struct WeatherCheck: Sendable {
         self.settings = settings
     }
 
-    /// Asks the weather services of a place, and stores what they answer. The stored official warnings count.
+    /// Requests the weather services of a place, and stores their responses. The stored official warnings count.
     ///
-    /// - Throws: ``WeatherUnavailable``; what the store says.
+    /// - Throws: ``WeatherUnavailable``, or an error of the store.
     func refresh(_ place: Place) async throws -> CheckOutcome {
         let sources = settings.sources(for: place)
         var reasons: [String] = []
@@ -44,7 +45,7 @@ package struct WeatherCheck: Sendable {
         throw WeatherUnavailable(description: reasons.joined(separator: "; "))
     }
 
-    /// Requests the official services of a place, and stores what they warn of, or why they gave no usable answer.
+    /// Requests the official services of a place. Stores their warnings, or the reason why there is no usable response.
     ///
     /// - Throws: the store's errors.
     func lookAtWarnings(at place: Place) async throws {
@@ -87,9 +88,9 @@ package struct WeatherCheck: Sendable {
                 return nil
             }
         } catch let error as AnswerTaking.Unusable {
-            throw WeatherUnavailable(description: "the weather service answered with a forecast that says nothing: \(error.why)")
+            throw WeatherUnavailable(description: "the weather service sent a forecast without values: \(error.why)")
         }
-        // The answer told the place's time zone.
+        // The response contains the place's time zone.
         let known = try store.places().first { $0.id == place.id } ?? place
         return CheckOutcome(
             place: known, assessment: taken.assessment, fetchedAt: fetched.fetchedAt ?? BGTaskScheduler.now, trouble: nil,
@@ -126,12 +127,12 @@ package struct WeatherCheck: Sendable {
         }
     }
 
-    /// What is stored, judged now: the same forecast may be calm an hour later.
+    /// Returns the stored forecast with a new judgement, because the same forecast may be calm an hour later.
     func stored(_ place: Place, trouble: String?) throws -> CheckOutcome {
         let (now, record, alerts) = (BGTaskScheduler.now, try store.lastForecast(of: place), try store.warnings(of: place))
-        // Fetched under a clock that was ahead: nobody knows how old it is.
+        // The age of a forecast is unknown if it was fetched while the clock was ahead.
         guard let record, record.fetchedAt <= now else {
-            // What is warned of needs no forecast.
+            // Warnings count without a forecast.
             let warned = settings.rule.assess(Forecast(hours: []), alerts: alerts, now: now)
             let why = record == nil ? "no forecast is stored yet" : "the stored forecast is dated in the future"
             return CheckOutcome(
@@ -151,7 +152,7 @@ package struct WeatherCheck: Sendable {
 package struct PlaceSearch: Sendable {
     package init() {}
 
-    /// Best match first; empty when there is none.
+    /// Returns the matches, the best match first.
     package func matches(_ name: String) async throws -> [GeocodingMatch] {
         let language = PersonLocale.current.language.languageCode?.identifier ?? "en"
         let text = try OpenMeteo.geocodingURL(

@@ -5,11 +5,11 @@ import Foundation
 import StormyWeather
 import UserNotifications
 
-/// The background session `isStormy`: its transfers are the agent's, and their ends launch the app.
+/// The background session `isStormy`. The agent runs its transfers, and launches the app at their ends.
 package enum WeatherSession {
     package static let identifier = "isStormy"
 
-    /// Seconds without progress after which a weather transfer is given up: older data would not help tonight.
+    /// Seconds without progress after which a weather transfer fails, because older data would not help tonight.
     private static let patience: Double = 2 * 3600
 
     static func configuration() -> URLSessionConfiguration {
@@ -21,39 +21,39 @@ package enum WeatherSession {
     }
 }
 
-/// There is no answer, or none that can be used. It is written down at its place.
+/// An error if there is no usable response. The reason is stored for the place.
 struct WeatherUnknown: Error {
     let place: Place
     let reason: String
 }
 
-/// Is it going to be stormy there? The shape of the WWDC22 sample, with a third answer for what is handed over.
+/// The question whether a storm is expected at a place, as in the sample of WWDC22. A third result is that the request continues in the
+/// agent.
 package struct StormQuestion {
     let store: StormyStore
     let settings: StormySettings
 
-    /// Asks the weather services through the background session, one after the other until one has an answer.
+    /// Requests the weather services through the background session, one after the other until one has a usable response.
     ///
-    /// When the time of this launch runs out the await is cancelled: the app ends in time, and the download that is
-    /// promoted then goes on in the agent.
+    /// When the time of the launch is up, the await is cancelled. The app ends in time, and the download continues in the agent.
     ///
     /// - Parameter warningsAsked: called once, after the official services of the place were requested.
-    /// - Returns: `nil`: handed over.
-    /// - Throws: ``WeatherUnknown``; what the store says when it cannot keep the answer. Nothing was checked then.
+    /// - Returns: `nil` if the request continues in the agent.
+    /// - Throws: ``WeatherUnknown``, or an error of the store if the response cannot be stored. Nothing was checked then.
     func assessment(
         at place: Place, _ warningsAsked: @escaping @Sendable () -> Void = {}
     ) async throws -> Assessment? {
         async let warnings: Void = lookAtWarnings(at: place, warningsAsked)
         let answer: Result<(FetchedForecast, ArraySlice<WeatherSource>)?, any Error>
         do { answer = .success(try await askForForecast(at: place)) } catch { answer = .failure(error) }
-        // What is warned of counts in the judgement, and stands by itself where there is no forecast.
+        // Warnings are part of the judgement, and count without a forecast.
         try await warnings
         guard let (fetched, others) = try answer.get() else { return nil }
         return try await take(fetched, of: place, others: others)
     }
 
-    /// What official services warn of there. One that does not answer leaves what it warned of before, and is said; one that says nothing
-    /// is waited for in the background after a while.
+    /// Requests the official services of a place. If a service does not respond, its earlier warnings stay valid and the problem is
+    /// reported. A slow request continues in the agent.
     private func lookAtWarnings(at place: Place, _ asked: @Sendable () -> Void) async throws {
         defer { asked() }
         let sources = try WarningSource.all(for: place, settings, askedAt: store.warningsAskedAt(at: place))
@@ -72,20 +72,21 @@ package struct StormQuestion {
                 try await dataOrPromotion(of: request, in: session, label: source.label)
             }
             let now = BGTaskScheduler.now
-            // Not handed over: this answer is useless without the other one.
+            // This request does not continue in the agent, because its response is useless without the other response.
             let question = URLSession(configuration: .question(patience: Self.timePatience, longest: Self.timePatience))
             let time = try await source.separateDataTime(data, response, in: store, now: now) { try await question.data(for: $0) }
             try source.take(data, response, into: store, separateTime: time, now: now)
         } catch let error as WeatherError {
             try store.noteWarningTrouble(error, by: source.service.rawValue, of: source.place)
         } catch let error as URLError {
-            // Handed over, or cancelled by hand: both are said until there is an answer.
+            // The request continues in the agent, or the user cancelled it. In both cases the problem is reported until there is a
+            // response.
             let why = error.code == .cancelled ? "no answer so far; it is waited for" : error.localizedDescription
             try store.noteWarningTrouble(why, by: source.service.rawValue, of: source.place)
         }
     }
 
-    /// - Returns: `nil`: handed over.
+    /// - Returns: `nil` if the request continues in the agent.
     private func askForForecast(at place: Place) async throws -> (FetchedForecast, ArraySlice<WeatherSource>)? {
         let sources = settings.sources(for: place)
         if sources.isEmpty { throw try unknown("where it lies cannot be read", at: place) }
@@ -93,7 +94,7 @@ package struct StormQuestion {
         var handedOver: HandedOver?
         for (index, source) in sources.enumerated() {
             switch try await ask(source, isLast: index == sources.count - 1) {
-            // Its end will be told. Without that a person has cancelled the transfer, and there is no answer.
+            // The agent delivers the end of the transfer later, unless the user cancels the transfer.
             case .handedOver(let what): handedOver = what
             case .trouble(let reason): reasons.append(sources.count == 1 ? reason : "\(source.name): \(reason)")
             case .answer(let fetched):
@@ -111,15 +112,15 @@ package struct StormQuestion {
 
     private enum Word {
         case answer(FetchedForecast)
-        /// It goes on in the agent.
+        /// The request continues in the agent.
         case handedOver(HandedOver)
-        /// There is no answer, or none that can be used.
+        /// The service has no usable response.
         case trouble(String)
     }
 
-    /// For a service that says nothing, where another can be asked: it is waited for in the background from then on.
+    /// The time after which a silent service is awaited in the background, if another service can be requested.
     private static let patience: Duration = .seconds(10)
-    /// Seconds for the time of a service's data.
+    /// Seconds for the request of the time of a service's data.
     private static let timePatience = 5.0
 
     private func ask(_ source: WeatherSource, isLast: Bool) async throws -> Word {
@@ -151,12 +152,12 @@ package struct StormQuestion {
         let began: Date
     }
 
-    /// Nobody knows when there will be an answer: until then it is said why there is none.
+    /// Stores why there is no response yet. The time of the response is unknown.
     private func noteHandedOver(_ handedOver: HandedOver, at place: Place) throws {
         let (request, began) = (handedOver.request, handedOver.began)
         let transfers = try BackgroundTransfers.unfinished(session: WeatherSession.identifier)
         let own = transfers.first { $0.requestedURL == request.url?.absoluteString }
-        // One that waits behind others of its service knows no trouble of its own.
+        // A transfer that is queued behind other transfers of the same service has no recorded problem.
         let ofService = transfers.first { $0.trouble != nil && $0.url.flatMap(URL.init(string:))?.host == request.url?.host }
         if let trouble = (own?.trouble ?? ofService?.trouble)?.message {
             _ = try unknown("\(trouble) It is tried again.", at: place)
@@ -164,18 +165,18 @@ package struct StormQuestion {
         }
         let waits = "no answer when the time was up; it is waited for"
         let now = BGTaskScheduler.now
-        // The first of all, asked for a moment ago, may come at any moment.
+        // The response to the first request may arrive soon after this moment.
         let isFirst = try store.check(of: place) == nil && now.timeIntervalSince(began) < Self.longWait
         if isFirst { try store.noteTrouble(waits, of: place, now: now) } else { _ = try unknown(waits, at: place) }
     }
 
-    /// Seconds after which a service that has said nothing is said to be silent: most of the time that a check has.
+    /// Seconds after which a service counts as silent: most of the time of a check.
     private static let longWait: Double = 20
 
-    /// Judges an answer and writes it down.
+    /// Judges a response and stores it.
     ///
-    /// - Parameter others: services that are requested for thunder that nothing confirms, and for hours that this service does not know.
-    /// - Throws: ``WeatherUnknown``; what the store says.
+    /// - Parameter others: services that are requested if thunder is unconfirmed, or if this service does not know some hours.
+    /// - Throws: ``WeatherUnknown``, or an error of the store.
     func take(
         _ fetched: FetchedForecast, of place: Place, others: ArraySlice<WeatherSource> = []
     ) async throws -> Assessment {
@@ -199,9 +200,9 @@ package struct StormQuestion {
         }
     }
 
-    /// The same of one that was waited for in the background.
+    /// Judges and stores a response that was awaited in the background.
     ///
-    /// - Throws: ``WeatherUnknown``; what the store says.
+    /// - Throws: ``WeatherUnknown``, or an error of the store.
     func take(_ fetched: FetchedForecast, beside second: Forecast? = nil, of place: Place) throws -> Assessment {
         do {
             return try AnswerTaking(store: store, settings: settings).take(fetched, beside: second, of: place)
@@ -210,8 +211,8 @@ package struct StormQuestion {
         }
     }
 
-    /// Asks again later where an answer that was handed over could not be used: no launch is left that could be made up for. Once for each
-    /// address, however many places lie there and however many answers ended.
+    /// Requests a forecast again later if the response that arrived in the agent was unusable, because no launch is left that could be
+    /// retried. Each address is requested once, for any number of places and ended transfers.
     func askAgain(_ source: WeatherSource, in session: URLSession) throws {
         guard try NoonSchedule(store: store, settings: settings).isEnabled else { return }
         let request = try source.firstRequest(now: BGTaskScheduler.now)
@@ -223,35 +224,35 @@ package struct StormQuestion {
         task.resume()
     }
 
-    /// Seconds until an answer that was handed over and could not be used is asked for again.
+    /// Seconds until a request is repeated whose response arrived in the agent and was unusable.
     private static let pause: Double = 1800
 
-    /// Writes down why there is no answer, for whoever asks later, and tells the person where there has been none for long.
+    /// Stores why there is no response. Notifies the user if there has been no response for a long time.
     func unknown(_ reason: String, at place: Place) throws -> WeatherUnknown {
         let now = BGTaskScheduler.now
         try store.noteTrouble(reason, of: place, now: now)
         let last = try store.lastForecast(of: place)?.fetchedAt ?? .distantPast
         if now.timeIntervalSince(last) > Self.longestSilence {
-            StormyTrouble.tell(Self.trouble(at: place), "The weather is not known", "\(place.name): \(reason)")
+            StormyTrouble.tell(Self.trouble(at: place), "The weather is unknown", "\(place.name): \(reason)")
         }
         return WeatherUnknown(place: place, reason: reason)
     }
 
-    /// There is an answer, or nobody asks any more: what was told of none is taken back.
+    /// Removes the notification about a missing response, because there is a response, or because the place is no longer checked.
     package static func withdrawTrouble(at place: Place) { StormyTrouble.isOver(trouble(at: place)) }
 
     private static func trouble(at place: Place) -> String { "weather-\(place.id ?? 0)" }
 
-    /// Seconds since the last forecast: a day, and an hour in which the check was tried again.
+    /// Seconds since the last forecast: a day, and an hour in which the check was retried.
     private static let longestSilence: Double = 25 * 3600
 }
 
-/// What fails is said on standard error; the agent keeps that in its log.
+/// Logs an error on standard error. The agent copies standard error to its log.
 func logged(_ name: String, _ body: () async throws -> Void) async {
     do { try await body() } catch { logError("\(name) could not be recorded: \(error)") }
 }
 
-/// The same of what waits for nothing.
+/// Logs an error of a synchronous call.
 @discardableResult
 func logged<Value>(_ name: String, _ body: () throws -> Value) -> Value? {
     do { return try body() } catch {

@@ -3,7 +3,7 @@ import FoundationNetworking
 import StormyWeather
 import TransferMachines
 
-/// One service's word on one place: what it is asked, and what its answers come to.
+/// A weather service for one place: its requests, and the reading of its responses.
 struct WeatherSource: Sendable {
     let provider: WeatherProvider
     let place: Place
@@ -11,7 +11,7 @@ struct WeatherSource: Sendable {
     private let service: any WeatherService
     private let userAgent: String
 
-    /// More steps than any service needs.
+    /// The maximum number of requests for one forecast. No service needs as many.
     private static let mostSteps = 4
 
     init?(_ provider: WeatherProvider, _ place: Place, _ settings: StormySettings) {
@@ -20,10 +20,10 @@ struct WeatherSource: Sendable {
         (service, userAgent) = (provider.service(baseURL: settings.weatherBaseURL), settings.userAgent)
     }
 
-    /// Whom to credit.
+    /// The name to credit.
     var name: String { service.source }
 
-    /// By which a transfer that was handed over finds its place again.
+    /// The label of a transfer that continues in the agent. It identifies the place.
     var label: String { provider == .openMeteo ? place.name : "\(place.name)\t\(provider.rawValue)" }
 
     func isMeant(by label: String?) -> Bool { label == self.label }
@@ -33,13 +33,13 @@ struct WeatherSource: Sendable {
 
     private func urlRequest(_ asked: WeatherRequest) throws -> URLRequest { try URLRequest(asked, userAgent: userAgent) }
 
-    /// What an answer comes to: a forecast, or the next request.
+    /// The result of a response: a forecast, or the next request.
     enum Answer {
         case forecast(FetchedForecast)
         case more(URLRequest)
     }
 
-    /// - Parameter stored: what an answer without anything newer confirms.
+    /// - Parameter stored: the forecast that a response with status 304 confirms.
     func read(
         _ data: Data, _ response: URLResponse?, to request: URLRequest, stored: FetchedForecast?, now: Date
     ) throws(WeatherError) -> Answer {
@@ -52,7 +52,7 @@ struct WeatherSource: Sendable {
             answer = try service.read(data, status: http?.statusCode ?? 200, to: asked, now: now)
         } catch .notModified {
             guard let stored, stored.provider == provider else { throw .notModified }
-            // What is confirmed is no younger by that.
+            // A confirmed forecast keeps its age.
             if stored.content.isOld(for: service, now: now) { throw .old(hours: stored.content.age(at: now)) }
             // This response does not confirm the hours that other services filled.
             return .forecast(FetchedForecast(stored.content.unfilled, by: provider, http, lastModified: stored.lastModified))
@@ -68,12 +68,12 @@ struct WeatherSource: Sendable {
         }
     }
 
-    /// Asks until the answer is a forecast.
+    /// Sends requests until a response is a forecast.
     ///
     /// - Parameters:
-    ///   - stored: the last answer; not asked again before it expires, and only for a newer one.
-    ///   - ask: one request and its answer.
-    /// - Throws: ``WeatherError``, and what `ask` throws.
+    ///   - stored: the last response. It is returned without a request until it expires, and afterwards the request is conditional.
+    ///   - ask: sends one request and returns its response.
+    /// - Throws: ``WeatherError``, and the errors of `ask`.
     func fetch(
         stored: FetchedForecast?, now: Date, _ ask: (URLRequest) async throws -> (Data, URLResponse)
     ) async throws -> FetchedForecast {
@@ -82,7 +82,7 @@ struct WeatherSource: Sendable {
             return own
         }
         var request = try firstRequest(now: now)
-        // Whoever has nothing newer than what is old already is asked for all of it.
+        // If the stored forecast is old, the request is unconditional, because a confirmation would not help.
         if let own, let date = own.lastModified, !own.content.isOld(for: service, now: now) {
             request.setValue(date, forHTTPHeaderField: "If-Modified-Since")
         }
@@ -97,19 +97,20 @@ struct WeatherSource: Sendable {
     }
 }
 
-/// A forecast with what its service said of asking again.
+/// A forecast, with the service's instructions for the next request.
 struct FetchedForecast: Sendable, Equatable {
     var content: Forecast
-    /// `nil`: stored by an earlier version.
+    /// `nil` if an earlier version stored the forecast.
     var provider: WeatherProvider?
-    /// As it was written, for the next question.
+    /// The header as the service wrote it, for the next request.
     var lastModified: String?
-    /// Before that there is nothing newer.
+    /// The time before which the service has no newer forecast.
     var expiresAt: Date?
-    /// Of one that is stored, and was not asked for again; `nil`: now.
+    /// The time at which a stored forecast was fetched that was not requested again. `nil` for now.
     var fetchedAt: Date?
 
-    /// Seconds: what is valid for longer is a mistake, and would keep a check from seeing anything.
+    /// The maximum number of seconds until a forecast expires. A longer period is an error of the service, and would prevent checks from
+    /// seeing new data.
     static let longestValidity: Double = 6 * 3600
 
     init(content: Forecast, provider: WeatherProvider?, lastModified: String?, expiresAt: Date?) {
@@ -125,7 +126,7 @@ struct FetchedForecast: Sendable, Equatable {
 }
 
 extension StormySettings {
-    /// Those that are asked about a place, in this order.
+    /// Returns the services that are requested for a place, in their order.
     func sources(for place: Place) -> [WeatherSource] {
         guard let coordinates = place.coordinates else { return [] }
         let first = place.provider ?? weatherProvider

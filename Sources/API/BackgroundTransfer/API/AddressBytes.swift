@@ -2,16 +2,17 @@ import Foundation
 import FoundationNetworking
 
 extension URL {
-    /// The bytes of what is at the address, asked for when a loop begins: over the network by `URLSession.shared`, or of a file.
+    /// The bytes of the resource at the address. A loop begins the request: over the network by `URLSession.shared`, or from a file.
     ///
-    /// Differs from Apple: a file is read whole before its first byte. A body is given whatever the server's status.
+    /// Differs from Apple: a file is read completely before its first byte is returned. The body is returned for every status of the
+    /// server.
     public var resourceBytes: AsyncBytes { AsyncBytes(url: self) }
 
-    /// The lines of a text in UTF-8 at the address: what stands between line feeds, without a carriage return before them. Asked for as
-    /// ``resourceBytes`` are.
+    /// The lines of a UTF-8 text at the address. A line ends with a line feed, or with a carriage return and a line feed; the end is not
+    /// part of the line. Requested in the same way as ``resourceBytes``.
     public var lines: AsyncLines { AsyncLines(url: self) }
 
-    /// The bytes at an address. Each loop asks for them anew.
+    /// The bytes at an address. Each loop sends a new request.
     public struct AsyncBytes: AsyncSequence, Sendable {
         /// A byte.
         public typealias Element = UInt8
@@ -20,21 +21,21 @@ extension URL {
 
         let url: URL
 
-        /// The same as lines.
+        /// The bytes as lines of text.
         public var lines: AsyncLines { AsyncLines(url: url) }
 
-        /// Asks when the first byte is wanted.
+        /// Returns an iterator that sends the request when the first byte is read.
         public func makeAsyncIterator() -> Iterator { Iterator(url: url) }
 
-        /// One loop over the bytes.
+        /// An iterator over the bytes.
         public struct Iterator: AsyncIteratorProtocol {
             let url: URL
             private var bytes: URLSession.AsyncBytes.Iterator?
 
             init(url: URL) { self.url = url }
 
-            /// The next byte; `nil`: the answer is complete.
-            /// - Throws: `URLError`; `.cancelled` when whoever awaits is cancelled.
+            /// Returns the next byte, or `nil` if the response is complete.
+            /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
             public mutating func next() async throws -> UInt8? {
                 if bytes == nil { bytes = try await URLSession.shared.bytes(from: url).0.makeAsyncIterator() }
                 return try await bytes?.next()
@@ -42,7 +43,7 @@ extension URL {
         }
     }
 
-    /// The lines of a text at an address. Each loop asks for them anew.
+    /// The lines of a text at an address. Each loop sends a new request.
     public struct AsyncLines: AsyncSequence, Sendable {
         /// A line, without its end.
         public typealias Element = String
@@ -51,17 +52,17 @@ extension URL {
 
         let url: URL
 
-        /// Asks when the first line is wanted.
+        /// Returns an iterator that sends the request when the first line is read.
         public func makeAsyncIterator() -> Iterator { Iterator(url: url) }
 
-        /// One loop over the lines.
+        /// An iterator over the lines.
         public struct Iterator: AsyncIteratorProtocol {
             let url: URL
             private var lines: URLSession.AsyncLines.Iterator?
 
             init(url: URL) { self.url = url }
 
-            /// The next line; `nil`: there is none.
+            /// Returns the next line, or `nil` after the last one.
             /// - Throws: `URLError`, as the bytes do.
             public mutating func next() async throws -> String? {
                 if lines == nil { lines = try await URLSession.shared.bytes(from: url).0.lines.makeAsyncIterator() }

@@ -3,16 +3,17 @@ import FoundationNetworking
 import Synchronization
 
 extension URLSession {
-    /// The bytes of an answer, as they come. Whoever reads slowly makes the server wait. Ends in the task's error.
+    /// The bytes of a response, in the order in which they arrive. If the app reads slowly, the server has to wait. The sequence throws the
+    /// task's error.
     ///
-    /// Differs from Apple: read by one loop; a second one over the same value gets what the first has left.
+    /// Differs from Apple: one loop reads the sequence; a second loop over the same value gets the bytes that the first loop did not read.
     public struct AsyncBytes: AsyncSequence, Sendable {
         /// A byte.
         public typealias Element = UInt8
         /// A `URLError`.
         public typealias Failure = any Error
 
-        /// Whose answer it is. Cancelling it ends the sequence.
+        /// The task that receives the response. Cancelling the task ends the sequence.
         public let task: URLSessionDataTask
         private let reader: Reader
 
@@ -21,10 +22,10 @@ extension URLSession {
             reader = Reader(task, feed)
         }
 
-        /// Reads on from where the last loop stopped.
+        /// Returns an iterator that continues after the last byte that was read.
         public func makeAsyncIterator() -> Iterator { Iterator(reader) }
 
-        /// Cancels the task when nobody can read any more.
+        /// Cancels the task when the last reader is released.
         final class Reader: Sendable {
             let task: URLSessionDataTask
             let feed: ByteFeed
@@ -34,7 +35,7 @@ extension URLSession {
             deinit { task.cancel() }
         }
 
-        /// One loop over the bytes.
+        /// An iterator over the bytes.
         public struct Iterator: AsyncIteratorProtocol {
             private let reader: Reader
             private var piece = Data()
@@ -42,8 +43,8 @@ extension URLSession {
 
             init(_ reader: Reader) { self.reader = reader }
 
-            /// The next byte; `nil`: the answer is complete.
-            /// - Throws: `URLError`; `.cancelled` when the task, or whoever awaits, is cancelled.
+            /// Returns the next byte, or `nil` if the response is complete.
+            /// - Throws: `URLError`; `.cancelled` when the task or the awaiting task is cancelled.
             public mutating func next() async throws -> UInt8? {
                 while position == piece.count {
                     let reader = reader
@@ -57,11 +58,12 @@ extension URLSession {
             }
         }
 
-        /// The lines of a text in UTF-8: what stands between line feeds, without a carriage return before them.
+        /// The lines of a UTF-8 text. A line ends with a line feed, or with a carriage return and a line feed; the end is not part of the
+        /// line.
         public var lines: AsyncLines { AsyncLines(bytes: self) }
     }
 
-    /// The lines of an answer.
+    /// The lines of a response.
     public struct AsyncLines: AsyncSequence, Sendable {
         /// A line, without its end.
         public typealias Element = String
@@ -70,14 +72,14 @@ extension URLSession {
 
         let bytes: AsyncBytes
 
-        /// Reads on from where the last loop stopped.
+        /// Returns an iterator that continues after the last line that was read.
         public func makeAsyncIterator() -> Iterator { Iterator(bytes: bytes.makeAsyncIterator()) }
 
-        /// One loop over the lines.
+        /// An iterator over the lines.
         public struct Iterator: AsyncIteratorProtocol {
             var bytes: AsyncBytes.Iterator
 
-            /// The next line; `nil`: there is none.
+            /// Returns the next line, or `nil` after the last one.
             /// - Throws: `URLError`, as the bytes do.
             public mutating func next() async throws -> String? {
                 var line: [UInt8] = []
@@ -94,30 +96,30 @@ extension URLSession {
     }
 }
 
-/// Between a task and whoever reads its bytes: a little at a time, or the server has to wait.
+/// The buffer between a task and the reader of its bytes. If the buffer is full, the server has to wait.
 final class ByteFeed: Sendable {
-    /// Bytes that wait for the reader, at which the server waits for them.
+    /// The number of unread bytes above which the server has to wait.
     private static let limit = 1 << 20
 
     private struct State {
-        /// What nobody has read: pieces that nobody waits for become one.
+        /// The unread bytes. Pieces that arrive before they are requested become one.
         var waiting = Data()
         var end: Result<Void, URLError>?
         var response: URLResponse?
         var head: CheckedContinuation<URLResponse, any Error>?
-        /// The first one first.
+        /// The waiting readers, the first one first.
         var readers: [CheckedContinuation<Data?, any Error>] = []
         var goOn: @Sendable () -> Void = {}
     }
 
     private let state = Mutex(State())
 
-    /// - Parameter goOn: has a server go on that waits.
+    /// - Parameter goOn: continues a transfer that waits for room.
     func onRoom(_ goOn: @escaping @Sendable () -> Void) { state.withLock { $0.goOn = goOn } }
 
     var isFull: Bool { waitingCount > Self.limit }
 
-    /// Bytes that nobody has read.
+    /// The number of unread bytes.
     var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     // MARK: From the task
@@ -166,7 +168,7 @@ final class ByteFeed: Sendable {
         }
     }
 
-    /// What came since it was asked for the last time. What came before an error is read before it.
+    /// Returns the bytes that arrived since the last call. Bytes that arrived before an error are returned before the error is thrown.
     func next() async throws -> Data? {
         try await withCheckedThrowingContinuation { waiting in
             let (known, goOn) = state.withLock { state -> (Result<Data?, any Error>?, (@Sendable () -> Void)?) in

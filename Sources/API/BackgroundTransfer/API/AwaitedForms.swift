@@ -1,38 +1,38 @@
 import Foundation
 import FoundationNetworking
 
-// The awaited forms without a delegate: a protocol of the app's may ask for them by these names.
+// The async methods without a delegate parameter, because a protocol of the app may declare them with these names.
 extension URLSession {
-    /// The whole answer, whatever its status.
+    /// Returns the complete response, whatever its status.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func data(for request: URLRequest) async throws -> (Data, URLResponse) { try await data(for: request, delegate: nil) }
 
-    /// The whole answer, whatever its status.
+    /// Returns the complete response, whatever its status.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func data(from url: URL) async throws -> (Data, URLResponse) { try await data(from: url, delegate: nil) }
 
-    /// The whole answer in a file, whatever its status. The file is the caller's, in the temporary folder.
+    /// Returns the complete response in a file, whatever its status. The file is in the temporary folder and belongs to the caller.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func download(for request: URLRequest) async throws -> (URL, URLResponse) {
         try await download(for: request, delegate: nil)
     }
 
-    /// The whole answer in a file, whatever its status. The file is the caller's, in the temporary folder.
+    /// Returns the complete response in a file, whatever its status. The file is in the temporary folder and belongs to the caller.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func download(from url: URL) async throws -> (URL, URLResponse) { try await download(from: url, delegate: nil) }
 
-    /// Sends a file; gives the answer, whatever its status.
+    /// Sends a file and returns the response, whatever its status.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func upload(for request: URLRequest, fromFile file: URL) async throws -> (Data, URLResponse) {
         try await upload(for: request, fromFile: file, delegate: nil)
     }
 
-    /// Sends bytes; gives the answer, whatever its status.
+    /// Sends bytes and returns the response, whatever its status.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse) {
@@ -42,7 +42,7 @@ extension URLSession {
 
 // Tasks of other kinds than data, download and upload.
 extension URLSession {
-    /// A task that ends in `URLError.unsupportedURL`: stream tasks are left out.
+    /// Makes a task that fails with `URLError.unsupportedURL`, because stream tasks are left out.
     public func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
         let task = URLSessionStreamTask(session: self, request: nil)
         task.facts.withLock { $0.error = URLError(.unsupportedURL, userInfo: URLSessionStreamTask.leftOut) }
@@ -50,13 +50,13 @@ extension URLSession {
         return task
     }
 
-    /// Makes a task for a web socket. The address has the scheme `ws` or `wss`.
+    /// Makes a task for a web socket. The scheme of the address is `ws` or `wss`.
     public func webSocketTask(with url: URL) -> URLSessionWebSocketTask { webSocketTask(with: URLRequest(url: url)) }
 
     /// Makes a task for a web socket with one of several subprotocols.
     ///
     /// - Parameters:
-    ///   - url: an address of `ws` or `wss`.
+    ///   - url: an address with the scheme `ws` or `wss`.
     ///   - protocols: the preferred one first.
     public func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
         var request = URLRequest(url: url)
@@ -82,7 +82,7 @@ extension URLSession {
 }
 
 extension URLSession {
-    /// The session's delegate, where `asked` is the task's own and leaves a method out.
+    /// Returns the session's delegate if `asked` is the task's own delegate and leaves a method out.
     func delegate(
         of task: URLSessionTask, after asked: any URLSessionTaskDelegate
     ) -> (any URLSessionTaskDelegate)? {

@@ -1,81 +1,87 @@
 import Foundation
 import FoundationNetworking
 
-// Names that Foundation on Linux lacks, or calls unavailable, and that code for iOS has.
+// Names that code for iOS uses and that Foundation on Linux lacks or marks as unavailable.
 
-/// A server's certificate is asked about. Declared so that delegates compile; certificates are verified, always, and nobody is asked: a delegate that pins
-/// certificates has no effect.
+/// The authentication method of a challenge about a server's certificate. Declared so that delegates compile. Certificates are always
+/// verified, and delegates are never called with this method: a delegate that pins certificates has no effect.
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
-/// A client's certificate is asked for. Declared so that delegates compile; differs from Apple: nobody is asked for one.
+/// The authentication method of a challenge for a client certificate. Declared so that delegates compile. Differs from Apple: delegates are
+/// never called with this method.
 public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
 
-/// Key of what a failed upload could be gone on from. Declared so that code compiles; differs from Apple: no error has it, as no upload gives resume data.
+/// The key of the resume data of a failed upload. Declared so that code compiles. Differs from Apple: no error has this key, because
+/// uploads give no resume data.
 public let NSURLSessionUploadTaskResumeData = "NSURLSessionUploadTaskResumeData"
-/// Key of why a network could not be used. Declared so that code compiles; differs from Apple: no error has it, see
+/// The key of the reason why a network could not be used. Declared so that code compiles. Differs from Apple: no error has this key, see
 /// `URLError.networkUnavailableReason`.
 public let NSURLErrorNetworkUnavailableReasonKey = "NSURLErrorNetworkUnavailableReasonKey"
 
-/// What a server's certificate is judged by. Declared so that delegates compile; there are none.
+/// The trust evaluation of a server's certificate. Declared so that delegates compile; no instance exists.
 public final class SecTrust: Sendable {
     private init() {}
 }
 
 extension URLProtectionSpace {
-    /// Differs from Apple: always `nil`; certificates are verified, always, and nobody is asked about them.
+    /// The certificate to evaluate. Differs from Apple: always `nil`. Certificates are always verified, and delegates are not called about
+    /// certificates.
     public var serverTrust: SecTrust? { nil }
 }
 
 extension URLCredential {
-    /// A credential that trusts a server. Nobody has a ``SecTrust`` to make one with.
+    /// A credential that trusts a server. An app cannot create one, because no ``SecTrust`` exists.
     public convenience init(trust: SecTrust) { self.init(user: "", password: "", persistence: .none) }
 }
 
 extension URLRequest {
-    /// May use a network that costs money per byte. Background sessions only, beside the configuration's.
+    /// A Boolean value: the request may use a network that costs money per byte. Background sessions only. The configuration must also
+    /// allow this.
     public var allowsExpensiveNetworkAccess: Bool {
         get { !marks.contains("no-expensive") }
         set { set("no-expensive", !newValue) }
     }
 
-    /// May use a network that the person marked as metered. Background sessions only, beside the configuration's.
+    /// A Boolean value: the request may use a network that the user marked as metered. Background sessions only. The configuration must
+    /// also allow this.
     public var allowsConstrainedNetworkAccess: Bool {
         get { !marks.contains("no-constrained") }
         set { set("no-constrained", !newValue) }
     }
 
-    /// The server is thought to know HTTP/3. Kept, without effect.
+    /// A Boolean value: the server is expected to support HTTP/3. Stored, without effect.
     public var assumesHTTP3Capable: Bool {
         get { marks.contains("http3") }
         set { set("http3", newValue) }
     }
 
-    /// Names are asked for in a way that can be verified. Kept, without effect: the system's resolver decides.
+    /// A Boolean value: host names are resolved with DNSSEC validation. Stored, without effect, because the system's resolver decides.
     public var requiresDNSSECValidation: Bool {
         get { marks.contains("dnssec") }
         set { set("dnssec", newValue) }
     }
 
-    /// May use a network of very little capacity, such as a satellite's. Kept, without effect: no desktop says so of a network.
+    /// A Boolean value: the request may use a network of very little capacity, such as a satellite link. Stored, without effect, because no
+    /// Linux desktop reports this property of a network.
     public var allowsUltraConstrainedNetworkAccess: Bool {
         get { marks.contains("ultra-constrained") }
         set { set("ultra-constrained", newValue) }
     }
 
-    /// Who wanted the address.
+    /// The party that requested an address.
     public enum Attribution: UInt, Sendable {
         /// The app's author.
         case developer = 0
-        /// The person who uses the app.
+        /// The user of the app.
         case user = 1
     }
 
-    /// Who wanted the address, for the system's report on privacy. Kept, without effect: there is no such report here.
+    /// The party that requested the address, for the system's privacy report. Stored, without effect, because Linux has no such report.
     public var attribution: Attribution {
         get { marks.contains("user") ? .user : .developer }
         set { set("user", newValue == .user) }
     }
 
-    /// Foundation's request has no place for these: they stand in a header that is never sent.
+    /// The name of a header that stores these properties, because Foundation's request has no other place. The header is never sent.
     static let marksHeader = "URLRequest-Marks"
 
     private var marks: Set<String> {
@@ -90,38 +96,39 @@ extension URLRequest {
 }
 
 extension URLRequest.NetworkServiceType {
-    /// A person waits for it. Differs from Apple: the same as `.default`; what kind of service traffic is has no effect here.
+    /// Data that the user waits for. Differs from Apple: the same as `.default`; the service type of traffic has no effect here.
     public static var responsiveData: Self { .default }
-    /// Sound and pictures as they come. Differs from Apple: the same as `.default`.
+    /// Audio and video streams. Differs from Apple: the same as `.default`.
     public static var avStreaming: Self { .default }
-    /// Sound and pictures that a person answers. Differs from Apple: the same as `.default`.
+    /// Audio and video in which the user takes part, for example calls. Differs from Apple: the same as `.default`.
     public static var responsiveAV: Self { .default }
 }
 
 extension URLError {
-    /// Why the network could not be used.
+    /// The reason why the network could not be used.
     public enum NetworkUnavailableReason: Int, Sendable {
         case cellular = 0
         case expensive = 1
         case constrained = 2
     }
 
-    /// Why a background task was cancelled.
+    /// The reason why a background task was cancelled.
     public enum BackgroundTaskCancelledReason: Int, Sendable {
         case userForceQuitApplication = 0
         case backgroundUpdatesDisabled = 1
         case insufficientSystemResources = 2
     }
 
-    /// Differs from Apple: always `nil`; a transfer that may not use a network waits for another.
+    /// The reason why the network could not be used. Differs from Apple: always `nil`, because a transfer that may not use a network waits
+    /// for another.
     public var networkUnavailableReason: NetworkUnavailableReason? { nil }
 
-    /// Differs from Apple: always `nil`; nothing of the system's cancels a background task.
+    /// The reason why a background task was cancelled. Differs from Apple: always `nil`, because the system cancels no background tasks.
     public var backgroundTaskCancelledReason: BackgroundTaskCancelledReason? { nil }
 }
 
 extension URLCache {
-    /// A cache with a folder of its own; `nil`: the default one.
+    /// Creates a cache with the given folder. `nil` selects the default folder.
     public convenience init(memoryCapacity: Int, diskCapacity: Int, directory: URL? = nil) {
         self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, diskPath: directory?.path)
     }

@@ -1,8 +1,9 @@
 import Foundation
 import FoundationNetworking
 
-// Apple's delegate methods are optional, and a layer that forwards calls them so: `delegate?.urlSession?(session, task: task, didCompleteWithError: error)`.
-// Here every method is there. These values take such a call and make it.
+// Apple's delegate methods are optional, and a layer that forwards calls them like this:
+// `delegate?.urlSession?(session, task: task, didCompleteWithError: error)`.
+// Every method exists in this module. The values of this file accept such a call and forward it.
 
 /// The methods of ``URLSessionDelegate``, to be called as optional ones.
 public struct URLSessionDelegateCalls {
@@ -126,7 +127,7 @@ public struct URLSessionDataDelegateCalls {
             session, dataTask: dataTask, didReceive: response, completionHandler: completionHandler)
     }
 
-    /// Bytes of the answer, as the method `urlSession(_:dataTask:didReceive:)` hears them.
+    /// Forwards bytes of the response to the method `urlSession(_:dataTask:didReceive:)`.
     public func callAsFunction(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data
     ) {
@@ -134,7 +135,7 @@ public struct URLSessionDataDelegateCalls {
             session, dataTask: dataTask, didReceive: data)
     }
 
-    /// The answer became a download, as the method `urlSession(_:dataTask:didBecome:)` hears it.
+    /// Reports to the method `urlSession(_:dataTask:didBecome:)` that a download replaces the task.
     public func callAsFunction(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
     ) {
@@ -208,7 +209,7 @@ extension URLSessionDelegate {
     /// The delegate's methods, called as optional ones: `delegate.urlSession?(…)`.
     public var urlSession: URLSessionDelegateCalls? { URLSessionDelegateCalls(delegate: self) }
 
-    /// Called as an optional method: `delegate.urlSessionDidFinishEvents?(forBackgroundURLSession: session)`.
+    /// The delegate's method, called as an optional method: `delegate.urlSessionDidFinishEvents?(forBackgroundURLSession: session)`.
     public var urlSessionDidFinishEvents: URLSessionFinishEventsCall? { URLSessionFinishEventsCall(delegate: self) }
 }
 

@@ -1,10 +1,10 @@
 import Foundation
 import FoundationNetworking
 
-// What a delegate does that leaves a method out: nothing, or what is usual. A task's own delegate hands on to the session's. A question goes from
-// the form with a handler to the async one, and from there on.
+// The default of each method that a delegate leaves out: nothing, or what is usual. The defaults of a task's own delegate call the
+// session's delegate. A question goes from the form with a handler to the async form, and from the async form to the session's delegate.
 
-/// Waits for an answer. An author's second call is none.
+/// Waits for the first answer. A second call of the handler has no effect.
 private func firstAnswer<Value>(_ ask: (@escaping @Sendable (Value) -> Void) -> Void) async -> Value {
     let first = FirstAnswer()
     return await withCheckedContinuation { answered in

@@ -1,10 +1,10 @@
 import Foundation
 import FoundationNetworking
 
-// Who hears. What a task's own delegate lacks the session's hears: a method that is left out (see the defaults), and the methods of a protocol
-// that the task's delegate does not conform to.
+// The choice of the delegate for a call. The session's delegate is called for a method that the task's delegate leaves out (see the
+// defaults), and for the methods of a protocol that the task's delegate does not conform to.
 
-/// A delegate on its way to its queue. Apple's delegates need not be Sendable: they are called on one queue.
+/// A delegate that is passed to its queue. Apple's delegates need not be Sendable, because they are called on one queue.
 struct HeldDelegate: @unchecked Sendable {  // because it is called on the delegate's queue alone
     let object: any URLSessionDelegate
 
@@ -15,15 +15,15 @@ struct HeldDelegate: @unchecked Sendable {  // because it is called on the deleg
 }
 
 extension URLSessionTask {
-    /// Somebody in this process waits for its end, whether the session has a delegate or not.
+    /// A Boolean value: code in this process waits for the task's end, whether or not the session has a delegate.
     var isAwaitedHere: Bool { facts.withLock { $0.completion != nil || $0.delegate != nil } }
 
-    /// Who hears of this task: its own delegate, or the session's.
+    /// Returns the delegate of this task: the task's own delegate, or the session's.
     func hearer(or sessionDelegate: (any URLSessionDelegate)?) -> (any URLSessionTaskDelegate)? {
         delegate ?? sessionDelegate as? any URLSessionTaskDelegate
     }
 
-    /// The same for the methods of one protocol.
+    /// Returns the delegate for the methods of one protocol: the task's own delegate, or the session's.
     func hearer<Hearer>(as kind: Hearer.Type, or sessionDelegate: (any URLSessionDelegate)?) -> Hearer? {
         delegate as? Hearer ?? sessionDelegate as? Hearer
     }

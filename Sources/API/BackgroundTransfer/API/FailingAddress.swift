@@ -1,11 +1,11 @@
 import Foundation
 import FoundationNetworking
 
-/// `NSURLErrorFailingURLStringErrorKey`, which Foundation calls deprecated and whose key is still read.
+/// The value of `NSURLErrorFailingURLStringErrorKey`, which Foundation marks as deprecated. Code still reads this key.
 private let failingAddress = "NSErrorFailingURLStringKey"
 
 extension URLError {
-    /// The same, saying which address it concerns and what is wrong, where it does not yet.
+    /// Returns the error with the failing address and a description, if they are missing.
     func concerning(_ url: URL?) -> URLError {
         var info = userInfo
         if let url {
@@ -20,24 +20,24 @@ extension URLError {
         switch code {
         case .cancelled: "cancelled"
         case .timedOut: "The request timed out."
-        case .badURL: "The address is no address."
-        case .unsupportedURL: "The address cannot be asked: nobody here knows its kind."
+        case .badURL: "The URL is not valid."
+        case .unsupportedURL: "The URL scheme is not supported."
         case .cannotFindHost: "The server was not found."
-        case .cannotConnectToHost: "Nobody could be reached at the server."
+        case .cannotConnectToHost: "The connection to the server failed."
         case .networkConnectionLost: "The connection was lost."
-        case .notConnectedToInternet: "There is no network."
-        case .httpTooManyRedirects: "The server leads from one address to the next without end."
+        case .notConnectedToInternet: "The network connection appears to be offline."
+        case .httpTooManyRedirects: "The server sent too many redirects."
         case .dataLengthExceedsMaximum: "resource exceeds maximum size"
         case .fileDoesNotExist: "The file does not exist."
         case .fileIsDirectory: "The file is a folder."
-        case .noPermissionsToReadFile: "The file may not be read."
+        case .noPermissionsToReadFile: "No permission to read the file."
         case .cannotOpenFile: "The file cannot be opened."
-        case .cannotCreateFile: "No file can be made."
+        case .cannotCreateFile: "The file cannot be created."
         case .cannotWriteToFile: "The file cannot be written."
         case .cannotMoveFile: "The file cannot be moved."
-        case .badServerResponse: "The server's answer makes no sense."
-        case .resourceUnavailable: "The cache does not have it, and nobody else may be asked."
-        case .userAuthenticationRequired: "The server wants to know who asks."
+        case .badServerResponse: "The server's response is not valid."
+        case .resourceUnavailable: "The response is not in the cache, and the request does not allow a connection."
+        case .userAuthenticationRequired: "The server requires a user name and password."
         default: "The request failed (\(code.rawValue))."
         }
     }

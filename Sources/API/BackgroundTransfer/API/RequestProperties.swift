@@ -1,14 +1,15 @@
 import Foundation
 import Synchronization
 
-/// What ``URLProtocol`` has marked requests with, by the names that stand in a header of theirs.
+/// The properties that ``URLProtocol`` has attached to requests. A request has only a name in a header; the properties are stored here by
+/// that name.
 enum RequestProperties {
     static let header = "URLProtocol-Properties"
 
-    /// Marks kept, at most: of requests that are long gone nobody tells.
+    /// The maximum number of stored entries, because the release of a request is not reported.
     private static let limit = 10_000
 
-    private struct State: @unchecked Sendable {  // because what an app marks requests with is the app's to share
+    private struct State: @unchecked Sendable {  // because the app may share what it attaches to requests
         var marks: [String: [String: Any]] = [:]
         var order: [String] = []
     }
@@ -17,7 +18,7 @@ enum RequestProperties {
 
     static func known(by name: String) -> [String: Any] { state.withLock { Held($0.marks[name] ?? [:]) }.marks }
 
-    /// - Returns: the name under which they are found.
+    /// - Returns: the name under which the properties are stored.
     static func keep(_ marks: [String: Any]) -> String {
         let (name, held) = (UUID().uuidString, Held(marks))
         state.withLock { state in
@@ -28,7 +29,7 @@ enum RequestProperties {
         return name
     }
 
-    private struct Held: @unchecked Sendable {  // because of the same
+    private struct Held: @unchecked Sendable {  // because the app may share what it attaches to requests
         let marks: [String: Any]
 
         init(_ marks: [String: Any]) { self.marks = marks }

@@ -4,18 +4,18 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-/// Key of the resume data in a failed download's `userInfo`.
+/// The key of the resume data in the `userInfo` of a failed download.
 public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
 
-/// What a cancelled or failed download leaves to go on from: which part, of which request, of which version of the file.
+/// The data with which a cancelled or failed download continues: the part, the request, and the version of the file.
 ///
-/// Layout: "BTRD", one byte of version, 16 bytes of the payload's SHA-256, the payload as JSON. No path: the part is named by
-/// a token that only the ledger can turn into a file. If the part is gone, the download begins anew.
+/// Layout: "BTRD", one byte of version, 16 bytes of the payload's SHA-256, the payload as JSON. The data has no path: it has a token, and
+/// only the ledger can find the part's file for a token. If the part is missing, the download begins from the start.
 struct ResumeData: Codable, Equatable {
     static let version: UInt8 = 1
     private static let magic = Data("BTRD".utf8)
     private static let digestLength = 16
-    /// A request is small; more is not ours.
+    /// The maximum length. Requests are small, so longer data is not resume data of this module.
     private static let maximumLength = 1 << 20
 
     var token: String
@@ -25,10 +25,10 @@ struct ResumeData: Codable, Equatable {
     var byteCount: Int64
     var totalBytes: Int64?
     var taskDescription: String?
-    /// Of an ordinary session's download, of which no ledger knows: what is in its part.
+    /// The content of the part of an ordinary session's download, which is not in the ledger.
     var partial: PartialFile?
 
-    /// `nil`: nothing is here that could be gone on from.
+    /// Returns `nil` if no part is stored that can be continued.
     init?(_ transfer: TransferRecord) {
         guard transfer.kind == .download, let partial = transfer.partial, partial.isResumable, let token = transfer.resumeToken
         else { return nil }
@@ -49,7 +49,7 @@ struct ResumeData: Codable, Equatable {
         self.partial = partial
     }
 
-    /// `nil`: not resume data, of another version, cut short or changed.
+    /// Returns `nil` if the data is not resume data, has another version, or was shortened or changed.
     init?(_ data: Data) {
         let data = Data(data)
         let head = Self.magic.count + 1 + Self.digestLength
@@ -66,7 +66,7 @@ struct ResumeData: Codable, Equatable {
     var data: Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
-        // Strings and numbers only: encoding them cannot fail.
+        // The payload has strings and numbers only, so encoding cannot fail.
         let payload = (try? encoder.encode(self)) ?? Data()
         return Self.sealed(payload)
     }
@@ -79,19 +79,19 @@ struct ResumeData: Codable, Equatable {
         return Data(digest.bytes.prefix(digestLength))
     }
 
-    /// The request that it goes on with.
+    /// The request with which the download continues.
     var request: URLRequest? { URLRequest(method: method, url: url, headers: headers) }
 }
 
-/// For the fuzzer.
+/// Access to the resume data for the fuzzer.
 package enum ResumeDataFuzzing {
-    /// What is taken is what was given out: it encodes to something that reads as the same.
+    /// Checks that accepted data stays the same when it is encoded and decoded again.
     package static func read(_ data: Data) {
         guard let read = ResumeData(data) else { return }
         precondition(ResumeData(read.data) == read, "resume data changes when it is written again")
         _ = read.request
     }
 
-    /// A payload of anybody's making, with the digest that ours would have.
+    /// Returns data with any payload and a valid digest.
     package static func sealed(_ payload: Data) -> Data { ResumeData.sealed(payload) }
 }

@@ -1,9 +1,9 @@
 import Foundation
 import FoundationNetworking
 
-/// What stands behind a session and its tasks: the agent, or this process.
+/// The implementation of a session and its tasks: the agent, or this process.
 protocol SessionEngine: AnyObject, Sendable {
-    /// For a task that is made.
+    /// Returns the identifier for a new task.
     func nextTaskIdentifier() -> Int
     func add(_ task: URLSessionTask)
     func resume(_ task: URLSessionTask)
@@ -11,7 +11,7 @@ protocol SessionEngine: AnyObject, Sendable {
     func suspend(_ task: URLSessionTask)
     func cancel(_ task: URLSessionTask)
     func cancelProducingResumeData(_ task: URLSessionTask) async -> Data?
-    /// The app changed what it may change of a task that runs: label, priority, beginning.
+    /// Applies a change of the label, priority or earliest begin date of a running task.
     func update(_ task: URLSessionTask)
     func status(of task: URLSessionTask) -> TaskStatus
     func allTasks() -> [URLSessionTask]
@@ -20,10 +20,10 @@ protocol SessionEngine: AnyObject, Sendable {
     var delegate: (any URLSessionDelegate)? { get }
     func attach(_ session: URLSession, delegate: (any URLSessionDelegate)?)
 
-    /// - Parameter delegate: of this one task; in a background session nobody asks it anything.
+    /// - Parameter delegate: the delegate of this task. In a background session it is not asked.
     func data(for request: URLRequest, delegate: (any URLSessionTaskDelegate)?) async throws -> (Data, URLResponse)
     func download(_ source: DownloadSource, delegate: (any URLSessionTaskDelegate)?) async throws -> (URL, URLResponse)
-    /// The answer's head, and its bytes as they come.
+    /// Returns the response headers, and the bytes in the order in which they arrive.
     func bytes(for request: URLRequest, delegate: (any URLSessionTaskDelegate)?) async throws -> (
         URLSession.AsyncBytes, URLResponse
     )
@@ -32,10 +32,10 @@ protocol SessionEngine: AnyObject, Sendable {
     ) async throws -> (Data, URLResponse)
 }
 
-/// How a task gets on, now.
+/// The progress of a task at one moment.
 struct TaskStatus: Sendable {
     var state = URLSessionTask.State.suspended
-    /// By a person, not by the app.
+    /// A Boolean value: the user, not the app, paused the task.
     var isPaused = false
     var bytesReceived: Int64 = 0
     var bytesExpectedToReceive: Int64 = -1
@@ -45,16 +45,16 @@ struct TaskStatus: Sendable {
     var error: URLError?
 }
 
-/// What a download begins with.
+/// The start of a download.
 enum DownloadSource: Sendable {
     case request(URLRequest)
     case resumeData(Data)
 }
 
-/// What an upload sends.
+/// The body of an upload.
 enum UploadBody: Sendable {
     case file(URL)
     case data(Data)
-    /// The delegate is asked for one.
+    /// A stream that the delegate provides.
     case stream
 }

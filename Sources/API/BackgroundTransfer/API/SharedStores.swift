@@ -3,13 +3,14 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// Cookies, cached answers and credentials of the default configurations: those of the process; on a test host the test's own.
+/// The cookies, cached responses and credentials of the default configurations: the stores of the process, or of the test on a test host.
 ///
-/// Differs from Apple: Foundation keeps cookies below `$XDG_DATA_HOME` in a folder named for the program's own folder (`bin`): programs that lie in one
-/// folder share them. Whoever wants none of that gives a configuration a storage of its own. Answers are below `$XDG_CACHE_HOME`, by the program's name.
-/// After each answer that sets cookies nobody else may read their file.
+/// Differs from Apple: Foundation stores cookies below `$XDG_DATA_HOME`, in a folder with the name of the program's folder (`bin`).
+/// Programs in the same folder share their cookies. To prevent this, an app gives its configuration another storage. Responses are stored
+/// below `$XDG_CACHE_HOME`, by the program's name. After each response that sets cookies, the permissions of the cookie file are set so
+/// that other users cannot read it.
 ///
-/// Cookies and cache are made at their first use, because Foundation makes their folders with them.
+/// Cookies and cache are created at first use, because Foundation creates their folders at the same time.
 final class SharedStores: Sendable {
     private struct Made {
         var cookies: HTTPCookieStorage?
@@ -22,7 +23,7 @@ final class SharedStores: Sendable {
 
     static var current: SharedStores { AppRuntime.ofWork.part { SharedStores(isPrivate: AppRuntime.isOnTestHost) } }
 
-    /// - Parameter isPrivate: nothing of it is kept on the disk, or shared with other sessions.
+    /// - Parameter isPrivate: nothing is stored on the disk, or shared with other sessions.
     init(isPrivate: Bool) {
         self.isPrivate = isPrivate
         credentials = isPrivate ? URLCredentialStorage() : .shared
@@ -47,46 +48,47 @@ final class SharedStores: Sendable {
         }
     }
 
-    /// Only a configuration of Foundation's has such a store. It makes the folders of the shared stores, too.
+    /// Returns a store in memory. Only Foundation's configurations have such a store. Foundation also creates the folders of the shared
+    /// stores.
     private static func makeCookiesInMemory() -> HTTPCookieStorage {
         FoundationNetworking.URLSessionConfiguration.ephemeral.httpCookieStorage ?? .shared
     }
 
     private static func makeCacheInMemory() -> URLCache {
-        // Foundation makes the folder of every cache. Below a file it cannot, and keeps answers in memory alone.
+        // Foundation creates a folder for every cache. Below a file this fails, and Foundation stores responses in memory only.
         URLCache(memoryCapacity: 4 << 20, diskCapacity: 0, diskPath: "/dev/null/answers")
     }
 
     private static let program = ((Bundle.main.bundlePath as NSString).lastPathComponent as NSString).deletingPathExtension
 
-    /// In a folder of this program's own, unless the app has chosen another.
+    /// Replaces the shared cache by a cache in this program's folder, unless the app has chosen another cache.
     private static func makePrivateCache() {
         let files = FileManager.default
         guard let caches = files.urls(for: .cachesDirectory, in: .userDomainMask).first else { return }
         let name = ProcessInfo.processInfo.processName
         let folder = caches.appendingPathComponent(name).appendingPathComponent("answers")
-        // Whoever cannot make it keeps nothing on the disk.
+        // If the folder cannot be created, nothing is stored on the disk.
         try? files.createDirectory(at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         let current = URLCache.shared
         guard chmod(folder.path, 0o700) == 0, current.memoryCapacity == 4 << 20, current.diskCapacity == 20 << 20 else { return }
         URLCache.shared = URLCache(memoryCapacity: 4 << 20, diskCapacity: 20 << 20, diskPath: folder.path)
     }
 
-    /// Foundation writes the file anew with each cookie, for everybody to read.
+    /// Makes the cookie file unreadable for other users. Foundation writes the file again with each cookie, readable for all users.
     static func hideCookies() {
         guard let support = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first else { return }
         chmod(support.appendingPathComponent(program).appendingPathComponent(".cookies.shared").path, 0o600)
     }
 }
 
-/// A store of a configuration: the default one until another is chosen, or none.
+/// A store of a configuration: the default store, until the app sets another store or `nil`.
 struct ChosenStore<Store> {
     private var chosen: Store??
     private let byDefault: () -> Store?
 
     init(_ byDefault: @escaping () -> Store?) { self.byDefault = byDefault }
 
-    /// The store that it is now, whoever asks later.
+    /// A copy with the current store, which later changes of the default do not affect.
     var resolved: ChosenStore {
         var copy = self
         copy.store = store

@@ -1,66 +1,66 @@
 import Foundation
 import FoundationNetworking
 
-// The stores' calls that take a task. Foundation's own take its own tasks.
+// The methods of the stores that have a task as parameter. Foundation's methods accept only Foundation's tasks.
 
 extension URLCredentialStorage {
-    /// The credentials for a space, by their users.
+    /// Passes the credentials for a protection space to the handler, by their user names.
     @preconcurrency public func getCredentials(
         for protectionSpace: URLProtectionSpace, task: URLSessionTask,
         completionHandler: @escaping @Sendable ([String: URLCredential]?) -> Void
     ) { completionHandler(credentials(for: protectionSpace)) }
 
-    /// The credentials for a space, by their users.
+    /// Returns the credentials for a protection space, by their user names.
     public func credentials(for protectionSpace: URLProtectionSpace, task: URLSessionTask) async -> [String: URLCredential]? {
         credentials(for: protectionSpace)
     }
 
-    /// Keeps a credential for a space.
+    /// Stores a credential for a protection space.
     public func set(_ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask) {
         set(credential, for: protectionSpace)
     }
 
-    /// Forgets a credential of a space.
+    /// Removes a credential of a protection space.
     public func remove(
         _ credential: URLCredential, for protectionSpace: URLProtectionSpace, options: [String: AnyObject]? = nil,
         task: URLSessionTask
     ) { remove(credential, for: protectionSpace, options: options) }
 
-    /// The credential that is proposed for a space.
+    /// Passes the proposed credential for a protection space to the handler.
     @preconcurrency public func getDefaultCredential(
         for space: URLProtectionSpace, task: URLSessionTask, completionHandler: @escaping @Sendable (URLCredential?) -> Void
     ) { completionHandler(defaultCredential(for: space)) }
 
-    /// Keeps a credential, and proposes it from here on.
+    /// Stores a credential, and proposes it from now on.
     public func setDefaultCredential(_ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask) {
         setDefaultCredential(credential, for: protectionSpace)
     }
 }
 
 extension URLCache {
-    /// What is kept for the task's current request.
+    /// Passes the stored response for the task's current request to the handler; `nil` if no response is stored.
     @preconcurrency public func getCachedResponse(
         for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) { completionHandler(dataTask.currentRequest.flatMap { cachedResponse(for: $0) }) }
 
-    /// Keeps an answer for the task's current request.
+    /// Stores a response for the task's current request.
     public func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
         if let request = dataTask.currentRequest { storeCachedResponse(cachedResponse, for: request) }
     }
 
-    /// Forgets what is kept for the task's current request.
+    /// Removes the stored response for the task's current request.
     public func removeCachedResponse(for dataTask: URLSessionDataTask) {
         if let request = dataTask.currentRequest { removeCachedResponse(for: request) }
     }
 }
 
 extension HTTPCookieStorage {
-    /// Keeps cookies that came with the task's answer.
+    /// Stores the cookies of the task's response.
     public func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
         setCookies(cookies, for: task.currentRequest?.url, mainDocumentURL: task.currentRequest?.mainDocumentURL)
     }
 
-    /// The cookies for the task's current request.
+    /// Passes the cookies for the task's current request to the handler.
     @preconcurrency public func getCookiesFor(
         _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
     ) {

@@ -3,22 +3,23 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// Answers requests in the network's place: for schemes of the app's own, and for tests that stub a server.
+/// A class that responds to requests instead of the network: for private schemes of the app, and for tests that replace a server.
 ///
-/// An ordinary session asks the classes of its configuration's ``URLSessionConfiguration/protocolClasses``, the first one first, before anything goes
-/// to the network. A background session has none, on any platform: its requests are made by another process.
+/// An ordinary session asks the classes of its configuration's ``URLSessionConfiguration/protocolClasses``, the first one first, before it
+/// sends a request to the network. Background sessions use no protocols on any platform, because another process sends their requests.
 ///
-/// Differs from Apple: a task of a background session whose request one of the configuration's classes would take ends in
-/// `URLError.unsupportedURL`, so that a test's stub is never passed over in silence. The classes of FoundationNetworking's own `URLProtocol` are not these:
-/// a session whose configuration names one ends every task so.
+/// Differs from Apple: if one of the configuration's classes accepts a request of a background session, the task fails with
+/// `URLError.unsupportedURL`, so that a test's replacement is not skipped silently. Subclasses of FoundationNetworking's `URLProtocol` are
+/// not accepted: if a configuration has such a class, every task fails with the same error.
 open class URLProtocol: NSObject {
-    /// What is to be answered.
+    /// The request that the class responds to.
     open var request: URLRequest { heldRequest }
-    /// Takes the answer.
+    /// The receiver of the response.
     open var client: (any URLProtocolClient)? { heldClient }
-    /// What the cache has for the request. Differs from Apple: always what ``init(request:cachedResponse:client:)`` was given; sessions give none.
+    /// The cached response to the request. Differs from Apple: always the value given to ``init(request:cachedResponse:client:)``; sessions
+    /// give `nil`.
     open var cachedResponse: CachedURLResponse? { heldResponse }
-    /// Whose request it is.
+    /// The task that made the request.
     open var task: URLSessionTask? { heldTask }
 
     private let heldRequest: URLRequest
@@ -27,58 +28,59 @@ open class URLProtocol: NSObject {
     private let heldTask: URLSessionTask?
 
     /// - Parameters:
-    ///   - request: in its canonical form.
-    ///   - cachedResponse: what the cache has for it.
-    ///   - client: takes the answer.
+    ///   - request: the request in its canonical form.
+    ///   - cachedResponse: the cached response to the request.
+    ///   - client: the receiver of the response.
     public required init(request: URLRequest, cachedResponse: CachedURLResponse?, client: (any URLProtocolClient)?) {
         (heldRequest, heldResponse, heldClient, heldTask) = (request, cachedResponse, client, (client as? CustomLoad)?.task)
     }
 
-    /// The same for a task's current request.
+    /// Creates a protocol for a task's current request.
     public convenience init(task: URLSessionTask, cachedResponse: CachedURLResponse?, client: (any URLProtocolClient)?) {
-        // A task without a request is never asked about.
+        // A protocol is never created for a task without a request.
         let request = task.currentRequest ?? URLRequest(url: URL(fileURLWithPath: "/"))
         self.init(request: request, cachedResponse: cachedResponse, client: client)
     }
 
-    /// Whether this class answers the request. Override it; this one says no.
+    /// Returns whether this class responds to the request. Override this method; the default is `false`.
     open class func canInit(with request: URLRequest) -> Bool { false }
 
-    /// Whether this class answers the task's request. Asks ``canInit(with:)-(URLRequest)``.
+    /// Returns whether this class responds to the task's request. The default calls ``canInit(with:)-(URLRequest)``.
     open class func canInit(with task: URLSessionTask) -> Bool { task.currentRequest.map { canInit(with: $0) } ?? false }
 
-    /// The request in one form of those that mean the same. Override it; this one returns the request.
+    /// Returns the request in the common form of all equivalent requests. Override this method; the default returns the request.
     open class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
-    /// Whether two requests mean the same to a cache. This one compares them.
+    /// Returns whether two requests are equivalent for a cache. The default compares them.
     open class func requestIsCacheEquivalent(_ a: URLRequest, to b: URLRequest) -> Bool { a == b }
 
-    /// Begins to answer, through ``client``. Override it. Called on a queue of the load's own.
+    /// Begins to send the response to ``client``. Override this method. Called on a queue of the load.
     open func startLoading() {
         client?.urlProtocol(self, didFailWithError: URLError(.unsupportedURL))
     }
 
-    /// Nobody wants the answer any more, or it is complete. Override it. Called once, on the queue of ``startLoading()``.
+    /// Stops the work, because the response is not needed any more or is complete. Override this method. Called once, on the queue of
+    /// ``startLoading()``.
     open func stopLoading() {}
 
     // MARK: Properties of requests
 
-    /// What ``setProperty(_:forKey:in:)`` has put into a request, or `nil`.
+    /// Returns the value that ``setProperty(_:forKey:in:)`` has attached to a request, or `nil`.
     open class func property(forKey key: String, in request: URLRequest) -> Any? {
         request.value(forHTTPHeaderField: RequestProperties.header).flatMap { RequestProperties.known(by: $0)[key] }
     }
 
-    /// Marks a request: as one that was seen before, say. Nothing of it goes to a server.
+    /// Attaches a value to a request, for example to mark it as already seen. The value is not sent to a server.
     ///
-    /// Differs from Apple: a request that is marked shows a header more, `URLProtocol-Properties`, which is never sent. Foundation's own requests lose
-    /// such marks when they are copied.
+    /// Differs from Apple: a request with a value has one more header, `URLProtocol-Properties`, which is never sent. Foundation's own
+    /// requests lose such values when they are copied.
     open class func setProperty(_ value: Any, forKey key: String, in request: NSMutableURLRequest) {
         let known = request.value(forHTTPHeaderField: RequestProperties.header).map(RequestProperties.known) ?? [:]
         request.setValue(
             RequestProperties.keep(known.merging([key: value]) { $1 }), forHTTPHeaderField: RequestProperties.header)
     }
 
-    /// Takes a mark away.
+    /// Removes a value from a request.
     open class func removeProperty(forKey key: String, in request: NSMutableURLRequest) {
         guard var known = request.value(forHTTPHeaderField: RequestProperties.header).map(RequestProperties.known) else { return }
         known[key] = nil
@@ -87,7 +89,7 @@ open class URLProtocol: NSObject {
 
     // MARK: Classes of the whole process
 
-    /// Of the process, or of one test on a test host.
+    /// The registered classes of the process, or of one test on a test host.
     private final class Registry: Sendable {
         let classes = Mutex<[URLProtocol.Type]>([])
 
@@ -96,9 +98,10 @@ open class URLProtocol: NSObject {
 
     private static var registry: Registry { AppRuntime.ofWork.part { Registry() } }
 
-    /// Has ``URLSession/shared`` ask this class, before those registered earlier. Other sessions ask those of their configurations.
+    /// Registers a class for ``URLSession/shared``, before the classes that were registered earlier. Other sessions use the classes of
+    /// their configurations.
     ///
-    /// - Returns: `false`: it is no subclass of this one.
+    /// - Returns: `false` if the class is not a subclass of ``URLProtocol``.
     @discardableResult
     open class func registerClass(_ protocolClass: AnyClass) -> Bool {
         guard let protocolClass = protocolClass as? URLProtocol.Type else { return false }
@@ -109,14 +112,14 @@ open class URLProtocol: NSObject {
         return true
     }
 
-    /// Takes a class back that was registered.
+    /// Removes a registered class.
     open class func unregisterClass(_ protocolClass: AnyClass) {
         registry.classes.withLock { list in list.removeAll { $0 == protocolClass } }
     }
 
-    /// The last registered first.
+    /// Returns the registered classes, the last registered first.
     ///
-    /// - Parameter url: of whom a test host knows whether it is its own, as the network does.
+    /// - Parameter url: the address of the request. On a test host it decides whether the test's classes are included, as for the network.
     static func registeredClasses(for url: URL?) -> [AnyClass] {
         let ofProcess = AppRuntime.ofProcess.part { Registry() }.all
         guard AppRuntime.isOnTestHost || !InProcessTransport.isLoopback(url), AppRuntime.shared.isHosted else { return ofProcess }
@@ -124,24 +127,25 @@ open class URLProtocol: NSObject {
     }
 }
 
-/// Takes what a ``URLProtocol`` answers: the session's task, in the order of the calls. From any thread.
+/// A receiver of the response of a ``URLProtocol``: the session's task, in the order of the calls. The methods can be called from any
+/// thread.
 public protocol URLProtocolClient: NSObjectProtocol {
-    /// The request leads to another one. The task's delegate is asked; the load ends, and another begins for what it chose.
+    /// Reports a redirect. The task's delegate is asked; the load ends, and another load begins for the request that the delegate chose.
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse)
-    /// An answer of the cache's may be used. Differs from Apple: sessions give no cached response, and this does nothing.
+    /// Reports that a cached response may be used. Differs from Apple: does nothing, because sessions give no cached response.
     func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse)
-    /// The answer's head, before its first byte.
+    /// Reports the response headers, before the first byte.
     ///
-    /// Differs from Apple: `policy` has no effect; an answer of a protocol's is not put into the cache.
+    /// Differs from Apple: `policy` has no effect; the response of a protocol is not stored in the cache.
     func urlProtocol(_ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy)
-    /// Bytes of the answer.
+    /// Reports bytes of the response.
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data)
-    /// The answer is complete.
+    /// Reports that the response is complete.
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol)
-    /// There is no answer, or no whole one.
+    /// Reports that there is no response, or that it is incomplete.
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error)
-    /// A credential is asked for. The task's delegate is asked, and its answer goes to the challenge's sender.
+    /// Reports that a credential is needed. The task's delegate is asked, and its decision is passed to the challenge's sender.
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge)
-    /// Differs from Apple: does nothing.
+    /// Reports a cancelled challenge. Differs from Apple: does nothing.
     func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge)
 }

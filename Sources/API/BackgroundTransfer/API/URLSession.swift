@@ -5,27 +5,27 @@ import FoundationNetworking
 
 /// Transfers over HTTP, in this process or, for a background configuration, in the app's agent.
 ///
-/// **Differs from Apple.** The async calls and those with completion handlers work on a background session: they submit the
-/// transfer and await it. Cancelling the await takes away the waiter, not the connection: for the grace time the transfer can
-/// be adopted by a task with an equal request (``downloadTask(with:)-(URLRequest)``, ``uploadTask(with:fromFile:)``), which then delivers it
-/// through `.backgroundTask(.urlSession(…))`. Awaits of equal requests on one background session share one transfer.
-/// Several processes may have a session of one identifier at once; each event is told by one of them.
+/// **Differs from Apple.** The async methods and the methods with completion handlers work on a background session: they submit the
+/// transfer and await it. Cancelling the await ends the waiting, not the connection. Within the grace time a task with an equal request
+/// (``downloadTask(with:)-(URLRequest)``, ``uploadTask(with:fromFile:)``) adopts the transfer and delivers it through
+/// `.backgroundTask(.urlSession(…))`. Awaits of equal requests on one background session share one transfer. Several processes may have
+/// sessions with one identifier at the same time; one of them reports each event.
 ///
-/// Left out, on both kinds of session: stream tasks (they end in `URLError.unsupportedURL`), informational responses,
-/// `willBeginDelayedRequest` (declared, never called). Left out on background sessions: authentication challenges (a 401
-/// is an answer; a request carries its own `Authorization`), upload streams, ``bytes(for:delegate:)``, web sockets, cookies, caches, stored
-/// credentials and ``URLProtocol``.
+/// Left out, on both kinds of session: stream tasks (they fail with `URLError.unsupportedURL`), informational responses,
+/// `willBeginDelayedRequest` (declared, never called). Left out on background sessions: authentication challenges (a 401 is a response; a
+/// request has its own `Authorization`), upload streams, ``bytes(for:delegate:)``, web sockets, cookies, caches, stored credentials and
+/// ``URLProtocol``.
 ///
-/// A file that imports both this module and FoundationNetworking sees two types of this name: import this one alone.
+/// A file that imports both this module and FoundationNetworking sees two types of this name: import only this module.
 open class URLSession: NSObject, @unchecked Sendable {  // because its engine guards what changes
-    /// What to do about a request whose time has come.
+    /// The decisions about a delayed request.
     public enum DelayedRequestDisposition: Int, Sendable {
         case continueLoading = 0
         case useNewRequest = 1
         case cancel = 2
     }
 
-    /// What to do about a question for a credential.
+    /// The decisions about a request for a credential.
     public enum AuthChallengeDisposition: Int, Sendable {
         case useCredential = 0
         case performDefaultHandling = 1
@@ -33,7 +33,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         case rejectProtectionSpace = 3
     }
 
-    /// What to do about an answer's head.
+    /// The decisions after the response headers.
     public enum ResponseDisposition: Int, Sendable {
         case cancel = 0
         case allow = 1
@@ -47,25 +47,25 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
 
     private let ownConfiguration: URLSessionConfiguration
     let engine: any SessionEngine
-    /// Where the delegate is called. One operation at a time.
+    /// The queue on which the delegate is called. One operation at a time.
     open var delegateQueue: OperationQueue { queue }
     private let queue: OperationQueue
-    /// `nil` for the session that all of a process share.
+    /// The context of the work that created the session. `nil` for the session that all code of a process shares.
     private let context: WorkContext?
-    /// A label of the app's.
+    /// A label that the app sets.
     open var sessionDescription: String?
 
-    /// A copy: changes of it have no effect.
+    /// A copy of the configuration: changes to the copy have no effect.
     open var configuration: URLSessionConfiguration { ownConfiguration.copied() }
 
-    /// For a background session `delegate` hears of every ended transfer that the app was not told of yet, those of
-    /// earlier processes first. The session holds its delegate until it is invalidated. A second session of an identifier
-    /// in one process is the first one again, with the first one's delegate.
+    /// Creates a session. For a background session, `delegate` receives the events of all ended transfers that were not reported to the
+    /// app, first the transfers of earlier processes. The session holds its delegate until the session is invalidated. A second session
+    /// with the same identifier in one process uses the first session, with the first session's delegate.
     ///
     /// - Parameters:
-    ///   - configuration: copied: later changes of it have no effect.
-    ///   - delegate: hears of what happens to tasks.
-    ///   - delegateQueue: `nil`: a serial queue of the session's own.
+    ///   - configuration: is copied: later changes to it have no effect.
+    ///   - delegate: receives the events of the session and its tasks.
+    ///   - delegateQueue: the queue for the delegate. If `nil`, the session creates a serial queue.
     public init(
         configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)? = nil, delegateQueue: OperationQueue? = nil
     ) {
@@ -82,7 +82,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         engine.attach(self, delegate: delegate)
     }
 
-    /// An ordinary session of the default configuration: for the mocks of an app's tests, which subclass this class.
+    /// Creates an ordinary session of the default configuration, for the mocks of an app's tests, which subclass this class.
     public override init() {
         ownConfiguration = .default
         queue = Self.serialQueue()
@@ -92,7 +92,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         engine.attach(self, delegate: nil)
     }
 
-    /// The process's own.
+    /// Creates the shared session of the process.
     private init(shared configuration: URLSessionConfiguration) {
         ownConfiguration = configuration
         queue = Self.serialQueue()
@@ -102,7 +102,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         engine.attach(self, delegate: nil)
     }
 
-    /// Calls the app on the delegate queue, as part of the process that made this session.
+    /// Calls the app on the delegate queue, as part of the process that created this session.
     func onDelegateQueue(_ body: @escaping @Sendable () -> Void) {
         delegateQueue.addOperation(context?.block(body) ?? body)
     }
@@ -113,32 +113,32 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return queue
     }
 
-    /// Hears of the session and its tasks. `nil` once it is invalid.
+    /// The delegate of the session; `nil` after the session became invalid.
     open var delegate: (any URLSessionDelegate)? { engine.delegate }
 
-    /// Resumes many tasks of this session at once. In a background session that is one durable commit instead of one each:
-    /// for hundreds of tasks most of the time. Beyond Apple.
+    /// Resumes many tasks of this session at once. In a background session that is one durable commit instead of one for each task: for
+    /// hundreds of tasks this saves most of the time. Beyond Apple.
     public func resume(_ tasks: [URLSessionTask]) { engine.resume(tasks) }
 
-    /// Lets go of the delegate when the tasks that this process resumed have ended; transfers that the agent was given by
-    /// earlier processes go on.
+    /// Releases the delegate when the tasks that this process resumed have ended. Transfers that earlier processes gave to the agent
+    /// continue.
     open func finishTasksAndInvalidate() { engine.invalidate(cancelling: false) }
 
-    /// Cancels every transfer of the session, those of earlier processes too, and lets go of the delegate.
+    /// Cancels every transfer of the session, including those from earlier processes, and releases the delegate.
     open func invalidateAndCancel() { engine.invalidate(cancelling: true) }
 
     // MARK: Tasks
 
-    /// Tasks of this process and of earlier ones, until the last delegate method of a task returned.
+    /// Tasks of this process and of earlier processes, until the last delegate method of a task has returned.
     ///
     /// In a background session these are also tasks that ended without this process. Their ``URLSessionTask/state`` is
     /// ``URLSessionTask/State/completed``; `resume()` and `cancel()` change nothing.
     ///
-    /// If the agent's database cannot be read for a minute, standard error shows that, and the list has only tasks that this process
-    /// knows. A new task is then refused if the list lacks one: it may be the same.
+    /// If the agent's database (ledger) cannot be read for a minute, standard error shows that, and the list has only tasks that this
+    /// process knows. A new task is then refused if the list lacks a task, because both may be the same.
     open var allTasks: [URLSessionTask] { get async { engine.allTasks() } }
 
-    /// ``allTasks`` by their kinds.
+    /// The tasks of ``allTasks``, by their kinds.
     open var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
         get async {
             let all = engine.allTasks()
@@ -148,12 +148,12 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         }
     }
 
-    /// ``allTasks``, for a handler that is called on the delegate's queue.
+    /// Passes ``allTasks`` to a handler, which is called on the delegate's queue.
     @preconcurrency open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
         onDelegateQueue { completionHandler(self.engine.allTasks()) }
     }
 
-    /// ``tasks``, for a handler.
+    /// Passes ``tasks`` to a handler.
     @preconcurrency open func getTasksWithCompletionHandler(
         _ completionHandler: @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) -> Void
     ) {
@@ -168,56 +168,56 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// A task whose answer the delegate gets as data, while this process lives; later, when the app is launched for it.
+    /// Makes a task whose response is passed to the delegate as data, in this process or, after its end, in a later launch of the app.
     open func dataTask(with request: URLRequest) -> URLSessionDataTask {
         made(URLSessionDataTask(session: self, request: request))
     }
 
-    /// A task for a GET of this address. It begins with `resume()`.
+    /// Makes a task for a GET of this address. `resume()` starts it.
     open func dataTask(with url: URL) -> URLSessionDataTask { dataTask(with: URLRequest(url: url)) }
 
-    /// A download into a file. In a background session it outlives this process; `resume()` starts it, or adopts an equal one
-    /// whose await was cancelled.
+    /// Makes a download into a file. In a background session the download outlives this process. `resume()` starts it, or adopts an equal
+    /// download whose await was cancelled.
     open func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
         made(URLSessionDownloadTask(session: self, source: .request(request)))
     }
 
-    /// A task that puts the answer to a GET of this address into a file. It begins with `resume()`.
+    /// Makes a task that stores the response to a GET of this address in a file. `resume()` starts it.
     open func downloadTask(with url: URL) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url)) }
 
-    /// A download that goes on where another was cancelled or failed. If the part is gone, or the server's file is another
-    /// one by now, it begins anew. What is no resume data ends in `URLError.unsupportedURL`.
+    /// Makes a download that continues a cancelled or failed one. The download begins from the start if the part is missing, or if the
+    /// server's file has changed. If the data is not valid resume data, the task fails with `URLError.unsupportedURL`.
     open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
         made(URLSessionDownloadTask(session: self, source: .resumeData(resumeData)))
     }
 
-    /// An upload that outlives this process. `resume()` takes a snapshot of the file: later changes to it, even
-    /// its deletion, do not matter. A GET becomes a PUT.
+    /// Makes an upload that outlives this process. `resume()` takes a snapshot of the file, so later changes and even the deletion of the
+    /// file have no effect. A GET becomes a PUT.
     open func uploadTask(with request: URLRequest, fromFile file: URL) -> URLSessionUploadTask {
         made(URLSessionUploadTask(session: self, request: request, body: .file(file)))
     }
 
-    /// An upload of bytes.
+    /// Makes an upload of bytes.
     ///
-    /// Differs from Apple: it outlives this process in a background session, too.
+    /// Differs from Apple: in a background session the upload also outlives this process.
     open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
         made(URLSessionUploadTask(session: self, request: request, body: .data(bodyData)))
     }
 
-    /// An upload of a stream, which the delegate is asked for: ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStream:)``. Sent in chunks, as
-    /// nobody knows its length. Ordinary sessions only; in a background session it ends in `URLError.unsupportedURL`.
+    /// Makes an upload of a stream, which ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStream:)`` provides. Sent in chunks,
+    /// because the length is not known. Ordinary sessions only; in a background session the task fails with `URLError.unsupportedURL`.
     open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
         made(URLSessionUploadTask(session: self, request: request, body: .stream))
     }
 
-    /// Always ends in `URLError.unsupportedURL`: no upload gives resume data yet.
+    /// Makes a task that always fails with `URLError.unsupportedURL`, because uploads give no resume data.
     open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask {
         made(URLSessionUploadTask(session: self, request: nil, body: nil))
     }
 
     // MARK: Tasks with completion handlers
 
-    /// The handler is called in place of the delegate, while this process lives.
+    /// Makes a data task with a handler, which is called instead of the delegate while this process is running.
     @preconcurrency open func dataTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
@@ -226,12 +226,13 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// The same with a handler for its end, called on the session's delegate queue.
+    /// Makes a data task with a handler for its end, called on the session's delegate queue.
     @preconcurrency open func dataTask(
         with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask { dataTask(with: URLRequest(url: url), completionHandler: completionHandler) }
 
-    /// The handler is called in place of the delegate, while this process lives. The file exists until it returns.
+    /// Makes a download with a handler, called instead of the delegate while this process is running. The file exists until the handler
+    /// returns.
     @preconcurrency open func downloadTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
@@ -240,12 +241,12 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// The same with a handler for its end, called on the session's delegate queue; the file is gone when it returns.
+    /// Makes a download with a handler for its end, called on the session's delegate queue; the file is removed when the handler returns.
     @preconcurrency open func downloadTask(
         with url: URL, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url), completionHandler: completionHandler) }
 
-    /// The same, going on where another download stopped.
+    /// Makes a download with a handler, which continues a cancelled or failed download.
     @preconcurrency open func downloadTask(
         withResumeData resumeData: Data, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
@@ -254,7 +255,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// The handler is called in place of the delegate, while this process lives.
+    /// Makes an upload of a file with a handler, which is called instead of the delegate while this process is running.
     @preconcurrency open func uploadTask(
         with request: URLRequest, fromFile file: URL,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -264,7 +265,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// The handler is called in place of the delegate, while this process lives.
+    /// Makes an upload of bytes with a handler, which is called instead of the delegate while this process is running.
     @preconcurrency open func uploadTask(
         with request: URLRequest, from bodyData: Data?,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -274,7 +275,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// Always ends in `URLError.unsupportedURL`: no upload gives resume data yet.
+    /// Makes a task that always fails with `URLError.unsupportedURL`, because uploads give no resume data.
     @preconcurrency open func uploadTask(
         withResumeData resumeData: Data,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -284,9 +285,9 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// Forgets cookies, cached answers and credentials of this session's stores, and calls back.
+    /// Removes the cookies, cached responses and credentials from this session's stores, and calls the handler.
     ///
-    /// Differs from Apple: connections stay open; they carry no secrets of their own.
+    /// Differs from Apple: connections stay open; they contain no secrets.
     @preconcurrency open func reset(completionHandler: @escaping @Sendable () -> Void) {
         let ownConfiguration = ownConfiguration.resolved()
         onDelegateQueue {
@@ -301,15 +302,15 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         }
     }
 
-    /// Everything is written at once: calls back.
+    /// Calls the handler. Nothing needs to be flushed, because all data is written at once.
     @preconcurrency open func flush(completionHandler: @escaping @Sendable () -> Void) {
         onDelegateQueue { completionHandler() }
     }
 
-    /// The same as ``reset(completionHandler:)``.
+    /// Does the same as ``reset(completionHandler:)``.
     public func reset() async { await withCheckedContinuation { done in reset { done.resume() } } }
 
-    /// The same as ``flush(completionHandler:)``.
+    /// Does the same as ``flush(completionHandler:)``.
     public func flush() async { await withCheckedContinuation { done in flush { done.resume() } } }
 
     private static func taking(
@@ -332,11 +333,11 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         try await data(for: URLRequest(url: url), delegate: delegate)
     }
 
-    /// The whole answer, whatever its status.
+    /// Returns the complete response, whatever its status.
     ///
     /// - Parameters:
-    ///   - request: what is asked.
-    ///   - delegate: asked about redirects and credentials. Ordinary sessions only.
+    ///   - request: the request to send.
+    ///   - delegate: receives redirects and challenges. Ordinary sessions only.
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     nonisolated(nonsending) public func data(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
@@ -350,7 +351,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         try await download(for: URLRequest(url: url), delegate: delegate)
     }
 
-    /// The whole answer in a file, whatever its status. The file is the caller's, in the temporary folder.
+    /// Returns the complete response in a file, whatever its status. The file is in the temporary folder and belongs to the caller.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     nonisolated(nonsending) public func download(
@@ -359,7 +360,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         try await awaited { try await engine.download(.request(request), delegate: delegate) }
     }
 
-    /// The rest of a download that was cancelled or failed.
+    /// Continues a cancelled or failed download, and returns the complete response in a file.
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     nonisolated(nonsending) public func download(
         resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
@@ -367,7 +368,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         try await awaited { try await engine.download(.resumeData(resumeData), delegate: delegate) }
     }
 
-    /// Sends a file; gives the answer, whatever its status.
+    /// Sends a file and returns the response, whatever its status.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     nonisolated(nonsending) public func upload(
@@ -376,7 +377,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         try await awaited { try await engine.upload(for: request, from: .file(file), delegate: delegate) }
     }
 
-    /// Sends bytes; gives the answer, whatever its status.
+    /// Sends bytes and returns the response, whatever its status.
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     nonisolated(nonsending) public func upload(
         for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
@@ -390,7 +391,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         try await bytes(for: URLRequest(url: url), delegate: delegate)
     }
 
-    /// The answer's head, whatever its status, and its bytes as they come. Ordinary sessions only.
+    /// Returns the response headers, whatever the status, and the bytes in the order in which they arrive. Ordinary sessions only.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled, `.unsupportedURL` in a background session.
     public func bytes(

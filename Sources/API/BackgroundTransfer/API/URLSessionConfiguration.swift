@@ -2,114 +2,120 @@
 @_exported import FoundationNetworking
 import TransferMachines
 
-/// How a session behaves. Copied by the session when it is made; later changes have no effect.
+/// The properties of a session. The session copies the configuration when it is created; later changes have no effect.
 ///
-/// Differs from Apple: proxies are those of the environment (`https_proxy`, `no_proxy`), certificates those of the system. Background sessions have
-/// no cookies, caches or stored credentials: another process makes their requests.
+/// Differs from Apple: proxies are read from the environment (`https_proxy`, `no_proxy`), and certificates from the system. Background
+/// sessions have no cookies, caches or stored credentials, because another process sends their requests.
 open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  // because sessions copy it before they share it
-    /// `nil` for ordinary sessions.
+    /// The identifier of a background session; `nil` for ordinary sessions.
     public private(set) var identifier: String?
-    /// Launch the app when transfers of the session have ended. Background sessions only. With `false` their ends wait until
-    /// the app makes the session again.
+    /// A Boolean value: the app is launched when transfers of the session have ended. Background sessions only. If `false`, the ends are
+    /// stored until the app creates the session again.
     open var sessionSendsLaunchEvents = true
-    /// Let the system choose a good moment: with external power, over a network that is not metered. Background sessions
-    /// only.
+    /// A Boolean value: the system chooses the time of the transfers: with external power, over a network that is not metered. Background
+    /// sessions only.
     ///
-    /// Differs from Apple: never assumed of transfers that begin in the background.
+    /// Differs from Apple: not assumed for transfers that begin in the background.
     open var isDiscretionary = false
-    /// Seconds without a byte after which an attempt is given up; a background session then tries again. A request uses
-    /// its `timeoutInterval` if that is not the default 60. More than a week has the effect of a week.
+    /// The number of seconds without a byte after which an attempt fails; a background session then tries again. A request uses its
+    /// `timeoutInterval` if that is not the default 60. More than a week has the effect of a week.
     ///
     /// Differs from Apple: zero, a negative value and NaN have the effect of the default.
     open var timeoutIntervalForRequest: TimeInterval = 60
-    /// Seconds without progress after which a transfer fails for good.
+    /// The number of seconds without progress after which a transfer fails and is not retried.
     ///
-    /// Differs from Apple: counted from the last new byte, not from the start. Zero, a negative value and NaN have the effect of the default.
+    /// Differs from Apple: counted from the last new byte, not from the start. Zero, a negative value and NaN have the effect of the
+    /// default.
     open var timeoutIntervalForResource: TimeInterval = 7 * 86_400
-    /// Headers of every request that does not have them itself.
+    /// The headers that are added to every request that does not have them itself.
     open var httpAdditionalHeaders: [AnyHashable: Any]?
-    /// Transfers may use a mobile-phone network.
+    /// A Boolean value: transfers may use a mobile-phone network.
     open var allowsCellularAccess = true
-    /// Transfers may use a network that costs money per byte, as far as the desktop knows.
+    /// A Boolean value: transfers may use a network that costs money per byte, if the desktop reports this.
     open var allowsExpensiveNetworkAccess = true
-    /// Transfers may use a network that the person marked as metered (NetworkManager's `connection.metered`).
+    /// A Boolean value: transfers may use a network that the user marked as metered (NetworkManager's `connection.metered`).
     open var allowsConstrainedNetworkAccess = true
-    /// Background sessions always wait.
+    /// A Boolean value: tasks wait for a network. Background sessions always wait.
     open var waitsForConnectivity = false
-    /// Connections to one host at once, of this session's transfers.
+    /// The maximum number of simultaneous connections of this session's transfers to one host.
     open var httpMaximumConnectionsPerHost = 6
-    /// How the system should treat the traffic. Kept, without effect.
+    /// The service type of the traffic. Stored, without effect.
     open var networkServiceType: URLRequest.NetworkServiceType = .default
-    /// When an answer of the cache's will do, for requests that have no policy of their own. Ordinary sessions only.
+    /// The rule for the use of cached responses, for requests without a policy. Ordinary sessions only.
     open var requestCachePolicy: URLRequest.CachePolicy = .useProtocolCachePolicy
-    /// Where answers to data tasks with GET are kept, as far as their servers let them be (RFC 9111). `URLCache.shared` by default, one in memory
-    /// for ``ephemeral``, none for background sessions, where it has no effect.
+    /// The cache for responses to data tasks with GET, if their servers permit storage (RFC 9111). `URLCache.shared` by default, a cache in
+    /// memory for ``ephemeral``, `nil` for background sessions, which use no cache.
     ///
-    /// Differs from Apple: answers to requests with an `Authorization` of their own are not kept.
+    /// Differs from Apple: if the app sets the `Authorization` header of a request, the response is not stored.
     open var urlCache: URLCache? {
         get { cache.store }
         set { cache.store = newValue }
     }
-    /// Whence a credential is proposed, and tried once where the delegate has none; and where one goes that the delegate gives with a persistence.
-    /// `URLCredentialStorage.shared` by default, a private one for ``ephemeral``. Ordinary sessions only.
+    /// The store of credentials. Its credential for a server is proposed to the delegate, and tried once if the delegate chooses none. A
+    /// credential that the delegate returns with a persistence is stored there. `URLCredentialStorage.shared` by default, a private one for
+    /// ``ephemeral``. Ordinary sessions only.
     open var urlCredentialStorage: URLCredentialStorage? {
         get { credentials.store }
         set { credentials.store = newValue }
     }
-    /// Where cookies are kept. `HTTPCookieStorage.shared` by default, a private one for ``ephemeral``; `nil`: none are sent or kept. Ordinary
-    /// sessions only: a request of a background session carries its own `Cookie`.
+    /// The store of cookies. `HTTPCookieStorage.shared` by default, a private one for ``ephemeral``. If `nil`, cookies are neither sent nor
+    /// stored. Ordinary sessions only: a request of a background session has only the `Cookie` header that the app sets.
     open var httpCookieStorage: HTTPCookieStorage? {
         get { cookies.store }
         set { cookies.store = newValue }
     }
-    /// Which cookies are kept.
+    /// The policy for cookies that responses set.
     open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy = .onlyFromMainDocumentDomain
-    /// Requests carry the store's cookies, beside those that they have themselves.
+    /// A Boolean value: the store's cookies are added to the cookies that a request has itself.
     open var httpShouldSetCookies = true
-    /// Kept, without effect: no server of today gains by it.
+    /// A Boolean value for HTTP pipelining. Stored, without effect, because no current server benefits from pipelining.
     open var httpShouldUsePipelining = false
-    /// Kept, without effect: an app and its extensions share no container here.
+    /// The identifier of a shared container. Stored, without effect, because an app and its extensions share no container on Linux.
     open var sharedContainerIdentifier: String?
-    /// Kept, without effect: the agent's connections do not idle with the app.
+    /// A Boolean value for longer idle times of connections. Stored, without effect, because the agent's connections do not depend on the
+    /// app.
     open var shouldUseExtendedBackgroundIdleMode = false
-    /// Subclasses of ``URLProtocol`` that are asked before anything goes to the network, the first one first.
-    /// What is no such class, or would take a request of a background session, ends the task in `URLError.unsupportedURL`.
-    /// Empty at first, as `insert` through `?` is what code from iOS does.
+    /// The subclasses of ``URLProtocol`` that are asked before a request is sent to the network, the first one first. The task fails with
+    /// `URLError.unsupportedURL` if a class is not a subclass of ``URLProtocol``, or accepts a request of a background session. Empty by
+    /// default, not `nil`, because code from iOS calls `insert` through `?`.
     open var protocolClasses: [AnyClass]? = []
-    /// Older TLS is refused. What the system's library refuses stays refused: on Debian TLS before 1.2.
+    /// The oldest accepted version of TLS. The system's library may also refuse it: on Debian it refuses versions before TLS 1.2.
     ///
-    /// Differs from Apple: a background session that asks for more than TLS 1.2 ends every task in `URLError.unsupportedURL`.
+    /// Differs from Apple: if a background session requires more than TLS 1.2, every task fails with `URLError.unsupportedURL`.
     open var tlsMinimumSupportedProtocolVersion = tls_protocol_version_t.TLSv12
-    /// Newer TLS is not offered. Kept, without effect: the newest that both sides know is used.
+    /// The newest accepted version of TLS. Stored, without effect: the newest version that both sides support is used.
     open var tlsMaximumSupportedProtocolVersion = tls_protocol_version_t.TLSv13
-    /// A request may go out with the TLS handshake. Kept, without effect: none does, as such a request may be sent again by others.
+    /// A Boolean value: a request may be sent with the TLS handshake. Stored, without effect: an attacker could send such a request again.
     open var enablesEarlyData = false
-    /// Transfers may use a network of very little capacity, such as a satellite's. Kept, without effect: no desktop says so of a network.
+    /// A Boolean value: transfers may use a network of very little capacity, such as a satellite link. Stored, without effect, because no
+    /// Linux desktop reports this property of a network.
     open var allowsUltraConstrainedNetworkAccess = false
-    /// Kept, without effect: there is one way of loading.
+    /// A Boolean value for the classic loading mode. Stored, without effect, because there is only one mode.
     open var usesClassicLoadingMode = true
-    /// Several networks at once. Kept, without effect.
+    /// The use of several networks at once. Stored, without effect.
     open var multipathServiceType: MultipathServiceType = .none
-    /// The names of servers are asked for over an encrypted connection. Kept, without effect: the system's resolver decides.
+    /// A Boolean value: host names are resolved with DNSSEC validation. Stored, without effect, because the system's resolver decides.
     open var requiresDNSSECValidation = false
 
-    /// Whether a connection may take several networks at once.
+    /// The ways in which a connection can use several networks at once.
     public enum MultipathServiceType: Int, Sendable {
         case none = 0
         case handover = 1
         case interactive = 2
         case aggregate = 3
     }
-    /// Whose proxies are asked for. `nil`, or none enabled: those of the environment (`https_proxy`, `no_proxy`).
+    /// The proxies of the session. If `nil`, or if no proxy is enabled, the proxies of the environment (`https_proxy`, `no_proxy`) are
+    /// used.
     ///
-    /// Differs from Apple: where one is enabled each task ends in `URLError.unsupportedURL`, as its requests would go past it.
+    /// Differs from Apple: if a proxy is enabled, each task fails with `URLError.unsupportedURL`, because its requests would bypass the
+    /// proxy.
     open var connectionProxyDictionary: [AnyHashable: Any]?
 
-    /// Seconds of ``timeoutIntervalForResource`` that can be stored and compared.
+    /// The seconds of ``timeoutIntervalForResource``, limited to a value that can be stored and compared.
     var resourcePatience: Double {
         Self.seconds(timeoutIntervalForResource, default: 7 * 86_400, atMost: Self.longestPatience)
     }
-    /// A century.
+    /// A century, in seconds.
     private static let longestPatience = 100 * 365.25 * 86_400
 
     /// Returns the default for a value that is not a number of seconds.
@@ -117,17 +123,17 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         value > 0 ? min(value, longest) : standard
     }
 
-    /// Somebody asked for a proxy: by a key that ends in "Enable" (`HTTPSEnable`, `SOCKSEnable`, `ProxyAutoConfigEnable`).
+    /// A Boolean value: the app enabled a proxy, with a key that ends in "Enable" (`HTTPSEnable`, `SOCKSEnable`, `ProxyAutoConfigEnable`).
     var asksForProxy: Bool {
         (connectionProxyDictionary ?? [:]).contains { key, value in
             "\(key)".hasSuffix("Enable") && !["0", "false", "NO"].contains("\(value)")
         }
     }
-    /// Bytes of a body taken at most; a longer answer fails. Beyond Apple.
+    /// The maximum number of bytes of a body; a longer response fails. Beyond Apple.
     open var maximumBodyBytes: Int64?
-    /// Bytes per second of each transfer, at most. Uploads by a `delivery` to one address share the limit. Beyond Apple.
+    /// The maximum number of bytes per second of each transfer. Uploads by a `delivery` to one address share the limit. Beyond Apple.
     open var maximumBytesPerSecond: Int64?
-    /// A coded response is taken as it is sent.
+    /// A Boolean value: a compressed response is stored as it is sent, without decoding.
     var keepsCoding = false
     /// See ``WireRequest/authorityFile``.
     var authorityFile: String?
@@ -136,7 +142,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     private var credentials: ChosenStore<URLCredentialStorage>
     private var cookies: ChosenStore<HTTPCookieStorage>
 
-    /// - Parameter stores: of ordinary sessions.
+    /// - Parameter stores: the default stores of an ordinary session.
     init(identifier: String?, stores: @escaping () -> SharedStores? = { nil }) {
         self.identifier = identifier
         cache = ChosenStore { stores()?.cache }
@@ -144,32 +150,33 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         cookies = ChosenStore { stores()?.cookies }
     }
 
-    /// The same as ``default``, which is clearer.
+    /// Creates the same configuration as ``default``, whose name is clearer.
     public override convenience init() { self.init(identifier: nil, stores: { .current }) }
 
-    /// Adds nothing to a request.
+    /// A configuration that adds nothing to a request.
     static var bare: URLSessionConfiguration { URLSessionConfiguration(identifier: nil) }
 
-    /// For transfers that outlive this process: they are the agent's from their first byte.
+    /// Returns a configuration for transfers that outlive this process: the agent makes the transfers from their first byte.
     ///
-    /// - Parameter identifier: unique in the app; not empty. The same one after a relaunch reattaches.
+    /// - Parameter identifier: unique in the app; not empty. A session with the same identifier after a relaunch reattaches.
     public class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
         precondition(!identifier.isEmpty, "a background session needs an identifier")
         return URLSessionConfiguration(identifier: identifier)
     }
 
-    /// For transfers in this process. A new one each time.
+    /// A new configuration for transfers in this process.
     public class var `default`: URLSessionConfiguration { URLSessionConfiguration() }
-    /// For transfers in this process that leave nothing behind: cookies, answers and credentials are in memory, and this configuration's own.
+    /// A new configuration for transfers in this process that leave no traces: cookies, responses and credentials are stored in memory, for
+    /// this configuration only.
     public class var ephemeral: URLSessionConfiguration {
         let stores = SharedStores(isPrivate: true)
         return URLSessionConfiguration(identifier: nil, stores: { stores })
     }
 
-    /// A configuration of the same values.
+    /// Returns a configuration with the same values.
     open func copy(with zone: NSZone? = nil) -> Any { copied() }
 
-    /// A copy whose stores are what they are for the work that asks: on a test host the test's.
+    /// Returns a copy whose stores are fixed: they are the default stores of the current work. On a test host these are the test's stores.
     func resolved() -> URLSessionConfiguration {
         let copy = copied()
         (copy.cache, copy.credentials, copy.cookies) = (cache.resolved, credentials.resolved, cookies.resolved)
@@ -213,7 +220,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     }
 }
 
-/// A version of TLS or DTLS, with the numbers that it has on the wire.
+/// A version of TLS or DTLS, with its number in the protocol.
 public enum tls_protocol_version_t: UInt16, Sendable {
     case TLSv10 = 0x0301
     case TLSv11 = 0x0302
@@ -224,12 +231,12 @@ public enum tls_protocol_version_t: UInt16, Sendable {
 }
 
 extension URLSessionConfiguration {
-    /// `nil`: what the system allows.
+    /// The oldest permitted version of TLS.
     var leastTLS: LeastTLS? {
         switch tlsMinimumSupportedProtocolVersion {
         case .TLSv10: .v10
         case .TLSv11: .v11
-        // DTLS is not for requests; its least is that of TLS.
+        // DTLS is not used for requests. Its oldest version is the same as for TLS.
         case .TLSv12, .DTLSv10, .DTLSv12: .v12
         case .TLSv13: .v13
         }

@@ -1,172 +1,178 @@
 import Foundation
 import FoundationNetworking
 
-// Apple's delegate protocols, with Apple's names. All methods but one are optional there; here they have defaults: those of a task's
-// own delegate hand on to the session's, all others do nothing, or what is usual.
+// Apple's delegate protocols, with Apple's names. In Apple's protocols all methods but one are optional; here they have defaults. The
+// defaults of a task's own delegate call the session's delegate. All other defaults do nothing, or what is usual.
 
-/// Hears of a session.
+/// A delegate that receives the events of a session.
 ///
-/// A question is answered in one of two forms, as on iOS: with a completion handler, or `async`. Where a delegate has both, the one with the handler
-/// is called.
+/// A delegate answers a question in one of two forms, as on iOS: with a completion handler, or `async`. If a delegate has both forms, the
+/// form with the handler is called.
 ///
-/// Differs from Apple: methods are found by their types and not by their names: one that is misspelt is another one. Of a subclass only those are called
-/// that its base class, which conforms, has itself: declare the method there, and `override` it.
+/// Differs from Apple: methods are found by their types and not by their names, so a misspelt method is a different method. If a base class
+/// conforms, only the methods that the base class declares are called: declare the method in the base class, and `override` it in the
+/// subclass.
 public protocol URLSessionDelegate: AnyObject, SendableMetatype {
-    /// The session hears of nothing any more and let go of its delegate. `error` is always `nil`.
+    /// Reports that the session has released its delegate and will send no more events. `error` is always `nil`.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
-    /// A server asks for a credential, and the task's delegate leaves it to the session's. Ordinary sessions only.
+    /// Asks for a credential for a server, if the task's delegate leaves the question to the session's. Ordinary sessions only.
     ///
-    /// Differs from Apple: never called with `NSURLAuthenticationMethodServerTrust`: certificates are verified, always, and a delegate that pins one or
-    /// trusts one of its own has no effect here.
+    /// Differs from Apple: never called with `NSURLAuthenticationMethodServerTrust`. Certificates are always verified: a delegate that pins
+    /// a certificate, or trusts a private one, has no effect here.
     func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
-    /// The same, without a handler.
+    /// Asks for a credential for a server, without a handler.
     func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
-    /// What ended without this process has been told, to the last event: in a launch for the session, and wherever there was any.
-    /// Background sessions only.
+    /// Reports that the delegate has received all events of transfers that ended without this process. Called in a launch for the session,
+    /// and whenever there were such events. Background sessions only.
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 }
 
-/// Hears of the tasks of a session.
+/// A delegate that receives the events of a session's tasks.
 public protocol URLSessionTaskDelegate: URLSessionDelegate {
-    /// A task was made; it is suspended.
+    /// Reports that a task was created. The task is suspended.
     func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
-    /// Differs from Apple: never called; a task with an `earliestBeginDate` begins with the request it has.
+    /// Asks for the request of a delayed task. Differs from Apple: never called; a task with an `earliestBeginDate` begins with the request
+    /// it has.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
 
-    /// The same, without a handler. Differs from Apple: never called.
+    /// Asks for the request of a delayed task, without a handler. Differs from Apple: never called.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?)
 
-    /// Nobody can be reached; the transfer begins as soon as the network allows. Once per task.
+    /// Reports that the server cannot be reached; the transfer begins as soon as the network allows. Called once per task.
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
-    /// The server leads elsewhere. Called with the request to go on with, another one, or `nil`: the redirect is the answer. What is called with
-    /// is sent as it stands: method, headers, body and timeout; to another server the proposed request has no secrets of the first.
-    /// Ordinary sessions only: those of background sessions are always followed, by the agent.
+    /// Asks about a redirect. The handler takes the request to continue with, another request, or `nil` if the redirect itself is the
+    /// response. The chosen request is sent unchanged: method, headers, body and timeout. If the redirect leads to another server, the
+    /// proposed request contains no secrets of the first server. Ordinary sessions only: the agent follows all redirects of background
+    /// sessions.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void)
 
-    /// The same, without a handler.
+    /// Asks about a redirect, without a handler.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest
     ) async -> URLRequest?
 
-    /// The server asks for a credential, by `Basic` or `Digest`. Without an answer the 401 is the task's answer. At most three
-    /// times per task. Ordinary sessions only.
+    /// Asks for a credential, for `Basic` or `Digest`. Without a credential the 401 is the task's response. Called at most three times per
+    /// task. Ordinary sessions only.
     ///
     /// Differs from Apple: never called about a certificate: pinning has no effect here.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
-    /// The same, without a handler.
+    /// Asks for a credential, without a handler.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
-    /// A streamed upload begins, or begins anew after a redirect or a challenge: called with a stream that is not open yet. Ordinary sessions only.
+    /// Asks for the body of a streamed upload that begins, or begins again after a redirect or a challenge. The handler takes a stream that
+    /// is not open yet. Ordinary sessions only.
     func urlSession(
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void)
 
-    /// The same, without a handler.
+    /// Asks for the body of a streamed upload, without a handler.
     func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async
         -> InputStream?
 
-    /// Differs from Apple: never called; interim answers are not reported.
+    /// Reports an informational response. Differs from Apple: never called.
     func urlSession(_ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse)
 
-    /// Bytes of a body were sent: a few times a second, while this process is there to hear it. In the place of observing `progress`, which Foundation has no
-    /// key-value observing for on Linux.
+    /// Reports that bytes of a body were sent: a few times a second, while this process is running. Replaces the observation of `progress`,
+    /// because Foundation has no key-value observing of `progress` on Linux.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64)
 
-    /// How a task went, before its last word.
+    /// Reports the metrics of a task, before the task's last method.
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
 
-    /// The last word on a task; `error` is `nil` when an answer arrived, whatever its status.
+    /// Reports the end of a task. `error` is `nil` if a response arrived, whatever its status.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
 }
 
-/// Hears of data tasks, and of the answers to uploads.
+/// A delegate that receives the events of data tasks, and the responses to uploads.
 public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
-    /// The answer's head.
+    /// Asks what to do after the response headers.
     ///
-    /// Differs from Apple: in a background session the whole answer is here already; `.cancel` leaves its body out, and
-    /// `.becomeDownload` is taken as `.allow`. In an ordinary one ``URLSession/ResponseDisposition/becomeStream`` ends the task in
+    /// Differs from Apple: in a background session the complete response is already stored; `.cancel` skips its body, and `.becomeDownload`
+    /// has the effect of `.allow`. In an ordinary session ``URLSession/ResponseDisposition/becomeStream`` ends the task with
     /// `URLError.unsupportedURL`.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void)
 
-    /// The same, without a handler.
+    /// Asks what to do after the response headers, without a handler.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition
 
-    /// The delegate wanted the answer as a download: this task goes on in place of the data task, which is told nothing more. Ordinary sessions only.
+    /// Reports that a download task replaces a data task, because the delegate chose a download. The data task reports nothing more.
+    /// Ordinary sessions only.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask)
 
-    /// Differs from Apple: never called; no task becomes a stream.
+    /// Reports that a data task became a stream. Differs from Apple: never called.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask)
 
-    /// An answer is about to be put into the cache: called with it, another one, or `nil`: nothing is kept. Ordinary sessions only.
+    /// Asks which response to store in the cache. The handler takes the proposed response, another one, or `nil` to store nothing. Ordinary
+    /// sessions only.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void)
 
-    /// The same, without a handler.
+    /// Asks which response to store in the cache, without a handler.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
     ) async -> CachedURLResponse?
 
-    /// Bytes of the answer. In a background session all of them at once.
+    /// Reports bytes of the response. In a background session all bytes are reported at once.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
 }
 
-/// Hears of downloads.
+/// A delegate that receives the events of downloads.
 public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
-    /// The file exists until this method returns: move it or read it inside. A download with a
-    /// ``URLSessionDownloadTask/destination`` is there already, and stays.
+    /// Reports the file of a complete download. The file exists until this method returns: move or read it in this method. If the download
+    /// has a ``URLSessionDownloadTask/destination``, the file is already at that path and is kept.
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
 
-    /// Bytes arrived: a few times a second, while this process is there to hear it. The total is -1 while nobody knows it. In the place of observing
-    /// `progress`, which Foundation has no key-value observing for on Linux.
+    /// Reports that bytes arrived: a few times a second, while this process is running. The expected total is -1 if it is not known.
+    /// Replaces the observation of `progress`, because Foundation has no key-value observing of `progress` on Linux.
     func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
 
-    /// A download went on where an earlier attempt or task had stopped.
+    /// Reports that a download continued from the bytes of an earlier attempt or task.
     func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
         expectedTotalBytes: Int64)
 }
 
-/// Hears of web sockets.
+/// A delegate that receives the events of web sockets.
 public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
-    /// The server took the handshake, and chose this of the protocols that it was offered; `nil`: none.
+    /// Reports that the server accepted the handshake, and the subprotocol that the server chose; `nil` if the server chose no subprotocol.
     func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?)
 
-    /// A socket that was open is closed, by either side, or lost. The end of the task follows.
+    /// Reports that an open socket was closed, by either side, or lost. The end of the task follows.
     func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didCloseWith closeCode: URLSessionWebSocketTask.CloseCode,
         reason: Data?)
 }
 
-/// Hears of stream tasks. Differs from Apple: there are none that work, and nobody is called.
+/// A delegate for stream tasks. Differs from Apple: stream tasks are not supported, so the delegate is never called.
 public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {}

@@ -6,11 +6,11 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// A transfer of a session. Made suspended: ``resume()`` starts it, in a background session durably.
+/// A transfer of a session. A task is suspended when it is made: ``resume()`` starts it, in a background session durably.
 ///
-/// Differs from Apple: a task of a background session that was never resumed goes with its process.
+/// Differs from Apple: if a task of a background session is never resumed, it ends with its process.
 open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  // because the mutex guards what changes
-    /// Where a task is in its life.
+    /// The states of a task.
     public enum State: Int, Sendable {
         case running = 0
         case suspended = 1
@@ -18,14 +18,14 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         case completed = 3
     }
 
-    /// What a task has that nobody gave another.
+    /// The priority of a task whose priority was not set.
     public static let defaultPriority: Float = 0.5
-    /// Behind the others of its host.
+    /// A priority below the other tasks of the host.
     public static let lowPriority: Float = 0.25
-    /// Before the others of its host.
+    /// A priority above the other tasks of the host.
     public static let highPriority: Float = 0.75
 
-    /// What the app set, and what the engine keeps of the task.
+    /// The properties that the app set, and the data that the engine stores for the task.
     struct Facts: Sendable {
         var description: String?
         var priority = URLSessionTask.defaultPriority
@@ -34,7 +34,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var expectsToReceive: Int64?
         var startsSuspended = false
         var destination: URL?
-        /// `nil`: what stands there when the task is resumed.
+        /// `nil` permits to replace the file that is at the destination when the task is resumed.
         var replacesDestination: Bool?
         var listedPath: String?
         /// ``URLSessionDownloadTask/claimsDestination``.
@@ -43,43 +43,44 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var isRefusalRead = false
         var expectedSHA256: String?
         var delegate: HeldDelegate?
-        /// In a background session: the steps from `resume()` to the row in the ledger.
+        /// The steps from `resume()` to the row in the ledger, in a background session.
         var entry = TaskEntry.none
-        /// Number in the ledger, once resumed in a background session.
+        /// The number in the ledger, after a task of a background session was resumed.
         var row: Int64? { entry.row }
-        /// The task was resumed in a background session.
+        /// A Boolean value: the task was resumed in a background session.
         var isBegun: Bool { if case .none = entry { false } else { true } }
-        /// Where an upload is on its server.
+        /// The address of an uploaded file on its server.
         var remoteURL: URL?
-        /// Why it could not be started, or how it ended.
+        /// The error that prevented the start, or ended the task.
         var error: URLError?
         var isCanceling = false
         var isCompleted = false
-        /// Of the call that made it; the delegate then does not hear of its end.
+        /// The completion handler. If it is set, the delegate does not receive the end.
         var completion: (@Sendable (TransferEnd) -> Void)?
-        /// Who reads its bytes as they come, in place of the delegate.
+        /// The reader of the bytes, which receives them instead of the delegate.
         var feed: ByteFeed?
-        /// Where a redirect led.
+        /// The request after a redirect.
         var currentRequest: URLRequest?
         var prefersIncrementalDelivery = true
-        /// How it got on, of an ordinary task that ended, or when the ledger could be read last.
+        /// The last status of an ordinary task that ended, or of a background task when the ledger was last readable.
         var last: TaskStatus?
-        /// The status of a background task at its end. Its delegate receives that, also if the ledger cannot be read in that moment.
+        /// The status of a background task at its end. Its delegate receives this status, even if the ledger cannot be read at that moment.
         var end: TaskStatus?
     }
 
     let session: URLSession
     let facts = Mutex(Facts())
 
-    /// Unique in the session, also over relaunches. Negative if none could be reserved: `resume()` then ends the task with the reason.
+    /// The identifier of the task, unique in the session, also over relaunches. Negative if none could be reserved: `resume()` then ends
+    /// the task with the reason.
     open var taskIdentifier: Int { identifier }
     private let identifier: Int
-    /// What was asked for.
+    /// The request of the app.
     open var originalRequest: URLRequest? { request }
     private let request: URLRequest?
-    /// What is asked for now.
+    /// The request that is being sent.
     ///
-    /// Differs from Apple: for a background task always the same; redirects show in the response's URL.
+    /// Differs from Apple: for a background task always the original request; the response's URL shows redirects.
     open var currentRequest: URLRequest? { facts.withLock { $0.currentRequest } ?? originalRequest }
 
     init(session: URLSession, request: URLRequest?, identifier: Int? = nil) {
@@ -89,7 +90,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         super.init()
     }
 
-    /// A task of nobody's: for the mocks of an app's tests, which subclass this class and its kinds.
+    /// Creates a task without a session's work, for the mocks of an app's tests, which subclass this class and its subclasses.
     public override init() {
         session = .shared
         request = nil
@@ -102,41 +103,41 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         session.engine.update(self)
     }
 
-    /// The app's own label; survives relaunch.
+    /// A label that the app sets. It is kept over a relaunch.
     open var taskDescription: String? {
         get { facts.withLock { $0.description } }
         set { change(\.description, newValue) }
     }
 
-    /// 0…1, the greater first. Among equals the older first.
+    /// The priority from 0 to 1; tasks with a greater value begin first. Of tasks with equal priority, the older begins first.
     open var priority: Float {
         get { facts.withLock { $0.priority } }
         set { change(\.priority, min(1, max(0, newValue.isNaN ? Self.defaultPriority : newValue))) }
     }
 
-    /// Not before this moment. Background sessions only.
+    /// The earliest time at which the task begins. Background sessions only.
     open var earliestBeginDate: Date? {
         get { facts.withLock { $0.earliestBegin }.map(AppRuntime.shared.date(forApp:)) }
         set { change(\.earliestBegin, newValue.map(AppRuntime.shared.date(fromApp:))) }
     }
 
-    /// The app's guess. Kept; nothing is decided by it yet.
+    /// The number of bytes that the app expects to send. Stored, without effect.
     open var countOfBytesClientExpectsToSend: Int64 {
         get { facts.withLock { $0.expectsToSend } ?? NSURLSessionTransferSizeUnknown }
         set { change(\.expectsToSend, newValue) }
     }
 
-    /// The app's guess. Kept; nothing is decided by it yet.
+    /// The number of bytes that the app expects to receive. Stored, without effect.
     open var countOfBytesClientExpectsToReceive: Int64 {
         get { facts.withLock { $0.expectsToReceive } ?? NSURLSessionTransferSizeUnknown }
         set { change(\.expectsToReceive, newValue) }
     }
 
-    /// Hears of this task in place of the session's delegate; what it leaves out the session's delegate hears. Set it before
-    /// ``resume()``.
+    /// A delegate for this task, called instead of the session's delegate. The session's delegate is called for methods that this delegate
+    /// leaves out. Set it before ``resume()``.
     ///
-    /// Differs from Apple: background sessions have it, too. Where the session has no delegate, this process hears of the end of
-    /// this task alone; once it is gone the app is launched for it.
+    /// Differs from Apple: tasks of background sessions also have a delegate. If the session has no delegate, this process receives only
+    /// the end of this task. If this process has ended, the app is launched for the end.
     open var delegate: (any URLSessionTaskDelegate)? {
         get { facts.withLock { $0.delegate }?.object as? any URLSessionTaskDelegate }
         set {
@@ -145,75 +146,77 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         }
     }
 
-    /// The app wants bytes as they come. Kept, without effect: an ordinary data task's delegate always gets them so.
+    /// A Boolean value: the app receives the bytes as they arrive. Stored, without effect, because the delegate of an ordinary data task
+    /// always does.
     open var prefersIncrementalDelivery: Bool {
         get { facts.withLock { $0.prefersIncrementalDelivery } }
         set { facts.withLock { $0.prefersIncrementalDelivery = newValue } }
     }
 
-    /// Number of the transfer in the ledger, once resumed: what `transfers` lists. Beyond Apple.
+    /// The number of the transfer in the ledger, after the task was resumed. `transfers` lists this number. Beyond Apple.
     public var transferNumber: Int64? { facts.withLock { $0.row } }
 
-    /// The code that resumes the task reads ``error`` after that. If it is `false` and the task has no delegate, a failure to start is
-    /// reported on standard error.
+    /// A Boolean value: the code that resumes the task reads ``error`` after that. If it is `false` and the task has no delegate, a failure
+    /// to start is reported on standard error.
     package var isRefusalRead: Bool {
         get { facts.withLock { $0.isRefusalRead } }
         set { facts.withLock { $0.isRefusalRead = newValue } }
     }
 
-    /// Each of these looks at the transfer as it is now. Cost: a read of the ledger, in a background session.
+    /// The current state of the task. Cost: in a background session this property and the byte counts read the ledger.
     open var state: State { session.engine.status(of: self).state }
-    /// A person paused it, who alone lets it go on: it is ``State/suspended``, and `resume()` leaves it so. Beyond Apple.
+    /// A Boolean value: the user paused the transfer, and only the user can resume it. The state is ``State/suspended``, and `resume()`
+    /// does not change that. Beyond Apple.
     public var isPausedByPerson: Bool { session.engine.status(of: self).isPaused }
-    /// Why it could not be started, or how it ended.
+    /// The error that prevented the start, or ended the task.
     open var error: (any Error)? { session.engine.status(of: self).error }
-    /// The answer's head, once there is one.
+    /// The response headers, or `nil` if they have not arrived.
     open var response: URLResponse? { session.engine.status(of: self).response }
-    /// Bytes of the answer's body that are here.
+    /// The number of received bytes of the response body.
     open var countOfBytesReceived: Int64 { session.engine.status(of: self).bytesReceived }
-    /// -1 while nobody knows it.
+    /// The expected number of bytes of the response body; -1 if it is not known.
     open var countOfBytesExpectedToReceive: Int64 { session.engine.status(of: self).bytesExpectedToReceive }
-    /// Bytes of the request's body that went out.
+    /// The number of sent bytes of the request body.
     open var countOfBytesSent: Int64 { session.engine.status(of: self).bytesSent }
-    /// Bytes of the request's body; ``NSURLSessionTransferSizeUnknown``: nobody knows.
+    /// The number of bytes of the request body; ``NSURLSessionTransferSizeUnknown`` if it is not known.
     open var countOfBytesExpectedToSend: Int64 { session.engine.status(of: self).bytesExpectedToSend }
 
-    /// Counts the task's bytes: those of the body it sends, else those it receives. Follows while this process hears of the
-    /// session's tasks.
+    /// The progress in bytes: of the sent body, or of the received body if none is sent. It is updated while this process receives the
+    /// events of the session's tasks.
     open var progress: Progress { counts }
     private let counts = Progress(totalUnitCount: -1)
 
-    /// Starts it, or lets it go on. In a background session durable when it returns; a failure to start is in ``error`` and
-    /// told to the delegate.
+    /// Starts or continues the task. In a background session the task is durable when this method returns; a failure to start is in
+    /// ``error`` and is reported to the delegate.
     open func resume() { session.engine.resume(self) }
 
-    /// Holds it; what has arrived is kept. It goes on with ``resume()``, in this process or a later one.
+    /// Suspends the task; received bytes are kept. ``resume()`` continues the task, in this process or a later one.
     open func suspend() { session.engine.suspend(self) }
 
-    /// Ends it for good; its delegate hears `URLError.cancelled`.
+    /// Ends the task; its delegate receives `URLError.cancelled`.
     open func cancel() { session.engine.cancel(self) }
 }
 
-/// Of a size that nobody knows.
+/// The value of an unknown size.
 public let NSURLSessionTransferSizeUnknown: Int64 = -1
 
-/// How a transfer ended, for the call that made it.
+/// The end of a transfer, for the call that made it.
 struct TransferEnd: Sendable {
     var file: URL?
     var response: URLResponse?
     var error: URLError?
-    /// The answer, where it came to memory.
+    /// The response body, if it was stored in memory.
     var data: Data?
 }
 
-/// An answer taken as data.
-open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}  // because its base is
+/// A task whose response is returned as data.
+open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}  // because its base class is unchecked Sendable
 
 /// A download into a file.
-open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // because its base is
+open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // because its base class is unchecked Sendable
     let source: DownloadSource
 
-    /// A task of nobody's, for mocks.
+    /// Creates a task for mocks.
     public override init() {
         source = .resumeData(Data())
         super.init()
@@ -230,55 +233,61 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
         }
     }
 
-    /// Where the whole file goes. Until it is whole and proven it grows beside it under a hidden name; then it takes its place
-    /// in one step. What stood there when it was resumed is replaced; what appeared since is not, unless
-    /// ``replacesDestination`` says so: the download then gets a numbered name beside it, which stands here when it has ended. An
-    /// answer that is no file (404, say) is then an error. Set before `resume()`; an absolute file URL. Background sessions only;
-    /// beyond Apple. `nil`: the delegate gets a temporary file.
+    /// The path of the complete file, an absolute file URL. While the download is incomplete, it is stored in the same folder under a
+    /// hidden name. The complete and verified file is moved to the path in one step.
+    ///
+    /// The file that is at the path when the task is resumed is replaced. A file that appears there later is replaced only if
+    /// ``replacesDestination`` is `true`. If not, the download gets a numbered name in the same folder, and this property has that name
+    /// after the end.
+    ///
+    /// If the response is not a file (for example 404), the task fails. Set this property before `resume()`. Background sessions only;
+    /// beyond Apple. If `nil`, the delegate receives a temporary file.
     public var destination: URL? {
         get { facts.withLock { $0.destination } }
         set { facts.withLock { $0.destination = newValue } }
     }
 
-    /// `true`: whatever stands at ``destination`` in the end is replaced. `false`, once set: nothing is, also what stands there when
-    /// the task is resumed. Never set, only the latter is. Set before `resume()`. Background sessions only; beyond Apple.
+    /// A rule for a file that is already at ``destination``. `true`: any file that is there at the end is replaced. Set to `false`: no file
+    /// is replaced. Not set: only the file that is there when the task is resumed is replaced. Set it before `resume()`. Background
+    /// sessions only; beyond Apple.
     public var replacesDestination: Bool {
         get { facts.withLock { $0.replacesDestination ?? false } }
         set { facts.withLock { $0.replacesDestination = newValue } }
     }
 
-    /// `resume()` fails if another unfinished download has the same ``destination``.
+    /// A Boolean value: `resume()` fails if another unfinished download has the same ``destination``.
     package var claimsDestination: Bool {
         get { facts.withLock { $0.claimsDestination } }
         set { facts.withLock { $0.claimsDestination = newValue } }
     }
 
-    /// 64 hex digits: a file with another SHA-256 is a failure. Set before `resume()`. Background sessions only; beyond Apple.
+    /// The expected SHA-256 of the file, as 64 hex digits. If the file has another SHA-256, the task fails. Set it before `resume()`.
+    /// Background sessions only; beyond Apple.
     public var expectedSHA256: String? {
         get { facts.withLock { $0.expectedSHA256 } }
         set { facts.withLock { $0.expectedSHA256 = newValue } }
     }
 
-    /// Ends the download and gives what ``URLSession/downloadTask(withResumeData:)`` goes on from. `nil` where nothing can be:
-    /// no byte is here yet, or the server gave no strong validator. What is kept is kept for a week.
+    /// Ends the download and passes resume data for ``URLSession/downloadTask(withResumeData:)`` to the handler. The data is `nil` if the
+    /// download cannot be continued: no byte has arrived, or the server gave no strong validator. The part is kept for a week.
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         Task { completionHandler(await session.engine.cancelProducingResumeData(self)) }
     }
 
-    /// Ends the download and gives what ``URLSession/downloadTask(withResumeData:)`` goes on from, or `nil`.
+    /// Ends the download and returns resume data for ``URLSession/downloadTask(withResumeData:)``, or `nil`.
     open func cancelByProducingResumeData() async -> Data? { await session.engine.cancelProducingResumeData(self) }
 }
 
-/// An upload.
-open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // because its base is
-    /// `resume()` queues it suspended: its file is copied and safe, and nothing is sent before another `resume()`, in this
-    /// process or a later one. Set before. Beyond Apple.
+/// A task that uploads a file, data or a stream.
+open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // because its base class is unchecked Sendable
+    /// A Boolean value: `resume()` queues the upload suspended. The file is copied durably, but nothing is sent before another `resume()`,
+    /// in this process or a later one. Set it before the first `resume()`. Beyond Apple.
     public var startsSuspended: Bool {
         get { facts.withLock { $0.startsSuspended } }
         set { facts.withLock { $0.startsSuspended = newValue } }
     }
 
-    /// Where the server has the file, once it was uploaded by an ``UploadDelivery`` that knows; without passwords. Beyond Apple.
+    /// The address of the file on the server without passwords, after an upload by an ``UploadDelivery`` that provides it. Beyond Apple.
     public var remoteURL: URL? { facts.withLock { $0.remoteURL } }
 
     let body: UploadBody?
@@ -286,7 +295,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     private let keys = Mutex<(chosen: String?, stored: String?)>((nil, nil))
     private let snapshot = Mutex<Snapshot?>(nil)
 
-    /// A task of nobody's, for mocks.
+    /// Creates a task for mocks.
     public override init() {
         body = nil
         super.init()
@@ -297,52 +306,52 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         super.init(session: session, request: request, identifier: identifier)
     }
 
-    /// The path that lists and messages name the file by, where it is not that of the file itself: it is a copy, say. Set before
-    /// `resume()`. Beyond Apple.
+    /// The path that lists and messages show for the file, if it differs from the path of the file itself, for example because the file is
+    /// a copy. Set it before `resume()`. Beyond Apple.
     public var listedPath: String? {
         get { facts.withLock { $0.listedPath } }
         set { facts.withLock { $0.listedPath = newValue } }
     }
 
-    /// How the file is put on the server. Set before `resume()`. Beyond Apple.
+    /// The delivery that stores the file on the server. Set it before `resume()`. Beyond Apple.
     public var delivery: UploadDelivery {
         get { chosenDelivery.withLock { $0 } }
         set { chosenDelivery.withLock { $0 = newValue } }
     }
 
-    /// A name for this upload within its session, so that a process that died after `resume()` can do the same again:
-    /// a task resumed under the key of an upload that runs or succeeded joins that one. Set before `resume()`.
-    /// Beyond Apple; `nil`: every task is an upload of its own.
+    /// A name for this upload within its session. A process that died after `resume()` can submit the same upload again: a task that is
+    /// resumed with the key of a running or successful upload joins that upload. Set it before `resume()`. Beyond Apple. If `nil`, every
+    /// task is a separate upload.
     public var submissionKey: String? {
         get { keys.withLock { $0.chosen } }
         set { keys.withLock { $0 = (newValue, newValue.map(BackgroundTransfers.stored)) } }
     }
 
-    /// The submission key as it is stored. A process that has only the stored form of a key sets this instead of ``submissionKey``. A task of an upload
-    /// that another process began has it as well.
+    /// The submission key as it is stored. A process that has only the stored form of a key sets this instead of ``submissionKey``. A task
+    /// of an upload that another process began also has it.
     package var storedSubmissionKey: String? {
         get { keys.withLock { $0.stored } }
         set { keys.withLock { $0.stored = newValue } }
     }
 
-    /// Always `nil`: no server that Stormy's plain uploads know can take an upload up again in its middle.
+    /// Ends the upload. The handler always receives `nil`, because the servers of plain uploads cannot continue an upload from the middle.
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         Task { completionHandler(await session.engine.cancelProducingResumeData(self)) }
     }
 
-    /// Always `nil`, see ``cancel(byProducingResumeData:)``.
+    /// Ends the upload. Always returns `nil`, see ``cancel(byProducingResumeData:)``.
     open func cancelByProducingResumeData() async -> Data? { await session.engine.cancelProducingResumeData(self) }
 
-    /// Makes the snapshot now instead of in `resume()`, to learn early whether the file can be read. Beyond Apple.
+    /// Makes the snapshot now instead of in `resume()`, to find out early whether the file can be read. Beyond Apple.
     ///
-    /// - Returns: the copy, and digest and size of what will be sent.
+    /// - Returns: the copy, and the digest and size of the data that will be sent.
     /// - Throws: a description of why the file cannot be queued: missing, unreadable, not a file, changing.
     ///
     /// - Parameters:
-    ///   - preparing: changes the copy before it is hashed (takes something out of a photo, say), and says whether it did. Whatever it
-    ///     throws is thrown on, and nothing is kept. Only the first call's counts.
-    ///   - checking: looks at the descriptor of the file that is to be copied: what its name leads to may change at any moment. What it throws is
-    ///     thrown on, and nothing is copied.
+    ///   - preparing: changes the copy before it is hashed (for example removes metadata from a photo), and returns whether it did. An
+    ///     error that it throws is rethrown, and no copy is kept. Only the closure of the first call is used.
+    ///   - checking: checks the descriptor of the file before it is copied, because the file at a path can change at any moment. An error
+    ///     that it throws is rethrown, and no copy is made.
     @discardableResult
     public func takeSnapshot(
         preparing: ((URL) throws -> Bool)? = nil, checking: ((Int32) throws -> Void)? = nil
@@ -374,7 +383,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         return taken
     }
 
-    /// Removes a snapshot that will not be sent after all. Beyond Apple.
+    /// Removes a snapshot that will not be sent. Beyond Apple.
     public func discardSnapshot() {
         let taken = snapshot.withLock { snapshot in
             defer { snapshot = nil }

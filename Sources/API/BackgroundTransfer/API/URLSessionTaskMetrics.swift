@@ -2,22 +2,22 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-/// How a task went.
+/// The metrics of a task.
 ///
-/// Differs from Apple: of a background task only the times of the whole and the number of its attempts are known, not those
-/// of names, connections and handshakes: the agent made them, often several times.
-open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because nothing of it changes
-    /// Where an answer came from.
+/// Differs from Apple: for a background task only the times of the complete transfer and the number of its attempts are known. The times of
+/// name lookups, connections and handshakes are not known, because the agent made them, often several times.
+open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because it is immutable
+    /// The source of a response.
     public enum ResourceFetchType: Int, Sendable {
-        /// A ``URLProtocol`` gave it, or a background task's agent.
+        /// A response of a ``URLProtocol``, or of a background task.
         case unknown = 0
         case networkLoad = 1
-        /// Never seen.
+        /// A response that the server pushed. Not used here.
         case serverPush = 2
         case localCache = 3
     }
 
-    /// Whom a name was asked of. Differs from Apple: always ``unknown``.
+    /// The protocol of a name lookup. Differs from Apple: always ``unknown``.
     public enum DomainResolutionProtocol: Int, Sendable {
         case unknown = 0
         case udp = 1
@@ -26,13 +26,13 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because no
         case https = 4
     }
 
-    /// From the task's making to its end.
+    /// The time from the creation of the task to its end.
     public let taskInterval: DateInterval
-    /// Of a background task always 0: redirects are followed by the agent and not counted.
+    /// The number of redirects. Always 0 for a background task: the agent follows redirects and does not count them.
     public let redirectCount: Int
-    /// One for each request of an ordinary task; of a background task one, of the request that brought the answer.
+    /// The metrics of each request of an ordinary task. A background task has only the metrics of the request that received the response.
     public let transactionMetrics: [URLSessionTaskTransactionMetrics]
-    /// Requests that were made; more than one after interruptions. Beyond Apple.
+    /// The number of requests that were made; more than one after interruptions. Beyond Apple.
     public let attemptCount: Int
 
     init(taskInterval: DateInterval, attemptCount: Int, transactions: [URLSessionTaskTransactionMetrics], redirectCount: Int = 0)
@@ -44,79 +44,79 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because no
     }
 }
 
-/// One request and its answer.
+/// The metrics of one request and its response.
 ///
-/// Dates are `nil` where it did not come to that: of a connection that was used again those of its making, without TLS those of the handshake. Of a
-/// background task all but ``fetchStartDate`` and ``responseEndDate`` are.
-open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  // because nothing of it changes
-    /// The request as the app, a redirect or its handler made it.
+/// A date is `nil` if the step was not needed: the connection dates if a connection was used again, the handshake dates without TLS. For a
+/// background task all dates except ``fetchStartDate`` and ``responseEndDate`` are `nil`.
+open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  // because it is immutable
+    /// The request as the app, a redirect or its handler created it.
     public let request: URLRequest
-    /// What answered; `nil`: nobody did.
+    /// The response; `nil` if no response arrived.
     public let response: URLResponse?
     /// When the attempt began.
     public let fetchStartDate: Date?
-    /// When the name's address was asked for.
+    /// When the lookup of the host name began.
     public let domainLookupStartDate: Date?
-    /// When the name's address was known.
+    /// When the lookup of the host name ended.
     public let domainLookupEndDate: Date?
-    /// When the connection was begun.
+    /// When the connection began.
     public let connectStartDate: Date?
     /// When the TLS handshake began.
     public let secureConnectionStartDate: Date?
-    /// When the TLS handshake was over.
+    /// When the TLS handshake ended.
     public let secureConnectionEndDate: Date?
-    /// When the connection could be used: with TLS after the handshake.
+    /// When the connection could be used: with TLS, after the handshake.
     public let connectEndDate: Date?
-    /// When the request began to go out.
+    /// When the first byte of the request was sent.
     public let requestStartDate: Date?
-    /// When the request was out. Differs from Apple: not measured; the moment of ``requestStartDate``.
+    /// When the last byte of the request was sent. Differs from Apple: not measured; equal to ``requestStartDate``.
     public let requestEndDate: Date?
-    /// When the first byte of the answer came.
+    /// When the first byte of the response arrived.
     public let responseStartDate: Date?
-    /// When the last byte came, or the attempt ended.
+    /// When the last byte arrived, or the attempt ended.
     public let responseEndDate: Date?
-    /// As ALPN names it: "http/1.1" or "h2".
+    /// The name of the protocol in ALPN: "http/1.1" or "h2".
     public let networkProtocolName: String?
-    /// Differs from Apple: whether a proxy was used is not known; `false`.
+    /// A Boolean value: the connection used a proxy. Differs from Apple: not known, always `false`.
     public let isProxyConnection = false
-    /// An earlier request's connection was used again.
+    /// A Boolean value: the request used the connection of an earlier request.
     public let isReusedConnection: Bool
-    /// Where the answer came from.
+    /// The source of the response.
     public let resourceFetchType: URLSessionTaskMetrics.ResourceFetchType
-    /// The server's, as numbers.
+    /// The server's IP address.
     public let remoteAddress: String?
-    /// The server's.
+    /// The server's port.
     public let remotePort: Int?
-    /// This machine's, as numbers.
+    /// The IP address of this machine.
     public let localAddress: String?
-    /// This machine's.
+    /// The port of this machine.
     public let localPort: Int?
-    /// Bytes of the answer's head. Differs from Apple: not measured; 0.
+    /// The number of bytes of the response headers. Differs from Apple: not measured, always 0.
     public let countOfResponseHeaderBytesReceived: Int64 = 0
-    /// Over all attempts.
+    /// The number of body bytes that were received in all attempts.
     public let countOfResponseBodyBytesReceived: Int64
-    /// Differs from Apple: the same as ``countOfResponseBodyBytesReceived``.
+    /// The number of body bytes after decoding. Differs from Apple: the same as ``countOfResponseBodyBytesReceived``.
     public var countOfResponseBodyBytesAfterDecoding: Int64 { countOfResponseBodyBytesReceived }
-    /// Bytes of the request's head. Differs from Apple: not measured; 0.
+    /// The number of bytes of the request headers. Differs from Apple: not measured, always 0.
     public let countOfRequestHeaderBytesSent: Int64 = 0
-    /// Over all attempts.
+    /// The number of body bytes that were sent in all attempts.
     public let countOfRequestBodyBytesSent: Int64
-    /// Differs from Apple: the same as ``countOfRequestBodyBytesSent``.
+    /// The number of body bytes before encoding. Differs from Apple: the same as ``countOfRequestBodyBytesSent``.
     public var countOfRequestBodyBytesBeforeEncoding: Int64 { countOfRequestBodyBytesSent }
-    /// Differs from Apple: not known; `false`.
+    /// A Boolean value: the connection used a mobile-phone network. Differs from Apple: not known, always `false`.
     public let isCellular = false
-    /// Differs from Apple: not known; `false`.
+    /// A Boolean value: the connection used a network that costs money per byte. Differs from Apple: not known, always `false`.
     public let isExpensive = false
-    /// Differs from Apple: not known; `false`.
+    /// A Boolean value: the connection used a metered network. Differs from Apple: not known, always `false`.
     public let isConstrained = false
-    /// No connection here takes several paths.
+    /// A Boolean value: the connection used several networks. Always `false`, because connections here use one network.
     public let isMultipath = false
-    /// Differs from Apple: always `.unknown`.
+    /// The protocol of the name lookup. Differs from Apple: always `.unknown`.
     public let domainResolutionProtocol = URLSessionTaskMetrics.DomainResolutionProtocol.unknown
 
-    /// Differs from Apple: not known; `nil`. It is TLS 1.2 or newer.
+    /// The version of TLS. Differs from Apple: not known, always `nil`. The version is TLS 1.2 or newer.
     public let negotiatedTLSProtocolVersion: tls_protocol_version_t? = nil
-    /// Differs from Apple: not known; `nil`.
+    /// The cipher suite of TLS. Differs from Apple: not known, always `nil`.
     public let negotiatedTLSCipherSuite: tls_ciphersuite_t? = nil
 
     init(
@@ -150,7 +150,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     }
 }
 
-/// A cipher suite of TLS, with the number that it has on the wire.
+/// A cipher suite of TLS, with its number in the protocol.
 public enum tls_ciphersuite_t: UInt16, Sendable {
     case RSA_WITH_3DES_EDE_CBC_SHA = 0x000A
     case RSA_WITH_AES_128_CBC_SHA = 0x002F

@@ -3,25 +3,26 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-/// A connection that carries messages both ways (RFC 6455). It begins with `resume()`; what is sent before waits for it. Ordinary sessions
-/// only: in a background session it ends in `URLError.unsupportedURL`.
+/// A connection that carries messages in both directions (RFC 6455). `resume()` opens the connection; messages that are sent earlier wait
+/// for it. Ordinary sessions only: in a background session the task fails with `URLError.unsupportedURL`.
 ///
-/// Differs from Apple: the handshake follows no redirects and answers no challenges: what is no web socket ends the task in
-/// `URLError.badServerResponse`, with the answer in ``URLSessionTask/response``. A configuration's `timeoutIntervalForRequest` is for the
-/// connection and the answer to the handshake; a socket that is open may be silent for ever. `waitsForConnectivity`, `timeoutIntervalForResource`
-/// and ``URLProtocol`` have no effect on it. No message is compressed.
-open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // because its base is
-    /// Why a web socket is closed. Source: RFC 6455, 7.4.
+/// Differs from Apple: the handshake follows no redirects and does not respond to challenges. If the server does not accept the handshake,
+/// the task fails with `URLError.badServerResponse`, and ``URLSessionTask/response`` has the server's response. A configuration's
+/// `timeoutIntervalForRequest` applies to the connection and to the response to the handshake; an open socket may be silent for an
+/// unlimited time. `waitsForConnectivity`, `timeoutIntervalForResource` and ``URLProtocol`` have no effect on the task. Messages are not
+/// compressed.
+open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // because its base class is unchecked Sendable
+    /// The reason why a web socket is closed. Source: RFC 6455, 7.4.
     ///
-    /// As with Apple's, every number is one: an app's own, 3000 to 4999, is ``other(_:)``, with its `rawValue`.
+    /// As in Apple's type, every number is a close code: an app's code (3000 to 4999) is ``other(_:)``, with the number as `rawValue`.
     public enum CloseCode: RawRepresentable, Hashable, Sendable {
-        /// It is not closed.
+        /// The socket is not closed.
         case invalid
         case normalClosure
         case goingAway
         case protocolError
         case unsupportedData
-        /// Closed without a code.
+        /// The socket was closed without a code.
         case noStatusReceived
         /// The connection broke.
         case abnormalClosure
@@ -31,7 +32,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
         case mandatoryExtensionMissing
         case internalServerError
         case tlsHandshakeFailure
-        /// A number without a name here.
+        /// A number without a case in this type.
         case other(Int)
 
         private static let named: [CloseCode] = [
@@ -40,10 +41,10 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
             .tlsHandshakeFailure,
         ]
 
-        /// Never `nil`.
+        /// Creates the close code with a number. The result is never `nil`.
         public init?(rawValue: Int) { self = Self.named.first { $0.rawValue == rawValue } ?? .other(rawValue) }
 
-        /// The number, as it goes over the wire.
+        /// The number that is sent to the server or received from it.
         public var rawValue: Int {
             switch self {
             case .invalid: 0
@@ -64,7 +65,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
         }
     }
 
-    /// What is sent and received.
+    /// A message that is sent or received.
     public enum Message: Sendable {
         case data(Data)
         case string(String)
@@ -76,30 +77,30 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
 
     // MARK: Messages
 
-    /// Sends a message, after those before.
+    /// Sends a message, after all messages that were sent before.
     ///
-    /// - Throws: `URLError`: `.networkConnectionLost` where the socket is closed or lost, or what else ended the task; `.cancelled` when the awaiting
-    ///   task is cancelled: the message may be sent all the same.
+    /// - Throws: `URLError`: `.networkConnectionLost` if the socket is closed or lost, or the error that ended the task; `.cancelled` when
+    ///   the awaiting task is cancelled, although the message may still be sent.
     open func send(_ message: Message) async throws {
         try await answered { exchange.send(message.onWire, $0) }
     }
 
-    /// The same; the handler is called on the session's delegate queue when the message is with the system, whole.
+    /// Sends a message. The handler is called on the session's delegate queue when the system has accepted the complete message.
     @preconcurrency open func send(_ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
         exchange.send(message.onWire) { [self] error in post { completionHandler(error) } }
     }
 
-    /// The next message. Those that come unasked are kept, up to a megabyte of them: then the server is made to wait.
+    /// Returns the next message. Up to one megabyte of messages is kept until it is received; above that, the server has to wait.
     ///
-    /// - Throws: `URLError`: `.networkConnectionLost` where the socket is closed or lost and every message was given out, or what else ended the
-    ///   task; `.dataLengthExceedsMaximum` after a message above ``maximumMessageSize``; `.cancelled` when the awaiting task is cancelled, which
-    ///   loses no message (differs from Apple, where it has no effect).
+    /// - Throws: `URLError`: `.networkConnectionLost` if the socket is closed or lost and all messages were received, or the error that
+    ///   ended the task; `.dataLengthExceedsMaximum` after a message above ``maximumMessageSize``; `.cancelled` when the awaiting task is
+    ///   cancelled. A cancellation loses no message (differs from Apple, where it has no effect).
     open func receive() async throws -> Message {
         let number = exchange.reserve()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (done: CheckedContinuation<Message, any Error>) in
                 exchange.receive(number) { done.resume(with: $0.map(Message.init(onWire:)).mapError { $0 as any Error }) }
-                // A cancellation that came first found nobody.
+                // An earlier cancellation found no registered receiver.
                 if Task.isCancelled { exchange.giveUp(number) }
             }
         } onCancel: {
@@ -107,7 +108,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
         }
     }
 
-    /// The same; the handler is called on the session's delegate queue.
+    /// Receives the next message. The handler is called on the session's delegate queue.
     @preconcurrency open func receive(completionHandler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
         exchange.receive { [self] result in
             let result = result.map(Message.init(onWire:)).mapError { $0 as any Error }
@@ -115,19 +116,20 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
         }
     }
 
-    /// Asks the server for a sign of life. The handler is called on the session's delegate queue when it came, or with what ended the task.
+    /// Sends a ping to the server. The handler is called on the session's delegate queue when the pong arrived, or with the error that
+    /// ended the task.
     @preconcurrency open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
         exchange.ping { [self] error in post { pongReceiveHandler(error) } }
     }
 
-    /// Asks the server for a sign of life, and waits for it.
+    /// Sends a ping to the server, and waits for the pong.
     ///
-    /// - Throws: `URLError`: what ended the task before; `.cancelled` when the awaiting task is cancelled.
+    /// - Throws: `URLError`: the error that ended the task before the pong; `.cancelled` when the awaiting task is cancelled.
     open func sendPing() async throws {
         try await answered { exchange.ping($0) }
     }
 
-    /// Waits for an answer, or until the awaiting task is cancelled.
+    /// Waits for a confirmation, or until the awaiting task is cancelled.
     private func answered(_ ask: (@escaping @Sendable ((any Error)?) -> Void) -> Void) async throws {
         let answer = AwaitedAnswer()
         ask { answer.give($0) }
@@ -138,7 +140,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
         }
     }
 
-    /// Bytes of a message that is received, at most; 1 MiB. A longer one ends the task, and the server is told why.
+    /// The maximum size of a received message, in bytes; 1 MiB by default. A longer message ends the task, and the server receives the
+    /// close code.
     open var maximumMessageSize: Int {
         get { exchange.maximumMessageSize }
         set { exchange.maximumMessageSize = newValue }
@@ -146,25 +149,26 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
 
     // MARK: The end
 
-    /// Says the end to the server, after what was sent before, and ends when the server has said so too; ten seconds later at the latest. The task
-    /// then has no error. Before the socket is open it is the same as `cancel()`.
+    /// Sends a close frame to the server, after the messages that were sent before. The task ends without an error when the server has
+    /// confirmed, at the latest after ten seconds. Before the socket is open, the call is the same as `cancel()`.
     ///
     /// - Parameters:
-    ///   - closeCode: those that the protocol lets nobody send (``CloseCode/invalid``, ``CloseCode/noStatusReceived``,
-    ///     ``CloseCode/abnormalClosure``, ``CloseCode/tlsHandshakeFailure``) are left out on the wire, and the reason with them.
-    ///   - reason: UTF-8; what is above 123 bytes is cut off.
+    ///   - closeCode: the code to send. The protocol does not permit to send ``CloseCode/invalid``, ``CloseCode/noStatusReceived``,
+    ///     ``CloseCode/abnormalClosure`` and ``CloseCode/tlsHandshakeFailure``: then neither the code nor the reason is sent.
+    ///   - reason: UTF-8; bytes above 123 are cut off.
     open func cancel(with closeCode: CloseCode, reason: Data?) {
         guard let engine = session.engine as? OrdinarySession else { return cancel() }
         engine.close(self, closeCode.rawValue, reason ?? Data())
     }
 
-    /// Why it was closed: what was said first, by either side. ``CloseCode/invalid`` until then, and where there never was an open socket.
+    /// The code with which the socket was closed, by the side that closed it first. ``CloseCode/invalid`` before that, and if the socket
+    /// was never open.
     open var closeCode: CloseCode { CloseCode(rawValue: exchange.closing.code) ?? .invalid }
 
-    /// What was said with the code.
+    /// The reason that was sent with the code.
     open var closeReason: Data? { exchange.closing.reason }
 
-    /// On the delegate's queue, in order.
+    /// Calls the app on the delegate's queue, in order.
     func post(_ call: @escaping @Sendable () -> Void) {
         let calls = OutstandingCalls.shared
         calls.enter()

@@ -6,7 +6,7 @@ import FoundationNetworking
 import Spool
 import TransferMachines
 
-/// A request as it goes to the wire: what the key of a transfer is made of.
+/// A request in the form in which it is sent. The key of a transfer is computed from it.
 struct WireOrder: Sendable {
     var method: String
     var url: String
@@ -17,9 +17,10 @@ struct WireOrder: Sendable {
     var allowsExpensive: Bool
     var allowsConstrained: Bool
 
-    /// - Parameter streams: a stream may be the body; it is whoever calls this that sends it.
-    /// - Throws: `URLError`: `.unsupportedURL` for anything but http and https, and for a stream as a body in the background; `.badURL` for a port that
-    ///   is none, and for a header that cannot be sent; `.dataLengthExceedsMaximum` for a GET with a body, as since iOS 13.
+    /// - Parameter streams: the body may be a stream. The caller sends the stream.
+    /// - Throws: `URLError`: `.unsupportedURL` if the scheme is not http or https, if a proxy is configured, and for a background session
+    ///   if the body is a stream or the agent cannot make the request; `.badURL` for an invalid port or method, and for a header that
+    ///   cannot be sent; `.dataLengthExceedsMaximum` for a GET with a body, as since iOS 13.
     init(
         _ request: URLRequest, _ configuration: URLSessionConfiguration, defaultMethod: String = "GET", streams: Bool = false
     ) throws {
@@ -42,11 +43,11 @@ struct WireOrder: Sendable {
                 userInfo: [NSLocalizedDescriptionKey: "bodies come from data and files, not from streams"])
         }
         var fields = Self.headers(request, configuration)
-        // Foundation writes names in letters of its own.
+        // Foundation can change upper and lower case of header names.
         let ours = [RequestProperties.header, URLRequest.marksHeader].map { $0.lowercased() }
         fields = fields.filter { !ours.contains($0.key.lowercased()) }
         headers = fields.map { HeaderField($0.key, $0.value) }.sorted { $0.name < $1.name }
-        // A transfer with such a header would be tried for a week.
+        // Without this check, a transfer with such a header would be tried for a week.
         if let field = headers.first(where: { !$0.canBeSent }) {
             throw URLError(
                 .badURL,
@@ -73,7 +74,7 @@ struct WireOrder: Sendable {
         (allowsExpensive, allowsConstrained) = (request.allowsExpensiveNetworkAccess, request.allowsConstrainedNetworkAccess)
     }
 
-    /// The request's own, and what the configuration adds.
+    /// Returns the headers of the request, and the headers that the configuration adds.
     static func headers(_ request: URLRequest, _ configuration: URLSessionConfiguration) -> [String: String] {
         var fields = request.allHTTPHeaderFields ?? [:]
         let named = Set(fields.keys.map { $0.lowercased() })
@@ -83,7 +84,7 @@ struct WireOrder: Sendable {
         return fields
     }
 
-    /// Seconds of silence. The default timeout of a request, 60, means the timeout of the configuration.
+    /// Returns the permitted seconds of silence. The default timeout of a request, 60, means the timeout of the configuration.
     static func idleTimeout(_ request: URLRequest, _ configuration: URLSessionConfiguration) -> Double {
         let longest = TransferRecord.longestIdle
         let usual = URLSessionConfiguration.seconds(configuration.timeoutIntervalForRequest, default: 60, atMost: longest)
@@ -91,7 +92,8 @@ struct WireOrder: Sendable {
             ? usual : URLSessionConfiguration.seconds(request.timeoutInterval, default: usual, atMost: longest)
     }
 
-    /// What another process cannot do for this one is said, before something else happens in its place.
+    /// Throws if the agent cannot make the request in the way that the configuration demands. Otherwise the request would be made in a
+    /// different way.
     private static func refuseWhatNoAgentCan(_ request: URLRequest, _ configuration: URLSessionConfiguration) throws {
         for kind in configuration.protocolClasses ?? [] {
             guard let kind = kind as? URLProtocol.Type else { throw OrdinarySession.noProtocol(kind) }
@@ -120,7 +122,7 @@ struct WireOrder: Sendable {
         return FileDigest.sha256(of: Data(parts.joined(separator: "\n").utf8))
     }
 
-    /// A new row for it.
+    /// Returns a new record for the request.
     func record(
         _ configuration: URLSessionConfiguration, session: String, key: String, kind: TransferRecord.Kind, now: Date
     ) -> TransferRecord {
@@ -142,7 +144,7 @@ struct WireOrder: Sendable {
 }
 
 extension HeaderField {
-    /// The name is a token, and the value is one line (RFC 9110 §5).
+    /// A Boolean value: the name is a token, and the value is one line (RFC 9110 §5).
     fileprivate var canBeSent: Bool {
         Self.isToken(name) && !value.utf8.contains { [0, 10, 13].contains($0) }
     }
@@ -154,7 +156,7 @@ extension HeaderField {
 }
 
 extension URLRequest {
-    /// `nil`: not an address.
+    /// Returns `nil` if the URL is not valid.
     init?(method: String, url: String, headers: [HeaderField]) {
         guard let url = URL(string: url) else { return nil }
         self.init(url: url)
@@ -163,8 +165,8 @@ extension URLRequest {
     }
 }
 
-/// A response that knows what its file may be called: Foundation's own says "Unknown" of many.
-private final class NamedResponse: HTTPURLResponse, @unchecked Sendable {  // because its base is
+/// A response with a suggested file name. For many responses Foundation suggests only "Unknown".
+private final class NamedResponse: HTTPURLResponse, @unchecked Sendable {  // because its base class is unchecked Sendable
     override var suggestedFilename: String? {
         let headers = allHeaderFields.map { HeaderField("\($0.key)", "\($0.value)") }
         return SuggestedName.of(ResponseHead(status: statusCode, headers: headers, url: url?.absoluteString ?? ""))
@@ -172,9 +174,9 @@ private final class NamedResponse: HTTPURLResponse, @unchecked Sendable {  // be
 }
 
 extension ResponseHead {
-    /// As Foundation has it: values of one name in one field.
+    /// Returns the response in Foundation's form: values of one name are joined in one field.
     ///
-    /// - Parameter asked: the address, where the answer's own is none.
+    /// - Parameter asked: the requested address, used if the response has no valid address.
     func response(asked: String) -> HTTPURLResponse? {
         guard let url = URL(string: url) ?? URL(string: asked) else { return nil }
         return NamedResponse(
@@ -188,7 +190,8 @@ extension TransferRecord {
 
     var response: HTTPURLResponse? {
         guard var head else { return nil }
-        // Put together from several answers it is the whole all the same: a 206 is the app's business only if it asked for a part.
+        // The file may be assembled from several responses, but it is complete. A 206 is visible to the app only if the app requested a
+        // part.
         if head.status == 206, !headers.contains(where: { $0.name.lowercased() == "range" }) {
             head.status = 200
             head.headers.removeAll { ["content-range", "content-length"].contains($0.name.lowercased()) }
@@ -197,7 +200,7 @@ extension TransferRecord {
         return head.response(asked: url)
     }
 
-    /// The error of an awaited call or of a delegate; with resume data, where a part is kept.
+    /// The error of an awaited call or of a delegate call. Has resume data if a part is kept.
     var urlError: URLError {
         var info: [String: Any] = [NSLocalizedDescriptionKey: errorMessage ?? "the transfer was \(state.rawValue)"]
         if keptUntil != nil, let resume = ResumeData(self) { info[NSURLSessionDownloadTaskResumeData] = resume.data }
@@ -205,7 +208,7 @@ extension TransferRecord {
         return URLError(code, userInfo: info).concerning(URL(string: url))
     }
 
-    /// How it went, as far as the ledger knows it.
+    /// The metrics of the transfer that the ledger has.
     var metrics: URLSessionTaskMetrics {
         let end = max(finishedAt ?? AppRuntime.shared.now, createdAt)
         let transaction = request.map { request in
@@ -218,14 +221,15 @@ extension TransferRecord {
             transactions: transaction.map { [$0] } ?? [])
     }
 
-    /// An answer arrived, whatever its status: for a delegate that is no error.
+    /// A Boolean value: a response arrived, whatever its status. For a delegate this is not an error.
     var hasAnswer: Bool { state == .completed || kind == .upload && upload?.method == .plain && state == .failed && head != nil }
 }
 
 extension URLError {
-    /// What ``URLSession/downloadTask(withResumeData:)`` goes on from, if the download left a part that can be added to.
+    /// The data with which ``URLSession/downloadTask(withResumeData:)`` continues the download; `nil` if the download has no part that can
+    /// be continued.
     public var downloadTaskResumeData: Data? { userInfo[NSURLSessionDownloadTaskResumeData] as? Data }
 
-    /// Always `nil`: no upload gives resume data yet.
+    /// The data with which an upload continues. Always `nil`, because uploads give no resume data.
     public var uploadTaskResumeData: Data? { nil }
 }

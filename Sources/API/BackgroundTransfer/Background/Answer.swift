@@ -6,7 +6,7 @@ import Glibc
 import ProcessSupport
 import Spool
 
-/// What an ended transfer brought: the file of its answer, or why there is none.
+/// The result of an ended transfer: the file of its response, or the error.
 struct Answer {
     let file: URL?
     let error: URLError?
@@ -19,18 +19,18 @@ struct Answer {
             return
         }
         let place = transfer.wholeFile(in: AppRuntime.shared.directories.spool)
-        // After another fault the file may be there.
+        // The error may be another one than a missing file; then the file may exist.
         if let place, access(place.path, F_OK) == 0 || !FileFault(errno).isAbsence {
             (file, error) = (place, nil)
         } else if transfer.kind == .upload {
-            // What became of it is in the head.
+            // The response headers show the result of the upload.
             (file, error) = (nil, nil)
         } else {
             (file, error) = (nil, Self.gone(transfer, place))
         }
     }
 
-    /// Lets the app have the file while `body` runs; what it does not move is removed once it was told.
+    /// Passes the file to `body`. If the app does not move the file during the call, the file is removed after it.
     func hand(_ body: (URL?) -> Void) {
         guard let file, !isAtItsDestination else { return body(file) }
         let handed = HandedFile(file, in: AppRuntime.shared.directories)
@@ -38,7 +38,7 @@ struct Answer {
         body(handed.url)
     }
 
-    /// Complete once, and the file went since: somebody moved it, or the ledger comes from a backup.
+    /// Returns the error for a complete download whose file is missing: it was moved, or the ledger was restored from a backup.
     private static func gone(_ transfer: TransferRecord, _ place: URL?) -> URLError {
         var info: [String: Any] = [
             NSLocalizedDescriptionKey:

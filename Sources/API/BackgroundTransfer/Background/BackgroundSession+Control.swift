@@ -5,7 +5,7 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-// What the app may do to a task that was resumed: hold it, change it, end it.
+// The operations on a resumed task: suspend, change and cancel.
 extension BackgroundSession {
     func suspend(_ task: URLSessionTask) {
         guard let row = task.row(orNoting: { $0.entry.note { $0.isHeld = true } }) else { return }
@@ -34,7 +34,7 @@ extension BackgroundSession {
         guard let wasCanceling = beginCanceling(task) else { return }
         let now = AppRuntime.shared.now
         DurableWrites.shared.commit("background session \(identifier): a cancel") { transaction in
-            // An end that the delegate has not heard stays as it is.
+            // An end that was not reported to the delegate stays as it is.
             guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else {
                 return task.facts.withLock { $0.isCanceling = wasCanceling }
             }
@@ -42,7 +42,7 @@ extension BackgroundSession {
         }
     }
 
-    /// - Returns: whether it was being cancelled before; `nil` if it is completed.
+    /// - Returns: whether the task was already being cancelled; `nil` if it is completed.
     private func beginCanceling(_ task: URLSessionTask) -> Bool? {
         task.facts.withLock { facts in
             guard !facts.isCompleted else { return nil }
@@ -51,7 +51,7 @@ extension BackgroundSession {
         }
     }
 
-    /// Seconds that the agent has to let go of a part. Without an agent nothing holds it.
+    /// The number of seconds that the agent has to release a part. Without an agent no process uses the part.
     private static let patience: Double = 5
 
     func cancelProducingResumeData(_ task: URLSessionTask) async -> Data? {
@@ -71,11 +71,11 @@ extension BackgroundSession {
                 return nil
             }
         } catch {
-            // It is cancelled as soon as that can be written; its resume data comes with its error then.
+            // The cancel is written as soon as possible; the resume data is then part of the task's error.
             handle("a cancel", { _ in cancellation }, row)
             return nil
         }
-        // The last word on how much is here is the agent's, which syncs it first.
+        // The agent syncs the part first, and then records how many bytes it has.
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 _ = try? await AppRuntime.shared.waitForAgent { transaction -> Bool? in
@@ -91,7 +91,7 @@ extension BackgroundSession {
             return try AppRuntime.shared.commit { transaction -> Data? in
                 guard var transfer = try transaction.transfer(row) else { return nil }
                 let resume = ResumeData(transfer)
-                // Reported now that its part is known: the delegate's error carries the same data.
+                // The end is reported now, because its part is known: the delegate's error contains the same data.
                 try transaction.handle(
                     .resumeDataMade(hasPart: resume != nil, now: began), &transfer, now: AppRuntime.shared.now)
                 return resume?.data

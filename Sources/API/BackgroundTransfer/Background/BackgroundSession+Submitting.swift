@@ -6,13 +6,13 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-// Orders become rows: durable before a byte moves.
+// The conversion of tasks into rows of the ledger. A row is durable before a byte is transferred.
 extension BackgroundSession {
-    /// A task on its way into the ledger.
+    /// A task that is being written to the ledger.
     struct Submission {
-        /// Begins or joins its transfer, in the transaction.
+        /// Inserts or joins the task's transfer, in the transaction.
         let write: (LedgerTransaction) throws -> TransferRecord
-        /// Once that is committed.
+        /// Called after the commit.
         var afterwards: (TransferRecord) -> Void = { _ in }
     }
 
@@ -44,11 +44,11 @@ extension BackgroundSession {
     }
 
     static var badResumeData: URLError {
-        URLError(.unsupportedURL, userInfo: [NSLocalizedDescriptionKey: "this is no resume data, or of another version"])
+        URLError(.unsupportedURL, userInfo: [NSLocalizedDescriptionKey: "not valid resume data, or data of another version"])
     }
 
-    /// The part that a token names is the new transfer's from now on. If it is gone, or belongs beside another destination,
-    /// the download begins anew.
+    /// Moves the part of a token to the new transfer. The download begins from the start if the part is missing, or belongs to another
+    /// destination.
     static func takePart(_ token: String, _ new: inout TransferRecord, _ transaction: LedgerTransaction) throws {
         guard var old = try transaction.transfer(keepingPart: token), old.state.isTerminal else { return }
         if new.destination == nil { new.takeDestination(of: old) }
@@ -61,12 +61,12 @@ extension BackgroundSession {
         try transaction.handle(.partTaken, &old, now: AppRuntime.shared.now)
     }
 
-    /// What the app set on the task before it was resumed.
+    /// Copies the properties that the app set on the task before it was resumed.
     private static func fill(_ record: inout TransferRecord, from task: URLSessionTask, now: Date) {
         let facts = task.facts.withLock { $0 }
         record.taskIdentifier = task.taskIdentifier
         _ = record.handle(.adopted(suspended: facts.startsSuspended))
-        // A handler lives in this process only: nobody is launched for its answer.
+        // The handler exists only in this process, so the app is not launched for the response.
         if facts.completion != nil { record.launchesApp = false }
         record.taskDescription = facts.description ?? record.taskDescription
         record.priority = Double(facts.priority)
@@ -80,14 +80,15 @@ extension BackgroundSession {
         }
     }
 
-    /// What stands there now is meant to go; what somebody puts there later is not.
+    /// Records the file that is at the destination now. The download replaces this file, but not a file that appears there later.
     private static func noteStanding(_ record: inout TransferRecord, _ facts: URLSessionTask.Facts) {
         let standing = facts.replacesDestination == nil ? record.destination.flatMap(FileIdentity.init) : nil
         record.mayReplace = facts.replacesDestination ?? (standing != nil)
         record.replacedFile = standing?.text
     }
 
-    /// Throws if another download will stand at the destination. A download that has ended since the task was made left its file there.
+    /// Throws if another unfinished download has the same destination. If an earlier download has ended since the task was made, its file
+    /// is at the destination and may be replaced.
     private static func claimDestination(
         _ record: inout TransferRecord, _ facts: URLSessionTask.Facts, _ transaction: LedgerTransaction
     ) throws {
@@ -99,7 +100,7 @@ extension BackgroundSession {
         noteStanding(&record, facts)
     }
 
-    /// What was awaited is the task's from here on, with its session's patience.
+    /// Gives an awaited transfer to a task, with the patience of the task's session.
     private static func adopt(
         _ known: inout TransferRecord, for task: URLSessionTask, identifier: Int, patience: Double,
         _ transaction: LedgerTransaction, now: Date
@@ -117,7 +118,9 @@ extension BackgroundSession {
         let now = AppRuntime.shared.now
         let facts = task.facts.withLock { $0 }
         if let digest = facts.expectedSHA256, RequiredDigest(askedSHA256: digest) == nil {
-            throw URLError(.badURL, userInfo: [NSLocalizedDescriptionKey: "\(digest) is no SHA-256: 64 hex digits are"])
+            throw URLError(
+                .badURL, userInfo: [NSLocalizedDescriptionKey: "\(digest) is not a valid SHA-256: expected 64 hexadecimal digits"]
+            )
         }
         let body = try storeBody(of: order)
         var new = order.record(configuration, session: identifier, key: order.key(session: identifier), kind: .download, now: now)
@@ -125,7 +128,7 @@ extension BackgroundSession {
         new.taskKind = kind
         Self.fill(&new, from: task, now: now)
         let wanted = new
-        // A file with a place of its own is nobody else's.
+        // A download with a destination is not shared.
         let mayAdopt = wanted.destination == nil && wanted.expectedSHA256 == nil && kind == nil
         let cancelledAwaits = state.withLock { $0.cancelledAwaits }
         return Submission { transaction in
@@ -144,13 +147,13 @@ extension BackgroundSession {
             return known
         } afterwards: { [self] started in
             settle(body, started)
-            // Taken up once; an equal task after this one is a transfer of its own.
+            // A cancelled await is adopted once; a later equal task is a separate transfer.
             if let id = started.id { state.withLock { _ = $0.cancelledAwaits.remove(id) } }
         }
     }
 
     private func submission(of task: URLSessionUploadTask) throws -> Submission {
-        // Without a body it was made from resume data, which no upload gives.
+        // A task without a body was made from resume data, which uploads do not give.
         guard let body = task.body, let request = task.originalRequest else { throw Self.badResumeData }
         let order = try WireOrder(request, configuration, defaultMethod: "PUT")
         let taken = try task.currentSnapshot()
@@ -161,7 +164,7 @@ extension BackgroundSession {
         if case .file(let file) = body { new.sourceName = task.listedPath ?? file.path }
         var upload = Self.uploadOrder(task.delivery, name, taken)
         if case .file(let file) = body {
-            // FileManager also reads /etc/passwd for each file.
+            // `FileManager` would also read /etc/passwd for each file.
             var information = stat()
             if stat(file.path, &information) == 0 {
                 let time = information.st_mtim
@@ -220,14 +223,14 @@ extension BackgroundSession {
         return record
     }
 
-    /// A download's own body (a POST's, say), in the spool.
+    /// Stores the request body of a download, for example of a POST, in the spool.
     private func storeBody(of order: WireOrder) throws -> Snapshot? {
         guard let body = order.body, !body.isEmpty else { return nil }
         _ = try AppRuntime.shared.ledger()
         return try Snapshot.store(body, in: AppRuntime.shared.directories)
     }
 
-    /// Once a row is committed: it names the body, or is another's that was joined.
+    /// Keeps the stored body if the committed record has it; removes the body if another transfer was joined.
     private func settle(_ body: Snapshot?, _ record: TransferRecord) {
         if record.bodyFile == body?.name { body?.keep() } else { body?.discard() }
     }
@@ -248,7 +251,7 @@ extension BackgroundSession {
         do {
             try FileManager.default.linkItem(at: ended.file, to: place)
         } catch {
-            // Another file system.
+            // The file is in another file system.
             try FileManager.default.copyItem(at: ended.file, to: place)
         }
         return (place, ended.response)
@@ -298,7 +301,7 @@ extension BackgroundSession {
             request = known
         }
         let order = try WireOrder(request, configuration)
-        // Cancelled before it began: nothing is submitted, and a promoted download starts on its own.
+        // The await was cancelled before it began. No transfer is submitted, so a task for the same request starts separately.
         guard !Task.isCancelled else { throw URLError(.cancelled) }
         let body = try storeBody(of: order)
         let now = AppRuntime.shared.now
@@ -313,7 +316,7 @@ extension BackgroundSession {
                 return try transaction.insert(new)
             }
             let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now)
-            // A file with a place of its own is nobody else's; one that is gone since is fetched again.
+            // A download with a destination is not shared. If the file of an ended download is gone, it is fetched again.
             if let known, known.kind == .download, known.destination == nil, !known.hasAnswer || Answer(known).file != nil {
                 return known
             }
@@ -323,7 +326,7 @@ extension BackgroundSession {
         }
     }
 
-    /// Submits and awaits.
+    /// Submits a transfer and awaits its end.
     private func wait(
         _ submit: @escaping (LedgerTransaction) throws -> TransferRecord, onSubmit: (TransferRecord) -> Void
     ) async throws -> EndedTransfer {
@@ -331,8 +334,8 @@ extension BackgroundSession {
         let now = AppRuntime.shared.now
         let (waiting, record) = try AppRuntime.shared.commit { transaction -> (WaitingTransfer, TransferRecord) in
             var transfer = try submit(transaction)
-            // Paused when all work was ended, say; whoever awaits it now wants it again. (A task's `resume()` leaves it
-            // paused: the handler of a launch that is being ended calls that.)
+            // The transfer may be paused, for example because the user paused all work; a new await shows that it is wanted again. (A
+            // task's `resume()` leaves the transfer paused, because the handler of a launch that is being ended calls `resume()`.)
             try transaction.handle(.awaited(now: now), &transfer, now: now)
             let waiter = try transaction.addWaiter(to: transfer.id!, process: process)
             return (WaitingTransfer(transfer: transfer.id!, waiter: waiter, grace: grace), transfer)

@@ -6,7 +6,7 @@ import ProcessSupport
 import Synchronization
 import TransferMachines
 
-// The tasks of a session as the app sees them: their identifiers, their list, their states.
+// The tasks of a session as the app sees them: identifiers, list and states.
 extension BackgroundSession {
     func nextTaskIdentifier() -> Int {
         let beginnings = Beginnings.current
@@ -22,7 +22,7 @@ extension BackgroundSession {
             beginnings.leave()
             return identifier
         }
-        // `resume()` reports the reason. The process does not leave before the code that made the task had time to call that.
+        // `resume()` reports the reason. The process does not exit before the code that made the task had time to call `resume()`.
         DispatchQueue.global().asyncAfter(deadline: .now() + 1) { beginnings.leave() }
         return identifier
     }
@@ -34,10 +34,10 @@ extension BackgroundSession {
         return facts.completing(status)
     }
 
-    /// As the ledger has it, or as it was when the ledger could be read.
+    /// Returns the status from the ledger, or the last known status if the ledger cannot be read.
     private func status(row: Int64, of task: URLSessionTask, _ facts: URLSessionTask.Facts) -> TaskStatus {
         let found = AppRuntime.shared.read("the state of a task of background session \(identifier)") { try $0.transfer(row) }
-        // It was resumed, and an app resumes what is suspended.
+        // The default is `running` because the task was resumed, and an app would resume a suspended task again.
         guard let found else { return facts.last ?? TaskStatus(state: .running) }
         guard let record = found else { return TaskStatus() }
         let status = TaskStatus(record)
@@ -47,7 +47,7 @@ extension BackgroundSession {
 
     // MARK: The list
 
-    /// Also those that ended, until the last method of the delegate returned: an app that does not find a task begins it again.
+    /// Returns all tasks, including ended ones until the last delegate method returned. If a task is missing, an app begins it again.
     func allTasks() -> [URLSessionTask] {
         let calls = OutstandingCalls.shared
         calls.enter()
@@ -64,7 +64,7 @@ extension BackgroundSession {
         var tasks = known
         for task in ofRows { tasks[task.taskIdentifier] = nil }
         if ofRows.contains(where: { $0.facts.withLock { !$0.isCompleted } }) { bringAgentBack() }
-        // Made here and not resumed yet.
+        // Tasks that this process made and has not resumed.
         let unresumed = tasks.values.filter { $0.facts.withLock { $0.row == nil && $0.error == nil } }
         return (ofRows + unresumed).sorted { $0.taskIdentifier < $1.taskIdentifier }
     }
@@ -77,7 +77,7 @@ extension BackgroundSession {
         return (unfinished + ended.filter { !told.contains($0.event) }.map { $0.transfer }).filter(\.isAdopted)
     }
 
-    /// Whether the list that the app received lacks a task. The app may be beginning that task again.
+    /// Returns whether the list that the app received lacks a task. The app may be about to begin that task again.
     func mayHaveMissedTasks() -> Bool {
         guard state.withLock({ $0.isListIncomplete }) else { return false }
         guard let found = AppRuntime.shared.read("the tasks of background session \(identifier)", listed) else { return true }
@@ -88,10 +88,10 @@ extension BackgroundSession {
         }
     }
 
-    /// A session object for tasks that nobody in this process made.
+    /// Returns a session object for tasks that code in this process did not make.
     private func ownSession() -> URLSession? { URLSession(configuration: configuration) }
 
-    /// The task of a transfer: the one that this process made, or one made for it.
+    /// Returns the task of a transfer: a task that this process made, or a new one.
     func task(of transfer: TransferRecord, _ session: URLSession) -> URLSessionTask {
         if let known = state.withLock({ $0.task(of: transfer) }) { return known }
         let made: URLSessionTask
@@ -131,7 +131,7 @@ extension URLSessionTask.Facts {
         return beginning.isHeld ?? startsSuspended ? .suspended : .running
     }
 
-    /// Returns a status with what this process knows better than the ledger.
+    /// Returns a status with the facts that are newer in this process than in the ledger.
     fileprivate func completing(_ status: TaskStatus) -> TaskStatus {
         var status = status
         status.error = error ?? status.error

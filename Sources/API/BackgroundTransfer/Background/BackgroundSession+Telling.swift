@@ -5,19 +5,20 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-// Tells the delegate of every ended transfer that the app was not told of: those of earlier processes first, then what ends
-// while this process lives, and of how they get on. One at a time, in the order they ended, on the delegate's queue.
+// The calls of the delegate. The session reports every ended transfer that was not reported to the app: first the transfers of earlier
+// processes, then those that end during this process, and their progress. Ends are reported one at a time, in their order, on the
+// delegate's queue.
 extension BackgroundSession {
-    /// Looking for what the delegate has to hear.
+    /// The state of reading the ledger for events of the delegate.
     enum Look {
         case idle
         case planned
-        /// The delegate is being told: the session does not end under it.
+        /// The delegate is being called. The session does not become invalid during the call.
         case telling(thenAgain: Bool)
 
         var isTelling: Bool { if case .telling = self { true } else { false } }
 
-        /// `false`: one is planned already, or follows.
+        /// Returns `false` if a read is already planned, or will follow.
         mutating func plan() -> Bool {
             switch self {
             case .idle:
@@ -30,7 +31,7 @@ extension BackgroundSession {
             }
         }
 
-        /// Whether another one has to be planned.
+        /// Returns whether another read must be planned.
         mutating func end() -> Bool {
             defer { self = .idle }
             if case .telling(let thenAgain) = self { return thenAgain }
@@ -38,33 +39,33 @@ extension BackgroundSession {
         }
     }
 
-    /// How far the telling of what ended without this process is.
+    /// The progress of reporting the transfers that ended without this process.
     struct Telling {
-        /// Something of it was told, and the delegate did not hear yet that this was all.
+        /// A Boolean value: events were reported, and the delegate has not yet received the call that all were reported.
         var hasTold = false
-        /// Everything that waited when the session was made has been told.
+        /// A Boolean value: all events that were waiting when the session was made have been reported.
         var isComplete = false
-        /// Who waits for that.
+        /// The callers that wait until all events are reported.
         var waiting: [CheckedContinuation<Void, Never>] = []
-        /// Responses about which the delegate has not decided yet. Their ends come after the decision.
+        /// The number of responses about which the delegate has not decided yet. Their ends are reported after the decision.
         var undecided = 0
     }
 
-    /// What the delegate heard of a transfer that runs.
+    /// The progress of a running transfer that was reported to the delegate.
     struct Reported {
         var bytes: Int64 = 0
         var resumedAt: Int64?
         var isWaiting = false
     }
 
-    /// Looks at the ledger on the delegate's queue; any number of rings before that are one look.
+    /// Reads the ledger on the delegate's queue. Several change notifications before the read cause one read.
     func lookSoon() {
         let session = state.withLock { state -> URLSession? in
             guard state.life != .invalid, let session = state.session, state.look.plan() else { return nil }
             return session
         }
         guard let session else { return }
-        // Nobody leaves before what is there was told.
+        // The process does not exit before the events that exist now are reported.
         let calls = OutstandingCalls.shared
         calls.enter()
         let pause = state.withLock { $0.looks.pause(before: .now) }
@@ -72,9 +73,9 @@ extension BackgroundSession {
         DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [self] in lookNow(session, calls) }
     }
 
-    /// Ends that are claimed at once, and transfers that are awaited, up to which nothing is gained by waiting for more.
+    /// The number of claimed ends, and of awaited transfers, up to which a wait for more ends has no benefit.
     private static let fewEnds = 32
-    /// Seconds in which more of them gather.
+    /// The number of seconds of a wait for more ends.
     private static let gatheringTime = 0.08
 
     var deliveries: DeliveryGate { launch?.deliveries ?? DeliveryGate.ofThisProcess }
@@ -82,7 +83,7 @@ extension BackgroundSession {
     private func lookNow(_ session: URLSession, _ calls: OutstandingCalls) {
         session.onDelegateQueue { [self] in
             defer { calls.leave() }
-            // A process that leaves begins to tell nothing more, and acknowledges what it tells.
+            // A process that exits starts no further reports, and acknowledges the events that it reports now.
             let mayTell = deliveries.enter()
             defer { if mayTell { deliveries.leave() } }
             let isOn = state.withLock { state in
@@ -95,7 +96,8 @@ extension BackgroundSession {
     }
 
     private func look(_ session: URLSession) {
-        // What is claimed is told to its end: a process that leaves in between would hear it again.
+        // All claimed events are reported before the process exits. An event that was reported but not acknowledged would be reported
+        // again.
         var isRead = false
         defer {
             let isWanted = state.withLock { state in
@@ -121,14 +123,14 @@ extension BackgroundSession {
         switch seen.hasEvents ? tellEnds(session) : .told {
         case .told:
             isRead = true
-            // The last decision looks again.
+            // The last decision reads the ledger again.
             if state.withLock({ $0.telling.undecided == 0 }) { tellLast(session) }
         case .leaving: isRead = true
         case .unreadable: return
         }
     }
 
-    /// All that waited has been told: the delegate hears that, if there was anything.
+    /// Reports to the delegate that all waiting events have been reported, if there were any.
     private func tellLast(_ session: URLSession) {
         let isFirstOfLaunch = launch?.isForSession(identifier) ?? false
         let (delegate, waiting) = state.withLock { state -> (HeldDelegate?, [CheckedContinuation<Void, Never>]) in
@@ -140,7 +142,7 @@ extension BackgroundSession {
         for waiting in waiting { waiting.resume() }
     }
 
-    /// Returns when everything that waited for the delegate has been told.
+    /// Returns when all events that waited for the delegate have been reported.
     func everythingIsTold() async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
@@ -152,7 +154,7 @@ extension BackgroundSession {
         }
     }
 
-    /// The rest is for the next process: nobody waits for it here any more.
+    /// Releases all callers that wait, because the next process reports the remaining events.
     func leaveTheRest() {
         let waiting = state.withLock { state in
             defer { state.telling.waiting = [] }
@@ -162,11 +164,11 @@ extension BackgroundSession {
     }
 
     private enum Ends {
-        /// All that there were.
+        /// All events were reported.
         case told
-        /// The process leaves; what is left is for the next.
+        /// The process exits; the next process reports the remaining events.
         case leaving
-        /// The ledger could not be asked.
+        /// The ledger could not be read.
         case unreadable
     }
 
@@ -188,7 +190,7 @@ extension BackgroundSession {
                 return .unreadable
             }
             if claimed.isEmpty { return .told }
-            // A process that leaves has its delegate finish what it hears; the rest is for the next.
+            // A process that exits lets its delegate finish the current event; the next process reports the rest.
             let batch = ToldEnds { [self] in acknowledge($0) }
             let told = claimed.prefix { event, transfer in
                 if deliveries.isClosing { return false }
@@ -196,7 +198,7 @@ extension BackgroundSession {
                 return true
             }
             batch.acknowledge()
-            // Of many that end one after the other each claim would find one, and keep the agent waiting.
+            // If many transfers end one after another, each claim would find one event and block the agent.
             if claimed.count < Self.fewEnds, awaitedTransfers.count > Self.fewEnds {
                 Thread.sleep(forTimeInterval: Self.gatheringTime)
             }
@@ -210,7 +212,7 @@ extension BackgroundSession {
         }
     }
 
-    /// Which events of its identifier a session tells.
+    /// The events of the identifier that a session reports.
     private enum Share {
         case only(Set<Int64>)
         case all(but: Set<Int64>)
@@ -223,14 +225,16 @@ extension BackgroundSession {
         }
     }
 
-    /// What moves and ends of all of this identifier. One that ends leaves what is nobody's to the next of its name.
+    /// All progress and ends of this identifier. A session that is ending leaves the events without an owner to the next session of its
+    /// identifier.
     private var share: Share {
         let known = AppRuntime.shared.part { KnownSessions() }
         if state.withLock({ $0.life != .open }), known.successor(of: self) != nil { return .only(awaitedTransfers) }
         return .all(but: known.transfersOfOthers(than: self))
     }
 
-    /// Of the ends, without a delegate, only what a task here waits for: the rest is for whoever has one.
+    /// The ends to report. Without a delegate, only the ends for which a task of this session waits: another process with a delegate
+    /// reports the rest.
     private var shareOfEnds: Share {
         let handled = state.withLock { state -> Set<Int64>? in
             guard state.delegate == nil else { return nil }
@@ -239,15 +243,15 @@ extension BackgroundSession {
         return handled.map(Share.only) ?? share
     }
 
-    /// Transfers that tasks of this session wait for.
+    /// The transfers for which tasks of this session wait.
     var awaitedTransfers: Set<Int64> {
         state.withLock { state in
             Set(state.tasks.values.compactMap { $0.facts.withLock { $0.isCompleted ? nil : $0.row } }).union(state.joined.keys)
         }
     }
 
-    /// A launch for the events of this session acknowledges them with its result: if its handler dies, they are delivered again, unless the
-    /// app began a transfer. The result of every other launch is about other work.
+    /// Acknowledges events. A launch for this session's events acknowledges them with its result: if its handler dies, the events are
+    /// delivered again, unless the app began a transfer. The result of any other launch is about other work.
     private func acknowledge(_ events: [Int64]) {
         let acknowledge: @Sendable (LedgerTransaction) throws -> Void = { transaction in
             for event in events { try transaction.eventWasDelivered(event, now: AppRuntime.shared.now) }
@@ -262,14 +266,14 @@ extension BackgroundSession {
     // MARK: Ends
 
     private func tellEnd(_ event: SessionEventRecord, _ transfer: TransferRecord, _ session: URLSession, _ batch: ToldEnds) {
-        // A task that was listed after its end is not.
+        // A task that was listed after its end does not count.
         let isOfThisProcess =
             launch == nil && state.withLock { $0.tasks[transfer.taskIdentifier]?.facts.withLock { !$0.isCompleted } ?? false }
         if !isOfThisProcess { state.withLock { $0.telling.hasTold = true } }
         let task = task(of: transfer, session)
         let answer = Answer(transfer)
         let error = answer.error
-        // It may have got another name than was asked for.
+        // The file may have another name than the requested one.
         if let place = transfer.destination {
             task.facts.withLock { $0.destination = URL(fileURLWithPath: place, isDirectory: false) }
         }
@@ -304,7 +308,7 @@ extension BackgroundSession {
         end()
     }
 
-    /// Tasks that joined this transfer under identifiers of their own: theirs is its end, too.
+    /// Reports the end to tasks that joined this transfer under other identifiers.
     func tellJoined(_ transfer: TransferRecord, _ session: URLSession) {
         let answer = Answer(transfer)
         let joined = state.withLock { state in transfer.id.flatMap { state.joined.removeValue(forKey: $0) } ?? [] }
@@ -325,7 +329,7 @@ extension BackgroundSession {
         if let row { state.withLock { $0.lastReported[row] = nil } }
     }
 
-    /// The last method of its delegate returned: the task is not listed any more.
+    /// Removes a task from the list, because the last method of its delegate returned.
     private func forget(_ task: URLSessionTask, told event: Int64? = nil, _ batch: ToldEnds? = nil) {
         state.withLock { state in
             if state.tasks[task.taskIdentifier] === task { state.tasks[task.taskIdentifier] = nil }
@@ -334,7 +338,7 @@ extension BackgroundSession {
         if let event { batch?.add(event) }
     }
 
-    /// A task that never became a transfer.
+    /// Ends a task that never became a transfer.
     func end(_ task: URLSessionTask, _ error: URLError?) {
         let isFirst = task.facts.withLock { facts -> Bool in
             defer { facts.isCompleted = true }

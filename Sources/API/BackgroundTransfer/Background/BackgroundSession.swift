@@ -7,34 +7,35 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// A background session in this process: its questions to the ledger, and the calls of its delegate. The agent moves the bytes.
+/// A background session in this process. It reads the ledger and calls its delegate; the agent moves the bytes.
 final class BackgroundSession: SessionEngine {
     struct State {
-        /// Kept while it has somebody to tell; otherwise it lives as long as the app holds it.
+        /// Holds the session object while it has a delegate or a handler to call. Without one, the session lives as long as the app holds
+        /// it.
         var session: URLSession?
         var delegate: HeldDelegate?
-        /// Tasks whose ends this process has not told, by their identifiers.
+        /// The tasks whose ends this process has not reported, by their identifiers.
         var tasks: [Int: URLSessionTask] = [:]
-        /// Numbers of the events whose last delegate method returned. In a launch for events their acknowledgements wait for its result.
+        /// Numbers of the events whose last delegate method returned. In a launch for events, the launch's result acknowledges the events.
         var told: Set<Int64> = []
-        /// Transfers whose await was cancelled here: a task with an equal request adopts them.
+        /// Transfers whose await was cancelled in this process: a task with an equal request adopts them.
         var cancelledAwaits: Set<Int64> = []
         var watch: DatabaseWatch.Token?
         var look = Look.idle
         var looks = LookPace()
         var telling = Telling()
-        /// The app received a list of tasks that may lack some.
+        /// A Boolean value: the app received a list that may lack tasks.
         var isListIncomplete = false
-        /// The ledger knows that this process has a delegate.
+        /// A Boolean value: the ledger has recorded that this process has a delegate.
         var isAttached = false
         var life = Life.open
         var lastReported: [Int64: Reported] = [:]
-        /// Tasks of this process that joined a transfer which has another's identifier.
+        /// The tasks of this process that joined a transfer with the identifier of another task.
         var joined: [Int64: [URLSessionTask]] = [:]
-        /// While somebody here waits for the ends of tasks.
+        /// Keeps an agent running while code in this process waits for the ends of tasks.
         var keeper: AgentKeeper?
 
-        /// The known task of a transfer. After a retry the task of the earlier end is not that of the transfer.
+        /// Returns the known task of a transfer. After a retry, a task whose earlier end was reported is not the transfer's task.
         func task(of transfer: TransferRecord) -> URLSessionTask? {
             tasks[transfer.taskIdentifier].flatMap { task in
                 transfer.state.isTerminal || !task.facts.withLock { $0.isCompleted } ? task : nil
@@ -44,7 +45,7 @@ final class BackgroundSession: SessionEngine {
 
     enum Life: Equatable {
         case open
-        /// No more tasks; invalid when the last one ended, and what waited for the delegate has been looked for.
+        /// The session accepts no more tasks. It becomes invalid when the last task ended and the waiting events were read once.
         case ending(hasLooked: Bool)
         case invalid
     }
@@ -52,7 +53,8 @@ final class BackgroundSession: SessionEngine {
     let identifier: String
     let configuration: URLSessionConfiguration
     let state = Mutex(State())
-    /// Reserved in the ledger, not given yet. A lock of its own: a commit is heard by this session, too.
+    /// The identifiers that are reserved in the ledger and not used yet. They have a separate lock, because this session also receives its
+    /// own commits.
     let identifiers = Mutex(TaskIdentifiers())
     let (listening, reading) = (ReadRetry(), ReadRetry())
 
@@ -65,10 +67,10 @@ final class BackgroundSession: SessionEngine {
         }
     }
 
-    /// The process that this session lives in, and the launch that it is for.
+    /// The process of this session. On a test host, one of several in the test's process.
     let process: ProcessIdentity
     let launch: LaunchContext?
-    /// On a test host: the number of that process.
+    /// The number of the process on a test host.
     let processNumber: Int64?
 
     private init(_ identifier: String, _ configuration: URLSessionConfiguration, _ launch: LaunchContext?) {
@@ -76,7 +78,7 @@ final class BackgroundSession: SessionEngine {
         (process, processNumber) = (AppRuntime.shared.identity, LaunchContext.currentNumber)
     }
 
-    /// Its process ended on a test host: nobody is told any more.
+    /// Releases everything without a call of the delegate, because the session's process ended on a test host.
     func abandon() {
         let waiting = state.withLock { state in
             state.life = .invalid
@@ -90,7 +92,7 @@ final class BackgroundSession: SessionEngine {
 
     var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate }?.object }
 
-    /// A session object of the app's for this identifier.
+    /// Attaches a session object of the app and its delegate.
     func attach(_ session: URLSession, delegate: (any URLSessionDelegate)?) {
         guard let delegate = HeldDelegate(delegate) else { return }
         let isFirst = state.withLock { state -> Bool in
@@ -106,24 +108,25 @@ final class BackgroundSession: SessionEngine {
         bringAgentBack()
     }
 
-    /// Starts an agent if work is left from an earlier process and the agent ended with that process. The agent of a launch runs.
+    /// Starts an agent if work is left from an earlier process and the agent ended with that process. A launch needs no new agent, because
+    /// an agent made it.
     func bringAgentBack() {
         guard launch == nil else { return }
         AppRuntime.shared.startAgentIfWorkIsLeft()
         keepAgentSoon()
     }
 
-    /// Hears of the session's events from here on.
+    /// Starts to receive the session's events.
     private func listen(_ session: URLSession) {
         AppRuntime.shared.part { KnownSessions() }.keep(self)
         let (isListening, isNewlyAttached) = state.withLock { state in
             if state.session == nil { state.session = session }
-            // A delegate may come after a handler that is waited for.
+            // A delegate may be attached after a task with a completion handler.
             defer { state.isAttached = state.isAttached || state.delegate != nil }
             return (state.watch != nil, state.delegate != nil && !state.isAttached)
         }
-        // While this process is attached the agent launches no other for the session's events. Without a delegate it takes none but
-        // those that its handlers wait for.
+        // While this process is attached, the agent launches no other process for the session's events. Without a delegate, this process
+        // receives only the events for which its handlers wait.
         if isNewlyAttached {
             DurableWrites.shared.commit("background session \(identifier): its delegate", startsAgent: false) {
                 [identifier, process] in try $0.attach(session: identifier, process: process)
@@ -133,7 +136,8 @@ final class BackgroundSession: SessionEngine {
         lookSoon()
     }
 
-    /// Where the ledger cannot be opened now, it is tried again: as this process is attached, nobody else is told.
+    /// Registers for commits. If the ledger cannot be opened now, this is tried again: this process is attached, so no other process
+    /// receives the events.
     private func hear() {
         do throws(StoreError) {
             let token = try AppRuntime.shared.onCommit { [weak self] in self?.lookSoon() }
@@ -169,7 +173,7 @@ final class BackgroundSession: SessionEngine {
 
     func resume(_ task: URLSessionTask) { resume([task]) }
 
-    /// In one transaction: durable is what takes the time.
+    /// Resumes the tasks in one transaction, because the durable commit takes most of the time.
     func resume(_ tasks: [URLSessionTask]) { Beginnings.current.run { begin(tasks) } }
 
     private func begin(_ tasks: [URLSessionTask]) {
@@ -178,7 +182,7 @@ final class BackgroundSession: SessionEngine {
             switch task.claim() {
             case .begin: new.append(task)
             case .elsewhere:
-                // During a commit this waits for the row.
+                // During a commit this call waits for the row.
                 if let row = task.row(orNoting: { $0.entry.note { $0.isHeld = false } }) { release(row) }
                 others.append(task)
             case .release(let row): release(row)
@@ -194,7 +198,7 @@ final class BackgroundSession: SessionEngine {
 
     private func beginClaimed(_ new: [URLSessionTask]) {
         if let missing = AppRuntime.shared.missingAgent {
-            let why = [NSLocalizedDescriptionKey: "nobody would move a byte: \(missing)"]
+            let why = [NSLocalizedDescriptionKey: "no transfer can run: \(missing)"]
             for task in new { refuse(task, URLError(.backgroundSessionWasDisconnected, userInfo: why)) }
             return
         }
@@ -218,7 +222,7 @@ final class BackgroundSession: SessionEngine {
         guard !written.isEmpty else { return }
         var refusal: URLError?
         do {
-            // Known before an agent may be there to end it.
+            // The rows are known to this process before an agent can end them.
             try AppRuntime.shared.commit(usesReserve: false) { records in
                 for (entry, record) in zip(written, records) { began(entry.task, entry.order, record) }
             } _: { transaction -> [TransferRecord] in
@@ -238,7 +242,8 @@ final class BackgroundSession: SessionEngine {
         }
     }
 
-    /// Who hears of this task alone is known before its end can be: no other process tells it meanwhile.
+    /// Writes one task. The ledger records that this process alone reports the end before the end can exist, so no other process reports
+    /// it.
     private func submit(
         _ task: URLSessionTask, _ order: Submission, _ meanwhile: TaskEntry.Beginning, _ transaction: LedgerTransaction
     ) throws -> TransferRecord {
@@ -249,7 +254,7 @@ final class BackgroundSession: SessionEngine {
             try transaction.handle(event, &record, now: now)
         }
         if meanwhile.isChanged, let id = record.id { try change(id, of: task, now, transaction) }
-        // One of several that joined it takes its end: the first.
+        // If several tasks joined the transfer, the first one receives the transfer's end.
         if task.delegate != nil, let id = record.id, try !transaction.isAwaited(id) {
             try transaction.attach(session: identifier, transfer: id, process: process)
         }
@@ -266,7 +271,7 @@ final class BackgroundSession: SessionEngine {
         if let id = record.id, isWaitedFor { (launch?.begun ?? BegunTransfers.current).insert(id) }
         guard let id = record.id, record.taskIdentifier != task.taskIdentifier else { return }
         state.withLock { $0.joined[id, default: []].append(task) }
-        // Its end was told already: nothing of it comes any more.
+        // The transfer's end was reported before, so no event will follow.
         guard record.state.isTerminal else { return }
         task.session.onDelegateQueue { [self] in tellJoined(record, task.session) }
     }
@@ -283,13 +288,13 @@ final class BackgroundSession: SessionEngine {
         }
         end(task, failure)
         let isHeard = facts.completion != nil || facts.isRefusalRead || task.hearer(or: delegate) != nil
-        // An app that cancelled it, or invalidated its session, knows that.
+        // An app that cancelled the task, or invalidated its session, already knows the reason.
         guard !facts.isCompleted, !isHeard, failure.code != .cancelled else { return }
         let address = task.originalRequest?.url.map { PublicAddress.of($0.absoluteString) } ?? "an unknown address"
         logError("the transfer for \(address) was not queued: \(failure.localizedDescription)")
     }
 
-    /// Somebody here waits for the ends of tasks: an agent that dies meanwhile is replaced.
+    /// Keeps an agent running while code in this process waits for the ends of tasks. An agent that dies is replaced.
     private func keepAgentSoon() {
         let begins = state.withLock { state in
             guard state.watch != nil, state.keeper == nil else { return false }
@@ -314,7 +319,7 @@ final class BackgroundSession: SessionEngine {
         handle("a resume", { .released(notBefore: $0.earliestBegin, now: now) }, row)
     }
 
-    /// Something happened to a transfer, durably. What cannot be written now is written later.
+    /// Applies an event to a transfer, durably. If the ledger cannot be written now, the event is written later.
     func handle(_ name: String, _ event: @escaping @Sendable (TransferRecord) -> TransferLife.Event, _ row: Int64) {
         let now = AppRuntime.shared.now
         DurableWrites.shared.commit("background session \(identifier): \(name)") { transaction in
@@ -326,10 +331,10 @@ final class BackgroundSession: SessionEngine {
     // MARK: The end of the session
 
     func invalidate(cancelling: Bool) {
-        // Without a session object nobody is told of anything.
+        // Without a session object there is no delegate to call.
         state.withLock { if $0.life == .open { $0.life = .ending(hasLooked: $0.session == nil) } }
         if cancelling {
-            // First, because a task that another thread is beginning gets its row now.
+            // Cancelled first, because another thread may be about to write the row of such a task.
             let unresumed = state.withLock { $0.tasks.values.filter { $0.facts.withLock { $0.row == nil } } }
             for task in unresumed { cancel(task) }
             let now = AppRuntime.shared.now
@@ -343,7 +348,7 @@ final class BackgroundSession: SessionEngine {
         considerEnding()
     }
 
-    /// Invalid when the tasks that this process resumed have ended, and what waited for its delegate is told.
+    /// Makes the session invalid when the tasks that this process resumed have ended and the delegate has received all waiting events.
     func considerEnding() {
         let ended = state.withLock { state -> (URLSession, HeldDelegate?)? in
             let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.isBegun && !$0.isCompleted } }
@@ -363,11 +368,11 @@ final class BackgroundSession: SessionEngine {
         known.release(self)
         DurableWrites.shared.commit("background session \(identifier): its end", startsAgent: false) {
             [self, identifier, process] in
-            // The next of its name may have attached this process in the meantime.
+            // The next session with this identifier may have attached this process since then.
             if known.successor(of: self)?.state.withLock({ $0.isAttached }) == true { return }
             try $0.detach(session: identifier, process: process)
         }
-        // Held on to: on the queue another test's may be the shared one.
+        // Kept in a constant, because on the queue the shared object may belong to another test.
         let calls = OutstandingCalls.shared
         calls.enter()
         session.onDelegateQueue {

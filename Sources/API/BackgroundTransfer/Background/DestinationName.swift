@@ -2,7 +2,7 @@ import Foundation
 
 /// The file name that an app chose for a download.
 enum DestinationName {
-    /// Refuses a name that is too long for its file system. Otherwise the download would fail after its last byte.
+    /// Refuses a name that is too long for its file system. Without this check the download would fail after its last byte.
     ///
     /// - Throws: `URLError.Code.cannotCreateFile`.
     static func check(_ destination: URL?) throws {

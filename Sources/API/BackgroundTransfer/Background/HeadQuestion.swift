@@ -5,23 +5,24 @@ import ProcessSupport
 import FoundationNetworking
 import Synchronization
 
-/// What a delegate is asked about an answer's head while its queue waits for the word: who leaves the question to Swift's threads answers in a moment.
-/// Who wants this very thread for the answer gets it, and is told the rest later.
+/// The question to a delegate about response headers. The delegate's queue waits for the decision, because a delegate that decides on
+/// another thread usually does so within milliseconds. If the decision needs the waiting thread itself, the wait ends, and the delegate
+/// receives the rest later.
 final class HeadQuestion: Sendable {
     private enum State {
         case asked
         case answered(URLSession.ResponseDisposition)
-        /// Nobody waits any more.
+        /// The queue does not wait any more.
         case late
     }
 
-    /// Seconds that a queue waits. An answer may want this very queue, or the main thread.
+    /// The number of seconds that a queue waits. The decision may need this queue or the main thread.
     private static let patience = 0.05
 
     private let state = Mutex(State.asked)
     private let said = DispatchSemaphore(value: 0)
 
-    /// - Returns: `true`: nobody waits any more; whoever answers sees to the rest. Only the first answer counts.
+    /// - Returns: `true` if the queue does not wait any more; the caller then handles the rest. Only the first decision counts.
     func answer(_ disposition: URLSession.ResponseDisposition) -> Bool {
         let isLate = state.withLock { state in
             switch state {
@@ -38,7 +39,7 @@ final class HeadQuestion: Sendable {
         return isLate
     }
 
-    /// `nil`: it is answered later.
+    /// Returns the decision, or `nil` if it will be made later.
     func wait() -> URLSession.ResponseDisposition? {
         _ = said.wait(timeout: .now() + Self.patience)
         return state.withLock { state in
@@ -60,7 +61,7 @@ extension BackgroundSession {
             let task = task as? URLSessionDataTask, let response = transfer.response
         else { return end() }
         nonisolated(unsafe) let delegate = hearer
-        // Read before the delegate is asked: the file goes with the event.
+        // The data is read before the delegate is asked, because the file is removed with the event.
         let data = (try? PatientFile.contents(of: file)) ?? Data()
         let rest: @Sendable (URLSession.ResponseDisposition) -> Void = { disposition in
             if disposition != .cancel, !data.isEmpty { delegate.urlSession(session, dataTask: task, didReceive: data) }
@@ -84,7 +85,7 @@ extension BackgroundSession {
         calls.leave()
     }
 
-    /// The delegate is asked about the headers of a response.
+    /// Counts a response about whose headers the delegate was asked.
     func waitForDecision() { state.withLock { $0.telling.undecided += 1 } }
 
     /// - Returns: whether this was the last response without a decision.
@@ -93,7 +94,7 @@ extension BackgroundSession {
         state.withLock { state in
             state.telling.undecided -= 1
             guard state.telling.undecided == 0 else { return false }
-            // The next look reports that all is told, before the session ends.
+            // The next read reports that all events are reported, before the session becomes invalid.
             if state.life == .ending(hasLooked: true) { state.life = .ending(hasLooked: false) }
             return true
         }

@@ -1,10 +1,10 @@
 import BackgroundRuntime
 import Synchronization
 
-/// The background sessions of a process, one that is open per identifier. On a test host, where launches share a process, one per
-/// launch too.
+/// The background sessions of a process. At most one session per identifier is open; on a test host, where launches share a process, one
+/// per identifier and launch.
 ///
-/// One that is ending goes on beside the next of its name until its tasks have ended.
+/// A session that is ending exists together with the next session of its identifier, until its tasks have ended.
 final class KnownSessions: ProcessBound {
     private struct Name: Hashable {
         let identifier: String
@@ -15,7 +15,7 @@ final class KnownSessions: ProcessBound {
 
     private struct State {
         var all: [Name: Weak] = [:]
-        /// Those with somebody to tell.
+        /// The sessions with a delegate or a handler to call.
         var kept: [Name: [BackgroundSession]] = [:]
     }
 
@@ -55,18 +55,18 @@ final class KnownSessions: ProcessBound {
         }
     }
 
-    /// The one of this name that has a delegate, and does not end.
+    /// Returns the open session with this identifier that has a delegate.
     func listening(_ identifier: String, _ launch: Int64?) -> BackgroundSession? {
         let kept = state.withLock { $0.kept[Name(identifier: identifier, launch: launch), default: []] }
         return kept.first { $0.state.withLock { $0.life == .open && $0.delegate != nil } }
     }
 
-    /// The session that was made under its name after it.
+    /// Returns the session that was made later with the same identifier.
     func successor(of session: BackgroundSession) -> BackgroundSession? {
         state.withLock { state in state.all[name(session)]?.session.flatMap { $0 === session ? nil : $0 } }
     }
 
-    /// Transfers whose ends belong to the tasks of other sessions under its name.
+    /// Returns the transfers whose ends belong to the tasks of other sessions with the same identifier.
     func transfersOfOthers(than session: BackgroundSession) -> Set<Int64> {
         let others = state.withLock { $0.kept[name(session), default: []].filter { $0 !== session } }
         return others.reduce(into: []) { $0.formUnion($1.awaitedTransfers) }

@@ -4,8 +4,8 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// Launches for the events of a background session, in an app that has no scene for them: a session with a delegate hears of them, or
-/// a handler that makes one.
+/// The launches for the events of a background session, in an app without a scene for them. The events are received by a session with a
+/// delegate, or by a handler that makes such a session.
 final class SessionLaunches: Sendable {
     static var shared: SessionLaunches { AppRuntime.shared.part { SessionLaunches() } }
 
@@ -17,7 +17,7 @@ final class SessionLaunches: Sendable {
 
     func set(_ handler: @escaping EventsHandler) { self.handler.withLock { $0 = handler } }
 
-    /// `nil`: nobody here hears of this session.
+    /// Returns `nil` if no code in this process receives the session's events.
     private func run(_ launch: LaunchRecord) async -> Bool? {
         let identifier = launch.identifier
         if let handler = handler.withLock({ $0 }) {
@@ -25,13 +25,12 @@ final class SessionLaunches: Sendable {
         } else if AppRuntime.shared.part({ KnownSessions() }).listening(identifier, LaunchContext.currentNumber) == nil {
             return nil
         }
-        // Its delegate is waited for, as after every handler.
-        // A delegate may hand what it heard to another queue.
+        // The launch waits for the delegate, as after every handler, because the delegate may pass its events to another queue.
         LaunchContext.current?.stay { await LaunchContext.graceAfterResult() }
         return true
     }
 
-    /// Until it says that it is done, or this work is cancelled, because the time is up.
+    /// Calls the handler and waits until it calls its completion handler, or until this work is cancelled because the time is up.
     private func call(_ handler: @escaping EventsHandler, _ identifier: String) async {
         let (done, isDone) = AsyncStream.makeStream(of: Void.self)
         await MainActor.run { handler(identifier) { isDone.finish() } }

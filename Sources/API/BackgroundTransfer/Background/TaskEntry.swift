@@ -4,26 +4,26 @@ import FoundationNetworking
 
 /// The steps of a background task from its first `resume()` to its row in the ledger.
 ///
-/// The file of an upload is copied between the two, and other threads may cancel, suspend, change or resume the task during that time.
+/// The file of an upload is copied during these steps, and other threads may cancel, suspend, change or resume the task at the same time.
 enum TaskEntry: Sendable {
     case none
     case beginning(Beginning)
     case row(Int64)
 
     struct Beginning: Sendable {
-        /// Empty when the task has its row or was refused.
+        /// Empty after the task got its row or was refused.
         fileprivate let end = DispatchGroup()
-        /// The transaction has begun. Calls of other threads wait until it has ended.
+        /// A Boolean value: the transaction has begun. Calls of other threads wait until it has ended.
         fileprivate var isCommitting = false
-        /// The last `suspend()` or `resume()` of another thread. `nil`: there was none.
+        /// The last `suspend()` or `resume()` of another thread; `nil` if there was none.
         var isHeld: Bool?
-        /// The app changed a property of the task.
+        /// A Boolean value: the app changed a property of the task.
         var isChanged = false
     }
 
     var row: Int64? { if case .row(let row) = self { row } else { nil } }
 
-    /// Changes a task that is being begun. Other tasks stay as they are.
+    /// Changes a task that is being begun. Has no effect on a task in another step.
     mutating func note(_ change: (inout Beginning) -> Void) {
         guard case .beginning(var beginning) = self else { return }
         change(&beginning)
@@ -36,7 +36,7 @@ extension URLSessionTask {
     enum Claim {
         /// The calling thread begins the task.
         case begin
-        /// Another thread begins it. `resume()` waits until the task is durable.
+        /// Another thread begins the task. `resume()` waits until the task is durable.
         case elsewhere
         case release(Int64)
         case refused(URLError)
@@ -58,7 +58,7 @@ extension URLSessionTask {
         }
     }
 
-    /// - Returns: what other threads asked for since the task was claimed. `nil`: it was cancelled, and is not written.
+    /// - Returns: the calls of other threads since the task was claimed; `nil` if the task was cancelled and is not written.
     func beginCommitting() -> TaskEntry.Beginning? {
         facts.withLock { facts in
             guard facts.error == nil, case .beginning(var beginning) = facts.entry else { return nil }
@@ -68,7 +68,7 @@ extension URLSessionTask {
         }
     }
 
-    /// - Parameter row: `nil`: the task was refused or cancelled.
+    /// - Parameter row: `nil` if the task was refused or cancelled.
     func endBeginning(row: Int64? = nil) {
         facts.withLock { facts in
             guard case .beginning(let beginning) = facts.entry else { return }
@@ -79,7 +79,7 @@ extension URLSessionTask {
 
     /// Waits for the end of a transaction that writes the task.
     ///
-    /// - Parameter note: Called if the task has no row, before another thread can begin to write the row.
+    /// - Parameter note: called if the task has no row, before another thread can begin to write the row.
     /// - Returns: the task's number in the ledger.
     func row(orNoting note: (inout Facts) -> Void) -> Int64? {
         while true {

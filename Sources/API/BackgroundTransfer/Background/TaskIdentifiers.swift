@@ -2,17 +2,17 @@ import ProcessSupport
 
 /// Identifiers for new tasks of a background session. The ledger reserves them, so that no other process has the same.
 struct TaskIdentifiers {
-    /// How many are reserved next. The number grows, because each reservation is a commit.
+    /// The number of identifiers to reserve next. It grows, because each reservation is a commit.
     private var blockSize = 16
     private static let largestBlock = 1_024
 
-    /// Reserved and not given yet.
+    /// The identifiers that are reserved and not used yet.
     private var reserved = 0..<0
-    /// Why the ledger reserved none, by the identifiers that were given instead.
+    /// The reasons why the ledger reserved no identifiers, by the identifiers that were used instead.
     private var refusals: [Int: StoreError] = [:]
 
-    /// - Parameter reserve: Reserves so many in a row. Returns the first one.
-    /// - Returns: An identifier that no other task has. It is negative if none could be reserved: such a task cannot be resumed.
+    /// - Parameter reserve: reserves consecutive identifiers and returns the first one.
+    /// - Returns: an identifier that no other task has. It is negative if none could be reserved: such a task cannot be resumed.
     mutating func next(reserve: (Int) throws(StoreError) -> Int) -> Int {
         if reserved.isEmpty {
             do throws(StoreError) {
@@ -28,6 +28,6 @@ struct TaskIdentifiers {
         return reserved.removeFirst()
     }
 
-    /// Why a task with this identifier cannot be resumed. `nil` if the identifier was reserved.
+    /// Returns the reason why a task with this identifier cannot be resumed; `nil` if the identifier was reserved.
     func refusal(of identifier: Int) -> StoreError? { refusals[identifier] }
 }

@@ -2,7 +2,7 @@ import Synchronization
 
 /// Ends of transfers whose delegate has returned from its last method. Only these are acknowledged.
 ///
-/// The ends of one look are acknowledged together. An end whose delegate decided late about the response is acknowledged alone.
+/// The ends that one read of the ledger found are acknowledged together. An end whose delegate decided late is acknowledged alone.
 final class ToldEnds: Sendable {
     private enum State {
         case collecting([Int64])

@@ -5,14 +5,14 @@ import FoundationNetworking
 import ProcessSupport
 import TransferMachines
 
-/// The answer of an awaited transfer, until it was taken.
+/// The response of an awaited transfer, until the caller has read it.
 struct EndedTransfer {
     let file: URL
     let response: URLResponse
     let release: @Sendable () -> Void
 }
 
-/// One await on one transfer of the agent's.
+/// One await of one transfer that the agent makes.
 struct WaitingTransfer: Sendable {
     let transfer: Int64
     let waiter: Int64
@@ -23,7 +23,7 @@ struct WaitingTransfer: Sendable {
         case isGone
     }
 
-    /// Waits for the end. The caller takes the answer, then lets go of it.
+    /// Waits for the end. The caller reads the response and then calls `release`.
     func result() async throws -> EndedTransfer {
         let ended: TransferRecord
         do {
@@ -34,7 +34,7 @@ struct WaitingTransfer: Sendable {
             }
             switch found {
             case .hasEnded(let record): ended = record
-            // It was cancelled and pruned.
+            // The transfer was cancelled and removed from the ledger.
             case .isGone: throw URLError(.cancelled)
             }
         } catch is CancellationError {
@@ -57,21 +57,21 @@ struct WaitingTransfer: Sendable {
         return EndedTransfer(file: file, response: response) { release() }
     }
 
-    /// The waiter leaves; the connection stays for the grace time.
+    /// Ends the await; the connection is kept for the grace time.
     func giveUp() {
         KillPoint.reach(.waiterLeaving)
         leave(grace: grace)
         KillPoint.reach(.waiterLeft)
     }
 
-    /// The answer was read: nobody needs the transfer any more, unless somebody adopted it.
+    /// Ends the await after the response was read. The transfer is not needed any more, unless a task adopted it.
     private func release() {
         leave(grace: 0)
     }
 
     private func leave(grace: Double) {
         let now = AppRuntime.shared.now
-        // The agent hears of every commit, and notices a waiter whose process is gone.
+        // The agent receives every commit, and notices a waiter whose process has ended.
         DurableWrites.shared.commit("the end of an await", startsAgent: false) { [waiter] in
             try $0.removeWaiter(waiter, grace: grace, now: now)
         }

@@ -2,31 +2,33 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// A transfer of a background session as it stands, whichever process of the app asked for it. A value: ask again for what is so later.
+/// The current state of a transfer of a background session; any process of the app may have requested the transfer. A value: request it
+/// again to see later changes.
 ///
-/// Differs from Apple: there an app sees the tasks of its own sessions alone. Here a command, a settings window or a test can list all.
+/// Differs from Apple: on iOS an app sees only the tasks of its own sessions. Here a command, a settings window or a test can list all
+/// transfers.
 public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
-    /// What a transfer is about.
+    /// The directions of a transfer.
     public enum Kind: String, Sendable {
         case download
         case upload
     }
 
-    /// Where it stands.
+    /// The states of a transfer.
     public enum State: String, Sendable {
-        /// Begins as soon as there is room, and what it needs.
+        /// The transfer begins when there is a free connection and its conditions are met.
         case queued
-        /// Bytes are moving.
+        /// Bytes are being transferred.
         case running
-        /// Is tried again at ``BackgroundTransferStatus/nextAttemptAt``, or when the network changes.
+        /// The transfer is tried again at ``BackgroundTransferStatus/nextAttemptAt``, or when the network changes.
         case waiting
-        /// Held by a person.
+        /// The user paused the transfer.
         case paused
         case completed
         case failed
         case cancelled
 
-        /// It ended, well or not.
+        /// A Boolean value: the transfer ended, with or without success.
         public var hasEnded: Bool {
             switch self {
             case .queued, .running, .waiting, .paused: false
@@ -35,92 +37,94 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         }
     }
 
-    /// Its number, which no other transfer of the app ever gets. ``URLSessionTask/transferNumber`` of its task.
+    /// The number of the transfer, unique in the app. Equal to the task's ``URLSessionTask/transferNumber``.
     public let id: Int64
     /// The identifier of its background session.
     public let session: String
-    /// ``URLSessionTask/taskIdentifier`` of its task.
+    /// The ``URLSessionTask/taskIdentifier`` of the transfer's task.
     public let taskIdentifier: Int
-    /// Which way its bytes go.
+    /// The direction of the transfer.
     public let kind: Kind
-    /// Of the request: `GET`, `PUT` …
+    /// The method of the request, for example `GET` or `PUT`.
     public let method: String
-    /// The address without user, password and query: they may be secrets.
+    /// The address without user, password and query, because these may be secrets.
     public let url: String?
-    /// The address that the app requested, without user and password. For comparisons in this package only: its query may be a secret.
+    /// The address that the app requested, without user and password. For comparisons in this package only, because the query may be a
+    /// secret.
     package let requestedURL: String
     /// The name that the user gave the server of an upload. `nil` if the server has no name.
     package let serverName: String?
-    /// Where it stands.
+    /// The state of the transfer.
     public let state: State
-    /// The app holds it, with `suspend()`: it stays where it stands.
+    /// A Boolean value: the app suspended the transfer with `suspend()`, and it makes no progress.
     public let isHeld: Bool
-    /// The ``URLSessionTask/taskDescription`` of its task.
+    /// The ``URLSessionTask/taskDescription`` of the transfer's task.
     public let taskDescription: String?
-    /// Bytes of the file that are done.
+    /// The number of bytes of the file that are transferred.
     public let bytesDone: Int64
-    /// Bytes of the file; `nil`: nobody said.
+    /// The number of bytes of the file; `nil` if it is not known.
     public let bytesTotal: Int64?
-    /// Bytes that went over the network for it, whatever became of them.
+    /// The number of bytes that were sent or received over the network, including bytes of failed attempts.
     public let bytesOnWire: Int64
-    /// Attempts so far.
+    /// The number of attempts so far.
     public let attempts: Int
-    /// When it is tried again; `nil`: it does not wait for a time.
+    /// The time of the next attempt; `nil` if the transfer does not wait for a time.
     public let nextAttemptAt: Date?
-    /// Why it waits or failed. Its code is `URLError`'s; -1: no code fits.
+    /// The reason why the transfer waits or failed.
     public let trouble: Trouble?
-    /// Absolute path that a download gets, or has got, when it is whole; `nil`: its delegate takes it from the spool.
+    /// The absolute path for the complete download, known from its start; `nil` if the delegate receives a temporary file.
     public let destination: String?
-    /// The name a person knows the file by: the original of an upload, the place of a download.
+    /// The file name that the user knows: the original of an upload, or the destination of a download.
     public let file: String?
-    /// SHA-256 in hex of what was received, or of what was sent.
+    /// The SHA-256 in hex of the received or sent data.
     public let sha256: String?
-    /// SHA-256 in hex of the file that an upload was made from.
+    /// The SHA-256 in hex of an upload's original file.
     public let sourceSHA256: String?
-    /// SHA-256 in hex of the queued copy of an upload.
+    /// The SHA-256 in hex of the queued copy of an upload.
     package let copySHA256: String?
     /// The key of an upload as it is stored (``URLSessionUploadTask/storedSubmissionKey``). `nil` for a download.
     package let submission: String?
-    /// How it got on, in words: resumed or started over, and why.
+    /// A remark about the progress: resumed or started over, and why.
     public let note: String?
-    /// Of an upload that ended well.
+    /// The receipt of a successful upload.
     public let receipt: Receipt?
 
-    /// Why a transfer waits or failed.
+    /// The reason why a transfer waits or failed.
     public struct Trouble: Sendable, Equatable {
-        /// The number of a `URLError.Code`; -1: none fits.
+        /// The number of a `URLError.Code`; -1 if no code fits.
         public let code: Int
-        /// A sentence for a person.
+        /// A sentence for the user.
         public let message: String
     }
 
-    /// What the server has, and how that is known.
+    /// The server's copy of an upload, and the proof that it exists.
     public struct Receipt: Sendable, Equatable {
-        /// What is known of the server's copy.
+        /// The kinds of proof.
         public enum Proof: String, Sendable {
-            /// It answered that it took it.
+            /// The server's response confirmed the upload.
             case answer
-            /// It said that it has so many bytes.
+            /// The server reported the length of its copy.
             case length
-            /// Blocks of its copy were read back, and are what was sent.
+            /// Blocks of the server's copy were read back and are equal to the sent data.
             case content
-            /// It named the right digest, or was read back.
+            /// The server reported the correct digest, or the copy was read back.
             case digest
         }
 
-        /// Where it is, without secrets.
+        /// The address of the copy, without secrets.
         public let url: String
-        /// Bytes that were sent.
+        /// The number of sent bytes.
         public let byteCount: Int64
-        /// In hex, of what was sent.
+        /// The SHA-256 in hex of the sent data.
         public let sha256: String
-        /// When the server had it.
+        /// The time at which the server had stored the copy.
         public let storedAt: Date
-        /// How it is known that the server has it.
+        /// The proof that the server has the copy.
         public let proof: Proof
-        /// When the server was asked again, and still had it; `nil`: it was not.
+        /// The time at which the server was asked again and still had the copy; `nil` if it was not asked.
         public let checkedAt: Date?
-        /// Why the server has the file otherwise than asked, under another name for example, as a part of a sentence. `nil` if it is as asked.
+        /// The reason why the server's copy differs from the request, for example in its name, as a part of a sentence. `nil` if it does
+        /// not differ.
         public let remark: String?
     }
 

@@ -5,24 +5,24 @@ import Spool
 import Synchronization
 import TransferMachines
 
-/// All background transfers of this app, as a person or a command sees them: to list, follow, pause, resume, retry and cancel. Beyond Apple.
+/// All background transfers of this app, for the user or a command: to list, follow, pause, resume, retry and cancel them. Beyond Apple.
 ///
-/// What is asked for here is durable when the call returns; the agent stops and begins attempts at once. Every call reads the ledger, which
-/// takes a fraction of a millisecond for each transfer.
+/// An action is durable when the call returns; the agent then stops or begins attempts at once. Every call reads the ledger, which takes a
+/// fraction of a millisecond for each transfer.
 public enum BackgroundTransfers {
-    /// What a person may want of a transfer.
+    /// The actions on a transfer.
     public enum Action: String, Sendable, CaseIterable {
-        /// Ends it; what it holds on this machine is removed.
+        /// Ends the transfer and removes its data on this machine.
         case cancel
-        /// Holds it until it is resumed. A request that must not be sent twice is let finish.
+        /// Pauses the transfer until it is resumed. A running request that must not be sent twice is completed first.
         case pause
-        /// Lets it go on, whoever holds it.
+        /// Resumes the transfer, whether the user or the app paused it.
         case resume
-        /// Tries it now, also one that waits or had failed.
+        /// Tries the transfer now, even if it waits or has failed.
         case retry
     }
 
-    /// Which transfers are meant.
+    /// The transfers to which an action applies.
     public enum Selection: Sendable, Equatable {
         case all
         case ids(Set<Int64>)
@@ -35,32 +35,34 @@ public enum BackgroundTransfers {
         }
     }
 
-    /// What an action did.
+    /// The result of an action.
     public struct Changes: Sendable, Equatable {
-        /// Transfers to which it meant something.
+        /// The transfers that the action changed.
         public internal(set) var changed: [Int64] = []
-        /// Pausing: those that are let finish, as nobody could know whether the server carried them out.
+        /// The running transfers that a pause does not interrupt, because the app could not know whether the server processed the request.
         public internal(set) var letFinish: [Int64] = []
-        /// Cancelled uploads whose last request was under way: the server may have the file.
+        /// The cancelled uploads whose last request was running: the server may have the file.
         public internal(set) var mayBeOnServer: [Int64] = []
-        /// Transfers that had ended, and for which the action does nothing. A cancelled one is cancelled already.
+        /// The transfers that had ended, so that the action had no effect. Not included: a cancel of a transfer that is already cancelled.
         public internal(set) var ended: [Int64] = []
-        /// Of the changed ones that go on: uploads for which no credential was given.
+        /// The changed uploads that will run again and for which no credential was given.
         public internal(set) var unrenewed: [Int64] = []
-        /// Ids that no transfer has.
+        /// Failed uploads that cannot be retried, because their queued copies are missing. The files have to be uploaded again.
+        public internal(set) var withoutCopy: [Int64] = []
+        /// The ids that no transfer has.
         public internal(set) var unknown: Set<Int64> = []
     }
 
-    /// What opens the door of an upload's server, as it is configured now: the password that was refused may have been put right.
+    /// The current credentials of an upload's server. They replace the stored ones, for example after the user corrected a password.
     public struct Credential: Sendable {
-        /// Name and value of a header.
+        /// The name and value of a header.
         public var header: (name: String, value: String)?
-        /// Of `UploadKind.s3`.
+        /// The access for `UploadKind.s3`.
         public var s3: S3Access?
-        /// The destination's name and certificate authorities.
+        /// The name and certificate authorities of the destination.
         public var server: UploadServer?
 
-        /// Values that are `nil` stay as they were queued.
+        /// Creates a credential. For a value that is `nil`, the stored value is kept.
         public init(header: (name: String, value: String)? = nil, s3: S3Access? = nil, server: UploadServer? = nil) {
             (self.header, self.s3, self.server) = (header, s3, server)
         }
@@ -68,67 +70,67 @@ public enum BackgroundTransfers {
 
     // MARK: Launches
 
-    /// Names who makes the session when this process is launched for the events of one: what `UIApplicationDelegate` calls
-    /// `application(_:handleEventsForBackgroundURLSession:completionHandler:)`. Call it before the launch begins, that is before
+    /// Sets the handler for launches for the events of a session. It corresponds to `UIApplicationDelegate`'s
+    /// `application(_:handleEventsForBackgroundURLSession:completionHandler:)`. Call it before the launch begins: before
     /// `BGTaskScheduler.run()`, or in the `init` of the app.
     ///
-    /// An app does not need it whose session, with its delegate, is made before that anyway, nor one whose scene has
+    /// An app does not need the handler if it makes the session with its delegate before that, or if its scene has
     /// `.backgroundTask(.urlSession(…))`.
     ///
-    /// - Parameter handler: called with the session's identifier. It makes the session with its delegate, and sees to it that the
-    ///   completion handler is called after `urlSessionDidFinishEvents`: the launch ends with it. One at a time: the last one counts.
+    /// - Parameter handler: called with the session's identifier. It makes the session with its delegate, and calls the completion handler
+    ///   after `urlSessionDidFinishEvents`: the launch then ends. Only the handler that was set last is used.
     public static func handleEventsForBackgroundURLSession(
         _ handler:
             @escaping @MainActor @Sendable (_ identifier: String, _ completionHandler: @escaping @Sendable () -> Void) -> Void
     ) { SessionLaunches.shared.set(handler) }
 
-    // MARK: Looking
+    // MARK: Reading
 
-    /// Every transfer that is not forgotten, oldest first. Ended ones are kept for 30 days, 2,000 of them for longer.
+    /// Returns every stored transfer, oldest first. Ended transfers are kept for 30 days, 2,000 of them for longer.
     ///
-    /// - Throws: when the ledger cannot be read; the error says why and what helps.
+    /// - Throws: if the ledger cannot be read; the error has the reason and a solution.
     public static func all() throws -> [BackgroundTransferStatus] {
         try AppRuntime.shared.ledger().read { try $0.transfers() }.map(BackgroundTransferStatus.init)
     }
 
-    /// Those of a session that have not ended, oldest first.
+    /// Returns the transfers of a session that have not ended, oldest first.
     ///
-    /// - Throws: when the ledger cannot be read.
+    /// - Throws: if the ledger cannot be read.
     public static func unfinished(session identifier: String) throws -> [BackgroundTransferStatus] {
         try AppRuntime.shared.ledger().read { try $0.unfinishedTransfers(session: identifier) }.map(BackgroundTransferStatus.init)
     }
 
-    /// The newest of a session that has not ended; `nil`: all have.
+    /// Returns the newest transfer of a session that has not ended; `nil` if all have ended.
     ///
-    /// - Throws: when the ledger cannot be read.
+    /// - Throws: if the ledger cannot be read.
     public static func newestUnfinished(session identifier: String) throws -> BackgroundTransferStatus? {
         try AppRuntime.shared.ledger().read { try $0.newestUnfinishedTransfer(session: identifier) }
             .map(BackgroundTransferStatus.init)
     }
 
-    /// The number of a session's newest transfer, ended or not; `nil`: it has none. Numbers grow: one that an app does not know yet is greater
-    /// than all that it knows.
+    /// Returns the number of a session's newest transfer, ended or not; `nil` if the session has no transfer. Numbers increase: a new
+    /// transfer has a greater number than all earlier ones.
     ///
-    /// - Throws: when the ledger cannot be read.
+    /// - Throws: if the ledger cannot be read.
     public static func newest(session identifier: String) throws -> Int64? {
         try AppRuntime.shared.ledger().read { try $0.newestTransfer(session: identifier) }
     }
 
-    /// Those with these numbers, in this order; numbers that no transfer has are left out.
+    /// Returns the transfers with these numbers, in this order. A number that no transfer has is left out.
     ///
-    /// - Throws: when the ledger cannot be read.
+    /// - Throws: if the ledger cannot be read.
     public static func statuses(of ids: [Int64]) throws -> [BackgroundTransferStatus] {
         try AppRuntime.shared.ledger().read { transaction in try ids.compactMap { try transaction.transfer($0) } }
             .map(BackgroundTransferStatus.init)
     }
 
-    /// Returns the form in which a submission key is stored. An app may have put an address into its key, and a password into that.
+    /// Returns the form in which a submission key is stored. The key is hashed, because it may contain an address with a password.
     package static func stored(submissionKey: String) -> String { "key:" + FileDigest.sha256(of: Data(submissionKey.utf8)) }
 
-    /// Returns the uploads of a session by their stored keys (``BackgroundTransferStatus/submission``). If an upload was submitted again after it
-    /// failed, the newest transfer of its key counts. A key without a transfer is left out.
+    /// Returns the uploads of a session by their stored keys (``BackgroundTransferStatus/submission``). If an upload was submitted again
+    /// after a failure, the newest transfer of its key counts. A key without a transfer is left out.
     ///
-    /// - Throws: when the ledger cannot be read.
+    /// - Throws: if the ledger cannot be read.
     package static func statuses(ofKeys keys: [String], session: String) throws -> [String: BackgroundTransferStatus] {
         guard !keys.isEmpty else { return [:] }
         return try AppRuntime.shared.ledger().read { try $0.transfers(ofKeys: keys, session: session) }
@@ -137,7 +139,7 @@ public enum BackgroundTransfers {
 
     /// Returns the states of the uploads that ``statuses(ofKeys:session:)`` returns. Cost: one column for each key.
     ///
-    /// - Throws: when the ledger cannot be read.
+    /// - Throws: if the ledger cannot be read.
     package static func states(ofKeys keys: [String], session: String) throws -> [String: BackgroundTransferStatus.State] {
         guard !keys.isEmpty else { return [:] }
         return try AppRuntime.shared.ledger().read { try $0.states(ofKeys: keys, session: session) }
@@ -146,16 +148,16 @@ public enum BackgroundTransfers {
 
     /// Returns the numbers of the transfers that have not ended. A number that no transfer has is left out.
     ///
-    /// - Throws: when the ledger cannot be read.
+    /// - Throws: if the ledger cannot be read.
     package static func unfinished(among ids: [Int64]) throws -> Set<Int64> {
         try ids.isEmpty ? [] : AppRuntime.shared.ledger().read { try $0.unfinishedTransfers(among: ids) }
     }
 
-    /// Copies of files that were queued for upload, and that no transfer knows any more: the ledger was moved away, or came from a
-    /// backup. An app that still wants them gives them to a new task. The agent removes them after a month.
+    /// Returns the copies of files that were queued for upload and that belong to no transfer any more, because the ledger was moved away
+    /// or restored from a backup. To upload such a copy, the app gives it to a new task. The agent removes the copies after a month.
     ///
-    /// Cost: a look at two folders and at what the ledger knows.
-    /// - Throws: when the ledger cannot be read; `URLError.Code.cannotOpenFile` while another process is queuing files.
+    /// Cost: reads two folders and the names of copies in the ledger.
+    /// - Throws: if the ledger cannot be read; `URLError.Code.cannotOpenFile` while another process is queuing files.
     public static func leftCopies() throws -> [LeftCopy] {
         let folder = AppRuntime.shared.directories.leftCopies
         guard try AppRuntime.shared.directories.putAsideUnknownCopies(of: AppRuntime.shared.ledger()) else {
@@ -165,58 +167,71 @@ public enum BackgroundTransfers {
         return names.sorted().map { LeftCopy(folder.appendingPathComponent($0)) }
     }
 
-    /// A file of ``leftCopies()``.
+    /// A copy that ``leftCopies()`` returns.
     public struct LeftCopy: Sendable, Equatable {
-        /// Hex, of what was queued. Reads all of it.
+        /// Returns the SHA-256 in hex of the copy. Reads the complete file.
         ///
-        /// - Throws: when it cannot be read.
+        /// - Throws: if the file cannot be read.
         public func sha256() throws -> String { try FileDigest.sha256(of: file).digest }
 
-        /// It is not wanted any more.
+        /// Removes the copy.
         public func remove() { unlink(file.path) }
 
-        /// Where it is.
+        /// The path of the copy.
         public var file: URL { place }
         private let place: URL
 
         fileprivate init(_ place: URL) { self.place = place }
     }
 
-    /// The unfinished download that will stand at this path; `nil`: none.
+    /// Returns the unfinished download with this destination; `nil` if there is none.
     ///
-    /// - Throws: when the ledger cannot be read.
+    /// - Throws: if the ledger cannot be read.
     public static func download(to file: URL) throws -> BackgroundTransferStatus? {
         try AppRuntime.shared.ledger().read { try $0.unfinishedTransfer(to: file.path) }.map(BackgroundTransferStatus.init)
     }
 
-    /// Returns whether a transfer waits for its queued copy, which is not in the spool. A task that is resumed under the same submission key brings
-    /// a new copy.
+    /// Returns whether the queued copy of an unfinished or failed transfer is not in the spool. A task that is resumed under the same submission
+    /// key brings a new copy.
     ///
-    /// - Throws: when the ledger cannot be read.
+    /// - Throws: if the ledger cannot be read.
     package static func lacksCopy(_ id: Int64) throws -> Bool {
         let spool = AppRuntime.shared.directories.spool
         return try AppRuntime.shared.ledger().read { try $0.transfer(id) }?.lacksCopy(in: spool) ?? false
     }
 
-    // MARK: Steering
+    /// Returns whether the queued copy of an upload is in the spool and has the bytes that were queued. Reads the whole copy.
+    ///
+    /// - Throws: `Snapshot.Failure` if the copy cannot be read, or if the ledger cannot be read.
+    package static func hasIntactCopy(_ id: Int64) throws -> Bool {
+        let spool = AppRuntime.shared.directories.spool
+        guard let transfer = try AppRuntime.shared.ledger().read({ try $0.transfer(id) }), !transfer.lacksCopy(in: spool) else {
+            return false
+        }
+        guard let name = transfer.bodyFile, let wanted = transfer.sourceSHA256 else { return true }
+        return try FileDigest.sha256(of: spool.appendingPathComponent(name, isDirectory: false)).digest == wanted
+    }
 
-    /// Does something to transfers, in one durable transaction.
+    // MARK: Actions
+
+    /// Applies an action to transfers, in one durable transaction.
     ///
     /// - Parameters:
-    ///   - action: what is wanted of them.
-    ///   - selection: which ones.
-    ///   - renewal: asked before anything changes, for each upload that may go on: what opens its server's door now; `nil`: it goes there
-    ///     as it was queued.
-    /// - Returns: what changed.
-    /// - Throws: when the ledger cannot be written. Nothing has changed then.
+    ///   - action: the action.
+    ///   - selection: the transfers.
+    ///   - renewal: called before anything changes, for each upload that may continue. It returns the current credentials of the upload's
+    ///     server; if it returns `nil`, the stored credentials are used.
+    /// - Returns: the changes.
+    /// - Throws: if the ledger cannot be written. In this case nothing has changed.
     @discardableResult
     public static func perform(
         _ action: Action, on selection: Selection, renewal: (BackgroundTransferStatus) throws -> Credential? = { _ in nil }
     ) throws -> Changes {
         let now = AppRuntime.shared.now
-        // Asked before the ledger is entered: others wait for that.
+        let spool = AppRuntime.shared.directories.spool
+        // The closure is called before the write transaction, because other processes wait for the transaction.
         let credentials = try action == .resume || action == .retry ? credentials(of: selection, renewal) : [:]
-        // What goes on survives a reboot.
+        // Transfers that continue survive a reboot.
         let comeBack = { (changes: Changes) in
             let goesOn = action == .resume || action == .retry
             if goesOn, !changes.changed.isEmpty { AppRuntime.shared.comeBackAtLogin() }
@@ -224,12 +239,16 @@ public enum BackgroundTransfers {
         return try AppRuntime.shared.commit(beforeStart: comeBack) { transaction -> Changes in
             var changes = Changes()
             if case .ids(let ids) = selection { changes.unknown = ids }
-            // Also for those that only wait for their host to be there again.
+            // Recorded also for transfers that only wait until their host is reachable again.
             if action == .retry || action == .resume { try transaction.setFact(.retriedAt, now) }
             for var transfer in try transaction.transfers() {
                 guard let id = transfer.id, selection.contains(id) else { continue }
                 changes.unknown.remove(id)
                 let event = action.event(now: now)
+                if action == .retry, transfer.state.isTerminal, transfer.lacksCopy(in: spool) {
+                    changes.withoutCopy.append(id)
+                    continue
+                }
                 guard transfer.isChanged(by: event) else {
                     if action == .pause, transfer.state == .running { changes.letFinish.append(id) }
                     let isDone = action == .cancel && transfer.state == .cancelled
@@ -263,9 +282,9 @@ public enum BackgroundTransfers {
         return credentials
     }
 
-    /// Lets transfers go on that a person paused; those that the app holds stay held.
+    /// Resumes transfers that the user paused. A transfer that the app suspended stays suspended.
     ///
-    /// - Throws: when the ledger cannot be written. Nothing has changed then.
+    /// - Throws: if the ledger cannot be written. In this case nothing has changed.
     public static func unpause(_ ids: [Int64]) throws {
         let now = AppRuntime.shared.now
         try AppRuntime.shared.commit(beforeStart: { AppRuntime.shared.comeBackAtLogin() }) { transaction in
@@ -273,35 +292,36 @@ public enum BackgroundTransfers {
         }
     }
 
-    // MARK: Following
+    // MARK: Waiting
 
-    /// How several transfers get on together: what a progress bar shows.
+    /// The combined progress of several transfers, for a progress bar.
     public struct Tally: Sendable, Equatable {
-        /// Bytes of all of them that are done.
+        /// The number of transferred bytes of all transfers.
         public let bytesDone: Int64
-        /// Of those whose size is known.
+        /// The total size of the transfers whose size is known.
         public let bytesTotal: Int64
-        /// Those that move, or will, without anybody's doing.
+        /// The number of transfers that run, or will run without an action of the user or the app.
         public let unfinished: Int
-        /// Why the first of those that wait does; `nil`: none waits.
+        /// The reason why the first waiting transfer waits; `nil` if none waits.
         public let waitingMessage: String?
     }
 
-    /// Waits until none of these moves any more: each ended, or is held. Keeps an agent there meanwhile.
+    /// Waits until none of the transfers runs or will run without an action: each has ended, or is held. Keeps an agent running during the
+    /// wait.
     ///
     /// - Parameters:
-    ///   - ids: their numbers.
-    ///   - onChange: called now and after every change, on a thread of the system's.
-    /// - Returns: how they stand then; one that is forgotten is left out.
-    /// - Throws: `CancellationError`, or that no agent stays, or that the ledger cannot be read.
+    ///   - ids: the numbers of the transfers.
+    ///   - onChange: called now and after every change, on a thread of the system.
+    /// - Returns: the transfers after the wait. A transfer that is not stored any more is left out.
+    /// - Throws: `CancellationError`, or an error if no agent keeps running or the ledger cannot be read.
     public static func follow(
         _ ids: [Int64], onChange: @escaping @Sendable (Tally) -> Void = { _ in }
     ) async throws -> [BackgroundTransferStatus] {
         try await follow(ids, untilTold: false, onChange: onChange)
     }
 
-    /// - Parameter untilTold: also until the tasks' own delegates in this process have heard of the ends. One that another process tells
-    ///   meanwhile is not waited for.
+    /// - Parameter untilTold: also waits until the tasks' own delegates in this process have received the ends. An end that another process
+    ///   reports is not waited for.
     package static func follow(
         _ ids: [Int64], untilTold: Bool, onChange: @escaping @Sendable (Tally) -> Void
     ) async throws -> [BackgroundTransferStatus] {
@@ -317,7 +337,7 @@ public enum BackgroundTransfers {
                     waitingMessage: tally.waitingMessage)
             }
             guard tally.unfinished == 0 else { return nil }
-            // Most looks end here, so no row is read before.
+            // Most calls end here, so that no row is read before this line.
             let isUntold =
                 try untilTold
                 && ids.contains { id in
@@ -340,6 +360,6 @@ extension BackgroundTransfers.Action {
 }
 
 extension URLSessionDownloadTask {
-    /// Whether a text can be a file's SHA-256: 64 hex digits. Any other makes a task that expects it fail. Beyond Apple.
+    /// Returns whether a text is a valid SHA-256 of a file: 64 hex digits. A task that expects any other text fails. Beyond Apple.
     public static func isSHA256(_ text: String) -> Bool { RequiredDigest(askedSHA256: text) != nil }
 }

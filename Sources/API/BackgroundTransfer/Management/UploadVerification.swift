@@ -5,9 +5,9 @@ import FoundationNetworking
 import Spool
 import TransferMachines
 
-/// What a server says, later, of a file that was uploaded to it. Beyond Apple.
+/// The result of a later check of an uploaded file on its server. Beyond Apple.
 public enum UploadFinding: Sendable, Equatable {
-    /// Read back, byte for byte what was sent.
+    /// The file was read back and is equal to the sent data.
     case same
     /// The server's record of the file's digest is the digest of what was sent. The bytes were not read back.
     case sameRecord
@@ -15,22 +15,23 @@ public enum UploadFinding: Sendable, Equatable {
     case sameLength
     case differs
     case gone
-    /// Its protocol, or its server, has no such question; and why.
+    /// The protocol or the server does not support a check. The text is the reason.
     case unknown(String)
-    /// Nobody answered, or not to us; and why.
+    /// The server did not respond, or refused the request. The text is the reason.
     case unreachable(String)
 }
 
 extension BackgroundTransfers {
-    /// Asks the server of an upload whether it still has what was sent. Where its protocol allows, the file is downloaded and compared by digest:
-    /// nothing less proves it. An Immich that does not send the original is asked for its record of the SHA-1. What is found is written into the upload's receipt.
+    /// Checks whether the server of an upload still has the sent file. If the protocol permits, the file is downloaded and compared by
+    /// digest, because only this is a proof. An Immich server that does not send the original is asked for its record of the SHA-1. A
+    /// positive result is written to the upload's receipt.
     ///
-    /// Cost: a download of the file, into a temporary one.
+    /// Cost: a download of the file into a temporary file.
     ///
     /// - Parameters:
-    ///   - id: of an upload with a receipt.
-    ///   - credential: what opens the server's door; used only where the receipt names the server that was configured.
-    /// - Throws: when the ledger cannot be read or written. Trouble with the server is a finding.
+    ///   - id: the number of an upload with a receipt.
+    ///   - credential: the credentials of the server; used only if the receipt's address is on the configured server.
+    /// - Throws: if the ledger cannot be read or written. Errors of the server are a result, not an error.
     public static func verifyUpload(_ id: Int64, credential: Credential? = nil) async throws -> UploadFinding {
         let found = try AppRuntime.shared.ledger().read { transaction in
             try transaction.transfer(id).map { ($0, try transaction.fact(.server(of: $0))?.region) }
@@ -54,7 +55,7 @@ extension BackgroundTransfers {
     }
 }
 
-/// One question to one server.
+/// A check of one file on one server.
 private struct UploadQuestion {
     let upload: TransferRecord
     let receipt: UploadReceipt
@@ -63,7 +64,7 @@ private struct UploadQuestion {
 
     func ask() async throws -> UploadFinding {
         guard let url = URL(string: receipt.url), let method = upload.upload?.method else { return .unknown("no address") }
-        // Only where the password belongs: a server may have put it at another one.
+        // The credentials are sent only to the configured server, because the receipt may have an address on another server.
         let isAtHome = URL(string: upload.url).map(RedirectRule.origin) == RedirectRule.origin(of: url)
         let opener = isAtHome ? credential : nil
         switch method.laterQuestion(asked: upload.url, stored: receipt.url) {
@@ -91,7 +92,7 @@ private struct UploadQuestion {
         return request
     }
 
-    /// Reads the original back. If Immich does not send it, because the key lacks the permission for example, its record decides.
+    /// Reads the original back. If Immich does not send it, for example because the key lacks the permission, Immich's record decides.
     private func askImmich(at url: URL, _ opener: BackgroundTransfers.Credential?) async throws -> UploadFinding {
         // The site can have a path. The receipt is for SITE/photos/ID.
         let site = url.deletingLastPathComponent().deletingLastPathComponent()
@@ -125,18 +126,18 @@ private struct UploadQuestion {
             case 200:
                 let found = try FileDigest.sha256(of: file)
                 if found.digest == receipt.sha256 { return .same }
-                // What a network shows before somebody logs in proves nothing against the file.
+                // The page of a captive portal is not a proof against the file.
                 if response.mimeType?.lowercased() == "text/html" {
-                    return .unreachable("there is a page in its place: it wants somebody to log in, perhaps")
+                    return .unreachable("the server sent a page instead of the file: perhaps it requires a login")
                 }
-                // A form's page may be anything.
+                // The page of a form can have any content.
                 return upload.upload?.method == .multipart ? .unknown("the server shows something else there") : .differs
             case 404, 410:
-                // Another address knows nothing of it: a page to log in, or a server that moved.
+                // A response of another address is not a proof: it may be a captive portal, or the server may have moved.
                 return Self.isAnswer(response, of: request) ? .gone : .unreachable("the server led on to another address")
             case 401, 403: return .unreachable("the server does not let us read it")
-            case 405: return .unknown("the server lets nobody read it")
-            case let status: return .unreachable("the server answered with status \(status)")
+            case 405: return .unknown("the server does not allow reading the file")
+            case let status: return .unreachable("the server responded with status \(status)")
             }
         } catch let error as URLError where error.code == .dataLengthExceedsMaximum {
             return .differs
@@ -150,23 +151,23 @@ private struct UploadQuestion {
         return RedirectRule.origin(of: asked) == RedirectRule.origin(of: answered) && asked.path == answered.path
     }
 
-    /// However the answer drips and however long it is, the question ends.
+    /// A configuration that limits the time and the size of the response, so that every check ends.
     private var configuration: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
-        // What the server has now, and nobody's memory of it.
+        // The check needs the server's current file, so no cache may respond.
         (configuration.urlCache, configuration.requestCachePolicy) = (nil, .reloadIgnoringLocalAndRemoteCacheData)
-        // Foundation makes a folder for cookies.
+        // Without a cookie storage Foundation creates no folder for cookies.
         configuration.httpCookieStorage = nil
         configuration.timeoutIntervalForResource = 60 + Double(receipt.byteCount) / Self.leastRate
-        // The digest is of the bytes that were sent, whatever the server calls them.
+        // The digest was computed from the sent bytes, so the response must not be decoded.
         configuration.keepsCoding = true
-        // A log-in page in the place of a small photo is still looked at.
+        // The limit leaves room for the page of a captive portal instead of a small photo.
         configuration.maximumBodyBytes = max(receipt.byteCount, 1 << 20)
         configuration.authorityFile = (credential?.server ?? upload.upload?.server)?.authorityFile
         return configuration
     }
 
-    /// Bytes a second.
+    /// The slowest permitted rate, in bytes per second.
     private static let leastRate = 10_000.0
 
     private func askForOffset(_ request: URLRequest) async throws -> UploadFinding {
@@ -180,7 +181,7 @@ private struct UploadQuestion {
             case 200..<300:
                 return answer?.value(forHTTPHeaderField: "Upload-Offset") == "\(receipt.byteCount)" ? .sameLength : .differs
             case 404, 410: return .unknown("the server has taken it from where it was uploaded to")
-            case let status: return .unreachable("the server answered with status \(status)")
+            case let status: return .unreachable("the server responded with status \(status)")
             }
         } catch let error as URLError {
             return .unreachable(error.localizedDescription)

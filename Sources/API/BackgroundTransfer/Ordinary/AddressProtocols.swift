@@ -1,13 +1,13 @@
 import Foundation
 import FoundationNetworking
 
-/// What an address holds itself, or a file of this machine.
+/// The protocols for addresses that need no network: `data:` and `file:`.
 enum AddressProtocols {
-    /// Asked after the classes of a configuration.
+    /// The classes, which are asked after the classes of a configuration.
     static let all: [AnyClass] = [DataAddressProtocol.self, FileAddressProtocol.self]
 }
 
-/// `data:` addresses (RFC 2397): media type and bytes stand in the address.
+/// A protocol for `data:` addresses (RFC 2397), which contain the media type and the bytes.
 final class DataAddressProtocol: URLProtocol {
     override class func canInit(with request: URLRequest) -> Bool { request.url?.scheme?.lowercased() == "data" }
 
@@ -24,19 +24,19 @@ final class DataAddressProtocol: URLProtocol {
     }
 }
 
-/// What a `data:` address says. Source of the rule: RFC 2397.
+/// The content of a `data:` address. Source of the rule: RFC 2397.
 struct DataAddress: Equatable {
     var mediaType = "text/plain"
-    /// As written. The RFC's own for a text that names none is US-ASCII; as on iOS, nobody says so.
+    /// The charset as written in the address. The RFC's default for text is US-ASCII; as on iOS, the default is not reported.
     var charset: String?
     var bytes: Data
 
-    /// `nil`: no comma, or no base64 where it says so.
+    /// Returns `nil` if the comma is missing, or if the text is not valid base64 although the address declares base64.
     init?(_ address: String) {
         guard let comma = address.firstIndex(of: ","), let colon = address.firstIndex(of: ":"), colon < comma else { return nil }
         var words = address[address.index(after: colon)..<comma].split(separator: ";", omittingEmptySubsequences: false)
         let text = address[address.index(after: comma)...]
-        // A type is a name, a stroke and a name; values are tokens or quoted.
+        // A type is two names with a slash between them; values are tokens or quoted.
         guard !words.contains(where: { $0.contains("%") }) else { return nil }
         let isBase64 = words.last?.trimmingCharacters(in: .whitespaces).lowercased() == "base64"
         if isBase64 { words.removeLast() }
@@ -46,7 +46,7 @@ struct DataAddress: Equatable {
             }
             mediaType = String(type)
         }
-        // The first of a name counts.
+        // If a name occurs several times, the first one counts.
         let named = words.dropFirst().map { $0.split(separator: "=", maxSplits: 1) }.first {
             $0.count == 2 && $0[0].lowercased() == "charset"
         }
@@ -60,7 +60,7 @@ struct DataAddress: Equatable {
         bytes = decoded
     }
 
-    /// `%41` is a byte. `nil`: what follows a percent sign is none.
+    /// Returns the bytes of a text with escapes such as `%41`; `nil` if an escape is not valid.
     private static func unescaped(_ text: Substring) -> Data? {
         var bytes = Data()
         var rest = Array(text.utf8)[...]
@@ -79,9 +79,9 @@ struct DataAddress: Equatable {
     }
 }
 
-/// `file:` addresses: the bytes of a file that this process may read.
+/// A protocol for `file:` addresses, which reads files that this process may read.
 final class FileAddressProtocol: URLProtocol {
-    /// Bytes read in one go.
+    /// The number of bytes per read.
     private static let piece = 256 << 10
 
     override class func canInit(with request: URLRequest) -> Bool { request.url?.isFileURL == true }
@@ -103,7 +103,7 @@ final class FileAddressProtocol: URLProtocol {
         do {
             while let piece = try file.read(upToCount: Self.piece), !piece.isEmpty {
                 client?.urlProtocol(self, didLoad: piece)
-                // A large file goes no faster than it is read.
+                // The file is read at the speed at which the app accepts the bytes.
                 if let load = client as? CustomLoad, !load.waitForRoom() { return }
             }
             client?.urlProtocolDidFinishLoading(self)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// An answer that one task awaits. The first that is given counts.
+/// A result that one task awaits. Only the first result counts.
 final class AwaitedAnswer: Sendable {
     private enum State {
         case open
@@ -10,7 +10,7 @@ final class AwaitedAnswer: Sendable {
 
     private let state = Mutex(State.open)
 
-    /// - Parameter error: `nil`: it went well.
+    /// - Parameter error: `nil` for success.
     func give(_ error: (any Error)?) {
         let waiting = state.withLock { state -> CheckedContinuation<Void, any Error>? in
             if case .given = state { return nil }

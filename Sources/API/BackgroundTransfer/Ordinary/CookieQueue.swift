@@ -2,17 +2,17 @@ import BackgroundRuntime
 import Dispatch
 import Synchronization
 
-/// Where a session stores the cookies of its answers, one answer after the other. A store may write a file for each cookie; the engine's thread is all
-/// sessions', and does not wait for it.
+/// The queue that stores the cookies of a session's responses, one response after another. A store may write a file for each cookie. All
+/// sessions share the engine's thread, so that thread does not wait for the store.
 final class CookieQueue: Sendable {
     private let queue = DispatchQueue(label: "session-cookies")
-    /// What was given and is not done.
+    /// The number of operations that are not complete.
     private let pending = Mutex(0)
 
-    /// How much that is.
+    /// The number of operations that are not complete.
     var pendingCount: Int { pending.withLock { $0 } }
 
-    /// Stores an answer's cookies, later.
+    /// Stores the cookies of a response, later.
     func store(_ work: @escaping @Sendable () -> Void) {
         let calls = OutstandingCalls.shared
         calls.enter()
@@ -24,11 +24,11 @@ final class CookieQueue: Sendable {
         }
     }
 
-    /// Goes on when everything given before is done: at once where nothing is pending.
+    /// Calls `goOn` when all earlier operations are complete; at once if none is pending.
     func whenStored(_ goOn: @escaping @Sendable () -> Void) {
         if pendingCount == 0 { goOn() } else { store(goOn) }
     }
 
-    /// The same, awaited.
+    /// Waits until all earlier operations are complete.
     func stored() async { await withCheckedContinuation { done in whenStored { done.resume() } } }
 }

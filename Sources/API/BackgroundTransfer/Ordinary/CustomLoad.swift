@@ -3,12 +3,12 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// One answer that a ``URLProtocol`` gives in the network's place, on a queue of its own.
+/// One response of a ``URLProtocol``, which replaces the network and runs on a separate queue.
 final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // because a mutex or the queue guards what changes
     private struct State {
         var isOver = false
         var received: Int64 = 0
-        /// Counts what the protocol said: whoever waits for silence sees whether there was any.
+        /// The number of calls of the protocol, to detect whether it was silent.
         var words = 0
     }
 
@@ -19,15 +19,15 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
     private let limit: Int64?
     private let state = Mutex(State())
     private var loading: URLProtocol?
-    /// Rung when there is room again, or nobody wants the rest.
+    /// Signalled when there is room again, or the rest is not needed.
     private let room = DispatchSemaphore(value: 0)
 
-    /// - Parameter limit: bytes of an answer, at most.
+    /// - Parameter limit: the maximum number of bytes of a response.
     init(_ run: OrdinaryRun, _ attempt: AttemptID, limit: Int64?) {
         (self.run, self.attempt, self.limit, task) = (run, attempt, limit, run.task)
     }
 
-    /// - Parameter idleTimeout: seconds that the protocol may say nothing.
+    /// - Parameter idleTimeout: the number of seconds that the protocol may be silent.
     func begin(_ kind: URLProtocol.Type, _ request: URLRequest, idleTimeout: Double) {
         waitForWord(within: idleTimeout)
         queue.async { [self] in
@@ -38,7 +38,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
         }
     }
 
-    /// A protocol that says nothing for as long as the request allows has timed out, as a server has.
+    /// Ends the load with a timeout if the protocol is silent for longer than the request allows, as for a silent server.
     private func waitForWord(within seconds: Double) {
         let words = state.withLock { $0.words }
         guard seconds > 0, seconds < 86_400 else { return }
@@ -54,19 +54,19 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
         end(.stoppedByOwner)
     }
 
-    /// Room for more came.
+    /// Continues the load, because there is room for more bytes.
     func goOn() { room.signal() }
 
-    /// Waits while whoever takes the answer is busy with what it has. `false`: nobody wants the rest.
+    /// Waits while the receiver has no room for more bytes. Returns `false` if the rest is not needed.
     func waitForRoom() -> Bool {
         while run.isFull, !isOver { _ = room.wait(timeout: .now() + 1) }
         return !isOver
     }
 
-    /// Nobody wants it any more.
+    /// Ends the load, because the response is not needed any more.
     func cancel() { end(.cancelled) }
 
-    /// The first end counts.
+    /// Ends the load; only the first end counts.
     private func end(_ failure: WireFailure?) {
         let received = state.withLock { state -> Int64? in
             guard !state.isOver else { return nil }
@@ -77,7 +77,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
         room.signal()
         queue.async { [self] in
             loading?.stopLoading()
-            // The protocol holds its client: without this neither would go.
+            // The protocol holds its client: this breaks the reference cycle.
             loading = nil
         }
         run.ended(attempt, WireEnd(head: nil, failure: failure, bytesSent: 0, bytesReceived: received))
@@ -85,7 +85,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
 
     private var isOver: Bool { state.withLock { $0.isOver } }
 
-    // MARK: What the protocol says
+    // MARK: Calls of the protocol
 
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse) {
         guard !isOver else { return }
@@ -111,7 +111,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
             return state.received
         }
         if let limit, received > limit { return fail(URLError(.dataLengthExceedsMaximum)) }
-        // A refusal is in the run, which says why.
+        // The run contains the reason for a refusal.
         if data.withUnsafeBytes({ !run.write($0) }) { return end(.stoppedByOwner) }
         run.moved(attempt, sent: 0, received: received)
     }
@@ -132,7 +132,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
 }
 
 extension URLError {
-    /// A session's errors are URL errors: what is none is kept beneath one.
+    /// Creates a URL error for any error, because the errors of a session are URL errors. Another error becomes the underlying error.
     init(bridging error: any Error) {
         if let error = error as? URLError {
             self = error

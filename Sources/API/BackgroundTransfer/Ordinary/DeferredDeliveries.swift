@@ -1,15 +1,15 @@
 import Foundation
 
-/// What a delegate hears.
+/// A call of the delegate.
 enum Delivery: Sendable {
     case call(@Sendable () -> Void)
-    /// Of the answer's body.
+    /// Bytes of the response body.
     case bytes(Data)
 
-    /// Bytes of memory that a piece takes beside its own, about.
+    /// The approximate number of bytes of memory that a piece needs in addition to its data.
     static let costOfPiece = 64
 
-    /// What it counts for in the backlog of a body.
+    /// The number of bytes that the delivery adds to the backlog of a body.
     var cost: Int {
         switch self {
         case .call: 0
@@ -18,38 +18,38 @@ enum Delivery: Sendable {
     }
 }
 
-/// Keeps what a delegate may not hear yet, in order: while it has not answered about the head, or the app holds the task. Of many
-/// pieces neighbours become one.
+/// The calls that a delegate may not receive yet, in order. Calls wait while the delegate has not decided about the response headers, or
+/// while the app holds the task. Many small pieces of a body are joined.
 struct DeferredDeliveries: Sendable {
-    /// So many stay as they came.
+    /// The number of deliveries that are stored without being joined.
     static let mostApart = 64
-    /// Bytes of a piece that others are added to.
+    /// The number of bytes of a piece above which no bytes are added to it.
     private static let longestPiece = 1 << 20
 
-    /// The delegate was asked about the head, and has not answered.
+    /// A Boolean value: the delegate was asked about the response headers, and has not decided.
     private(set) var isAsking = false
     private(set) var isHeld = false
-    /// What follows the head, until the answer.
+    /// The deliveries after the response headers, until the decision.
     private var unanswered: [Delivery] = []
-    /// What is due as soon as the app lets go.
+    /// The deliveries that are due as soon as the app resumes the task.
     private var withheld: [Delivery] = []
 
-    /// From here on everything but the head waits for the answer.
+    /// From now on all deliveries except the response headers wait for the decision.
     mutating func ask() { isAsking = true }
 
     mutating func hold() { isHeld = true }
 
-    /// - Parameter isHead: the question itself, which does not wait for its answer.
-    /// - Returns: whether it is kept, and what it adds to the backlog.
+    /// - Parameter isHead: the delivery is the question itself, which does not wait for the decision.
+    /// - Returns: whether the delivery is stored, and its cost in the backlog.
     mutating func keep(_ delivery: Delivery, isHead: Bool = false) -> (isKept: Bool, cost: Int) {
         if isAsking, !isHead { return (true, Self.add(delivery, to: &unanswered)) }
         if isHeld { return (true, Self.add(delivery, to: &withheld)) }
         return (false, delivery.cost)
     }
 
-    /// The delegate has answered.
+    /// Ends the wait for the delegate's decision.
     ///
-    /// - Returns: what it hears now.
+    /// - Returns: the deliveries that are due now.
     mutating func answer() -> [Delivery] {
         guard isAsking else { return [] }
         isAsking = false
@@ -59,9 +59,9 @@ struct DeferredDeliveries: Sendable {
         return []
     }
 
-    /// The app lets go.
+    /// Ends the hold, because the app resumed the task.
     ///
-    /// - Returns: what the delegate hears now.
+    /// - Returns: the deliveries that are due now.
     mutating func release() -> [Delivery] {
         isHeld = false
         defer { withheld = [] }
@@ -75,7 +75,7 @@ struct DeferredDeliveries: Sendable {
             kept.append(delivery)
             return delivery.cost
         }
-        // Out of the array first: two owners would copy it.
+        // The last piece is removed from the array first, because `append` would copy data with two owners.
         kept.removeLast()
         data.append(more)
         kept.append(.bytes(data))

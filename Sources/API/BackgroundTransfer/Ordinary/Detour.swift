@@ -2,19 +2,19 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-/// What an answer that is not the last one leads to.
+/// The next step after a response that is not the final one.
 enum Detour: Sendable {
-    /// To the request that is proposed.
+    /// A redirect, with the proposed request.
     case redirect(URLRequest)
     case challenge(AuthenticationDemand)
-    /// The cache has it still.
+    /// The cached response is still valid.
     case notModified(CachedAnswer)
-    /// It is not taken, or not in full.
+    /// The response is rejected, or only a part of it is accepted.
     case refused(URLError)
 
     /// - Parameters:
-    ///   - order: what was sent.
-    ///   - request: of the app's, from which it was made.
+    ///   - order: the request that was sent.
+    ///   - request: the app's request from which `order` was made.
     static func read(_ head: ResponseHead, _ order: WireOrder, _ request: URLRequest, challenges: Int) -> Detour? {
         do {
             let next = try RedirectRule.next(method: order.method, url: order.url, headers: order.headers, head: head)
@@ -29,7 +29,7 @@ enum Detour: Sendable {
         return nil
     }
 
-    /// The app's request, as the server wants it: the body goes on where the method does.
+    /// Returns the app's request, changed for the redirect. The body is kept if the method is kept.
     private static func proposed(
         _ url: URL, _ method: String, _ headers: [HeaderField], _ order: WireOrder, _ request: URLRequest
     ) -> URLRequest {
@@ -41,19 +41,19 @@ enum Detour: Sendable {
     }
 }
 
-/// The body of an answer that leads elsewhere: it is the task's answer if nobody goes there.
+/// The body of a redirect or challenge. It becomes the task's response if the delegate does not follow.
 struct DetourBody: Sendable {
-    /// Bytes kept. Such a body says in a few words where to go.
+    /// The maximum number of stored bytes. Such bodies are usually short.
     private static let limit = 4 << 20
-    /// What is waited for of a body that nobody may want: so many bytes, so long. The connection can be used again after it.
+    /// The limits in bytes and time for a body that is probably not needed. After a complete body the connection can be used again.
     private static let unwanted = (bytes: 64 << 10, time: Duration.seconds(2))
 
     private let began = ContinuousClock.now
 
-    /// `nil`: longer than is kept.
+    /// `nil` if the body is longer than the limit.
     private(set) var data: Data? = Data()
 
-    /// - Parameter mayBeAnswer: the delegate may refuse to go on; else nobody gets it.
+    /// - Parameter mayBeAnswer: a delegate may refuse to follow, and the body is then the response. If not, the body is not used.
     func isWanted(mayBeAnswer: Bool) -> Bool {
         guard let count = data?.count else { return false }
         return mayBeAnswer || count <= Self.unwanted.bytes && began.duration(to: .now) <= Self.unwanted.time

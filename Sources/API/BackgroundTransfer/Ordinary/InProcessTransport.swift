@@ -4,18 +4,18 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// What takes the network's place for the ordinary sessions of an app on a test host.
+/// A replacement of the network for the ordinary sessions of an app on a test host.
 package protocol TestWire: Sendable {
-    /// - Parameter launch: the launch whose process asks; `nil`: the test itself.
+    /// - Parameter launch: the launch whose process makes the request; `nil` for the test itself.
     func start(
         _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink, launch: Int64?,
         handler: @escaping @Sendable (TransportEvent) -> Void)
     func cancel(_ attempt: AttemptID)
-    /// A sink that was full takes bytes again, or a source has some.
+    /// Continues an attempt whose full sink accepts bytes again, or whose source has bytes again.
     func goOn(_ attempt: AttemptID)
 }
 
-/// The one engine of this process's ordinary sessions: a thread that sleeps while nothing moves.
+/// The transport of this process's ordinary sessions. Its thread sleeps while nothing is transferred.
 package final class InProcessTransport: Sendable {
     static var shared: InProcessTransport { AppRuntime.shared.part { InProcessTransport(onTestHost: nil) } }
 
@@ -40,13 +40,13 @@ package final class InProcessTransport: Sendable {
     }
 
     /// - Parameters:
-    ///   - isOnTestHost: whether the work that asks is known to be part of the test host's test.
+    ///   - isOnTestHost: whether the calling work is known to be part of the test host's test.
     ///   - handler: called on the engine's thread.
     func start(
         _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink, launch: Int64?,
         isOnTestHost: Bool, handler: @escaping @Sendable (TransportEvent) -> Void
     ) {
-        // Another test of this process may have a server of its own on loopback. Nobody reaches further than that.
+        // Another test of this process may have its own server on loopback. All other addresses use the test's network.
         if let testHost, isOnTestHost || !Self.isLoopback(URL(string: request.url)) {
             return testHost.start(attempt, request, source: source, sink: sink, launch: launch, handler: handler)
         }
@@ -83,7 +83,7 @@ package final class InProcessTransport: Sendable {
     }
 }
 
-/// Bytes from memory.
+/// A body source that reads from memory.
 final class DataSource: BodySource {
     private let data: Data
     private let position = Mutex(0)
@@ -107,15 +107,15 @@ final class DataSource: BodySource {
     }
 }
 
-/// Bytes of a file, as many as it had when it was opened.
+/// A body source that reads a file, up to the size that the file had when it was opened.
 final class FileSource: BodySource {
     private let handle: FileHandle
     let byteCount: Int64
 
-    /// `nil`: not a file that can be read.
+    /// Returns `nil` if the path is not a readable file.
     init?(_ file: URL) {
         var information = stat()
-        // Whoever opens a pipe would wait for its other end.
+        // Without `O_NONBLOCK`, opening a pipe would wait for its other end.
         let descriptor = open(file.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)

@@ -2,11 +2,11 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-// What is sent, what arrives, and what the end of an attempt means.
+// The sent body, the received response, and the meaning of an attempt's end.
 extension OrdinaryRun: BodySink {
     // MARK: The request's body
 
-    /// Finds the body, and goes on with it. A stream may have to be asked for.
+    /// Finds the body and passes it to `goOn`. A stream may be requested from the delegate.
     func withBody(
         _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder, _ goOn: @escaping @Sendable ((any BodySource)?) -> Void
     ) {
@@ -72,7 +72,7 @@ extension OrdinaryRun: BodySink {
         finish(nil)
     }
 
-    // MARK: What arrives, on the engine's thread or a protocol's queue
+    // MARK: The received response, on the engine's thread or a protocol's queue
 
     var isFull: Bool { state.withLock { $0.backlog > Self.backlogLimit } || task.facts.withLock { $0.feed?.isFull == true } }
 
@@ -125,7 +125,7 @@ extension OrdinaryRun: BodySink {
         engine.cookies.store { cookies.take(head, from: url, of: request, now: now) }
     }
 
-    /// A protocol's answer.
+    /// Receives the response of a protocol.
     func receive(_ response: URLResponse, of attempt: AttemptID) {
         let isAwaited = state.withLock { state in
             guard state.attempt == attempt else { return false }
@@ -138,11 +138,11 @@ extension OrdinaryRun: BodySink {
         if isAwaited { tellHead(response) }
     }
 
-    /// The bytes go to a delegate or a reader as they come.
+    /// A Boolean value: the bytes are passed to a delegate or a reader as they arrive.
     var isStreaming: Bool { original is URLSessionDataTask && original.facts.withLock { $0.completion == nil } }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // A protocol of the app's may say nothing in so many words.
+        // A protocol of the app may report empty data.
         guard !bytes.isEmpty else { return true }
         let limit = Self.memoryLimit(configuration)
         let isStreaming = isStreaming
@@ -163,7 +163,7 @@ extension OrdinaryRun: BodySink {
             }
             state.status.bytesReceived += Int64(bytes.count)
             if isStreaming {
-                // A coded answer cannot be made to wait: libcurl would keep what it decodes.
+                // A compressed response cannot be stopped, because libcurl would keep the decoded bytes.
                 guard state.backlog + feedCount <= Self.longestBacklog else {
                     state.detour = .refused(URLError(.dataLengthExceedsMaximum))
                     return (false, nil, nil)
@@ -178,13 +178,14 @@ extension OrdinaryRun: BodySink {
             if !fits { state.detour = .refused(URLError(.dataLengthExceedsMaximum)) }
             return (fits, nil, nil)
         }
-        // Longer than is kept, or slow, and nobody may want it: where it leads is known.
+        // The rest of the body may be skipped if it is too long or slow and is probably not needed, because the redirect or challenge is
+        // known.
         if let detour = piece.detour { return detour.isWanted(mayBeAnswer: task.hearer(or: engine.delegate) != nil) }
         if let data = piece.data { tellBytes(data) }
         return piece.isTaken
     }
 
-    /// A protocol's answer leads elsewhere, or nowhere.
+    /// Records that the response of a protocol is a redirect or an error.
     func leave(_ detour: Detour, response: URLResponse?, of attempt: AttemptID) {
         state.withLock { state in
             guard state.attempt == attempt else { return }
@@ -205,7 +206,7 @@ extension OrdinaryRun: BodySink {
 
     // MARK: The end of an attempt
 
-    /// `false`: it is not the one that is awaited.
+    /// Returns `false` if the attempt is not the current one.
     private func take(_ attempt: AttemptID) -> Bool {
         state.withLock { state in
             guard state.attempt == attempt, !state.isOver else { return false }
@@ -214,7 +215,7 @@ extension OrdinaryRun: BodySink {
         }
     }
 
-    /// It ends before it began.
+    /// Ends an attempt that has not begun.
     func give(_ attempt: AttemptID, _ error: URLError) { if take(attempt) { finish(error) } }
 
     func ended(_ attempt: AttemptID, _ end: WireEnd) {
@@ -228,7 +229,7 @@ extension OrdinaryRun: BodySink {
         if isCancelled { return finish(URLError(.cancelled)) }
         if isHeld || goesOn {
             state.withLock { state in
-                // The next attempt goes on from here.
+                // The next attempt continues from the part.
                 guard let order = state.order, state.file != nil else { return }
                 state.machine = machine(order, state.heldPart)
             }
@@ -241,7 +242,7 @@ extension OrdinaryRun: BodySink {
         case .refused(let error): return finish(error)
         case nil: break
         }
-        // What moved since the last time that it was told.
+        // Reports the bytes since the last report.
         if end.failure == nil, !isCustom { moved(attempt, sent: end.bytesSent, received: end.bytesReceived) }
         if let failure = end.failure, waits(for: failure) { return }
         if case .badAnswer = end.failure, takesRaw(end.head) { return self.attempt() }
@@ -250,7 +251,7 @@ extension OrdinaryRun: BodySink {
         finish(nil)
     }
 
-    /// A download whose coding nobody here knows is asked for again, and taken as it is sent. Once.
+    /// Returns whether a download with an unknown content coding is requested again and stored without decoding. This happens once.
     private func takesRaw(_ head: ResponseHead?) -> Bool {
         guard let coding = head?.contentCoding, !ContentCoding.known.contains(coding) else { return false }
         return state.withLock { state in
@@ -270,7 +271,7 @@ extension OrdinaryRun: BodySink {
         finish(nil)
     }
 
-    /// The answer is here already, whole.
+    /// Delivers a response that is already complete.
     private func answerWith(_ response: URLResponse, _ data: Data) {
         let isStreaming = isStreaming
         state.withLock { state in
@@ -289,10 +290,10 @@ extension OrdinaryRun: BodySink {
         if isStreaming, !data.isEmpty { tellBytes(data) }
     }
 
-    /// Nobody goes where the answer leads: it is the task's.
+    /// Makes the redirect or challenge the task's response, because the delegate did not follow it.
     func takeDetour() {
         let (isWanted, taken) = state.withLock { state -> (Bool, (URLResponse?, Data?)) in
-            // Whoever was asked has cancelled it instead, or too.
+            // The delegate may also have cancelled the task.
             guard case .active = state.phase else { return (false, (nil, nil)) }
             state.isDetourTheAnswer = true
             return (true, (state.headResponse ?? state.status.response, state.detourBody.data))
@@ -305,7 +306,7 @@ extension OrdinaryRun: BodySink {
         finish(nil)
     }
 
-    /// Nobody can be reached, and the session would rather wait.
+    /// Returns whether the task waits for a network, because the server cannot be reached and the configuration demands to wait.
     private func waits(for failure: WireFailure) -> Bool {
         guard configuration.waitsForConnectivity, TransferTrouble(failure).isWaitingForNetwork else { return false }
         let isFirst = state.withLock { state in
@@ -319,14 +320,15 @@ extension OrdinaryRun: BodySink {
         return true
     }
 
-    /// A part that does not fit is asked for again from the start, a few times: everything else is the caller's affair.
+    /// Ends a download attempt. A part that does not fit is requested again from the start, up to a limit of attempts; the caller handles
+    /// all other errors.
     private func endDownload(_ end: WireEnd) {
         let command = state.withLock { state in state.settle(end) }
         switch command {
         case .finish, nil: finish(nil)
         case .restart where state.withLock({ $0.attempts < 5 }): attempt()
         case .retry(_, let trouble), .restart(_, let trouble), .fail(let trouble):
-            // A status that asks for patience is an answer all the same.
+            // A status that asks for a later retry is still a response.
             if trouble.status != nil, end.head != nil, end.failure == nil {
                 state.withLock { $0.file?.truncate() }
                 return finish(nil)

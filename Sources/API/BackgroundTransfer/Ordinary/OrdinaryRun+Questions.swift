@@ -3,7 +3,7 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-// What the delegate is asked on the way: redirects and credentials.
+// The questions to the delegate during a task: redirects and credentials.
 extension OrdinaryRun {
     // MARK: Redirects
 
@@ -22,7 +22,7 @@ extension OrdinaryRun {
             state.withLock { $0.isAsking = false }
             if let chosen { follow(chosen, proposed) } else { takeDetour() }
         }
-        // Into the files of this machine no answer leads. A delegate that wants that says so by a request of its own.
+        // A response cannot lead to a file of this machine. A delegate that wants this returns its own request.
         let scheme = proposed.url?.scheme?.lowercased()
         if scheme == "file" || scheme == "data", scheme != response?.url?.scheme?.lowercased() {
             return finish(URLError(.unsupportedURL).concerning(proposed.url))
@@ -36,7 +36,7 @@ extension OrdinaryRun {
         }
     }
 
-    /// As it stands: nothing of the configuration's is added, as its secrets are not for another host.
+    /// Sends the request unchanged. Headers of the configuration are not added, because secrets in them are not for another host.
     private func follow(_ request: URLRequest, _ proposed: URLRequest) {
         do {
             let bare = URLSessionConfiguration.bare
@@ -49,9 +49,9 @@ extension OrdinaryRun {
                 }
                 let isSameServer = Self.origin(state.order?.url) == Self.origin(next?.url)
                 (state.request, state.order) = (request, next)
-                // What is here of it is its validator's, wherever that is asked for.
+                // The part belongs to its validator, whatever the address of the next request.
                 if state.file != nil { state.machine = next.map { machine($0, state.machine?.partial) } }
-                // Of the host that asked for it, not of another, which may ask anew.
+                // The credential and the challenges belong to the first server. Another server may ask again.
                 if !isSameServer { (state.credential, state.challenges) = (nil, 0) }
             }
             attempt()
@@ -87,7 +87,7 @@ extension OrdinaryRun {
             }
             attempt()
         }
-        // What the store has is tried once, as it may be old.
+        // The stored credential is tried once, because it may be old.
         let proposed = failures == 0 ? known.flatMap { known in known.user.map { ($0, known.password ?? "") } } : nil
         let first = FirstAnswer()
         let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] disposition, credential in
@@ -112,7 +112,7 @@ extension OrdinaryRun {
         }
     }
 
-    /// A protocol of the app's asks: the answer goes to its challenge's sender.
+    /// Passes the challenge of a protocol of the app to the delegate, and the delegate's decision to the challenge's sender.
     func ask(_ challenge: URLAuthenticationChallenge) {
         let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { disposition, credential in
             switch disposition {
@@ -137,7 +137,7 @@ extension OrdinaryRun {
 }
 
 extension URLCredentialStorage {
-    /// Foundation's store finds what it has by the very object that it was given.
+    /// Returns the stored protection space with equal properties, because Foundation's store finds credentials only by the same object.
     fileprivate func space(like space: URLProtectionSpace) -> URLProtectionSpace? {
         allCredentials.keys.first { known in
             (known.host, known.port, known.protocol, known.realm, known.authenticationMethod)
@@ -146,7 +146,7 @@ extension URLCredentialStorage {
     }
 }
 
-/// Challenges are answered through their completion handler; the sender of old is there for its type.
+/// A sender without effect, because challenges are decided through their completion handler; the type requires a sender.
 private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender {
     func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
     func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
@@ -155,11 +155,11 @@ private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender 
     func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
 }
 
-/// Of the answers to one question the first counts.
+/// A guard that accepts only the first answer to one question.
 final class FirstAnswer: Sendable {
     private let isAnswered = Mutex(false)
 
-    /// `true`, once.
+    /// Returns `true` once.
     var isThis: Bool {
         isAnswered.withLock { isAnswered in
             defer { isAnswered = true }

@@ -3,86 +3,87 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-// Where a task stands. Changed under the run's lock alone.
+// The state of a task. It is changed only under the run's lock.
 extension OrdinaryRun {
     typealias Call = @Sendable () -> Void
 
     enum Phase {
         case active
         case cancelling
-        /// Its end is known. Who hears of it may still be held, unless it was cancelled.
+        /// The end is known. Its report may still be held back, unless the task was cancelled.
         case over(wasCancelled: Bool)
     }
 
     enum Body {
         case wanted
-        /// It goes nowhere: the machine wants none.
+        /// The download machine needs no body of this response.
         case unwanted
-        /// Nor does it here: the delegate refused the answer by its head.
+        /// The delegate refused the response after its headers.
         case rejected
     }
 
     struct State {
-        /// What is asked for now: the task's request, or where a redirect led.
+        /// The current request: the task's request, or the request after a redirect.
         var request: URLRequest?
-        /// The same as it goes to the wire.
+        /// The current request in the form in which it is sent.
         var order: WireOrder?
-        /// The task's own, before any redirect: what resume data goes on with.
+        /// The task's first request, before any redirect. Resume data uses this request.
         var firstOrder: WireOrder?
         var attempt: AttemptID?
-        /// The attempt is in the transport's hands, or a protocol's. Before that its body may be asked for.
+        /// A Boolean value: the transport or a protocol has started the attempt. Before that, the body may be requested from the delegate.
         var isUnderWay = false
-        /// The end is on its way to the delegate, or held back: nothing is told after it.
+        /// A Boolean value: the end was passed to the delegate's queue, or is held back. No other call follows it.
         var isEndPosted = false
-        /// Bytes of a download that its delegate has heard of.
+        /// The number of bytes of a download that was reported to its delegate.
         var toldReceived: Int64 = 0
-        /// Tells the end, which may be held back; once.
+        /// Reports the end, which may be held back; once.
         var end: (@Sendable (URLError?) -> Void)?
-        /// Nobody went where the answer led: it is no answer that others may get.
+        /// A Boolean value: a redirect or challenge was not followed, so the response is not for the cache.
         var isDetourTheAnswer = false
-        /// The server codes as nobody here knows: its bytes are taken as they are.
+        /// A Boolean value: the content coding is not known, so the bytes are stored without decoding.
         var isTakenRaw = false
-        /// Answers in the network's place.
+        /// The load that responds instead of the network.
         var load: CustomLoad?
         var attempts = 0
-        /// Its process continues for this run.
+        /// A Boolean value: the process continues to run for this run.
         var isCounted = false
         var status = TaskStatus(state: .running)
         var machine: DownloadMachine?
         var file: PartFile?
-        /// A data task's answer became a download: its bytes go there as they would be told.
+        /// The file of a data task that became a download. Bytes are written to it when they would be reported.
         var becomes: PartFile?
         var head: ResponseHead?
         var data = Data()
-        /// What the cache may get, of an answer that is told as it comes.
+        /// The copy for the cache of a response that is reported in pieces.
         var copy: Data?
-        /// Bytes of it, at most.
+        /// The maximum number of bytes of the copy.
         var copyLimit = 0
-        /// What the cache has, while the server is asked whether it holds.
+        /// The cached response, while the server is asked whether it is still valid.
         var asksAbout: CachedAnswer?
-        /// Of the attempt.
+        /// The headers that the attempt sent.
         var sentHeaders: [HeaderField] = []
-        /// The request's own stream was read.
+        /// A Boolean value: the request's own stream was read.
         var isStreamUsed = false
         var detour: Detour?
         var detourBody = DetourBody()
-        /// A redirect that turns a POST into a GET, or has a body of its own, leaves the upload's behind.
+        /// A Boolean value: a redirect changed the method, for example from POST to GET, or the body, so the upload's body is not sent
+        /// again.
         var leavesBody = false
-        /// The app is asked about a redirect or a credential: its answer begins the next attempt, and nothing else does.
+        /// A Boolean value: the app is asked about a redirect or a credential. Only its decision begins the next attempt.
         var isAsking = false
         var redirects = 0
         var challenges = 0
         var credential: WireCredential?
         var phase = Phase.active
-        /// What its delegate hears later.
+        /// The calls that the delegate receives later.
         var deferred = DeferredDeliveries()
         var body = Body.wanted
-        /// Bytes that the delegate was not called with yet, and what their pieces cost.
+        /// The number of bytes that were not passed to the delegate yet, and the cost of their pieces.
         var backlog = 0
         var keepPart: [CheckedContinuation<Data?, Never>] = []
-        /// Kept: what outlives its test goes on by the clock that it began by.
+        /// The runtime of the start, because a task that outlives its test keeps the clock with which it began.
         let runtime = AppRuntime.shared
-        /// Tells how old cookies and answers are.
+        /// The runtime whose clock determines the age of cookies and cached responses.
         let storesRuntime = AppRuntime.ofWork
         let began: Date
         var transactions: [URLSessionTaskTransactionMetrics] = []
@@ -96,7 +97,7 @@ extension OrdinaryRun {
 
         var isOver: Bool { if case .over = phase { true } else { false } }
 
-        /// Its end is told at once.
+        /// A Boolean value: the end is reported at once.
         var wasCancelled: Bool {
             switch phase {
             case .active: false
@@ -107,7 +108,7 @@ extension OrdinaryRun {
 
         var isCancelling: Bool { if case .cancelling = phase { true } else { false } }
 
-        /// The head of the attempt, as the app sees it.
+        /// The response headers of the attempt, as the app sees them.
         var headResponse: HTTPURLResponse? {
             guard let order else { return nil }
             return head?.response(asked: order.url)
@@ -120,27 +121,27 @@ extension OrdinaryRun {
 }
 
 extension OrdinaryRun.State {
-    /// Nobody stopped the attempt while it was made ready.
+    /// Returns whether the attempt may start: it was not stopped during its preparation.
     func mayBegin(_ attempt: AttemptID) -> Bool { self.attempt == attempt && !isUnderWay && mayGoOn }
 
-    /// Neither cancelled nor over, nor a download that is held.
+    /// A Boolean value: the task is active. A download is also not held.
     var mayGoOn: Bool { if case .active = phase { !isHeld || file == nil } else { false } }
 
-    /// An attempt that is made ready ends here: nobody else knows of it yet.
+    /// Ends an attempt that is being prepared, because the transport does not know it yet. Returns whether no attempt is left to stop.
     mutating func takeIfPreparing() -> Bool {
         guard attempt != nil, !isUnderWay else { return attempt == nil }
         attempt = nil
         return true
     }
 
-    /// What is here and can be added to.
+    /// The part that can be continued; `nil` if there is none.
     var heldPart: PartialFile? {
         guard let file, var partial = machine?.partial else { return nil }
         partial.durableBytes = file.count
         return partial.isResumable ? partial : nil
     }
 
-    /// Asks the machine what an ended attempt means, with what is on disk.
+    /// Passes the end of an attempt and the number of bytes on disk to the machine, and returns the machine's command.
     @discardableResult
     mutating func settle(_ end: WireEnd) -> DownloadCommand? {
         guard let file else { return nil }

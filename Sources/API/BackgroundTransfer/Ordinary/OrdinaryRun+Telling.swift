@@ -2,9 +2,9 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-// What the delegate hears, and the end.
+// The calls of the delegate, and the end of a task.
 extension OrdinaryRun {
-    /// On its queue, in order.
+    /// Calls the delegate on its queue, in order.
     func tell<Hearer>(_ kind: Hearer.Type, _ body: @escaping @Sendable (URLSession, Hearer) -> Void) {
         guard let hearer = task.hearer(as: kind, or: engine.delegate) else { return }
         nonisolated(unsafe) let delegate = hearer
@@ -12,7 +12,7 @@ extension OrdinaryRun {
         post { body(session, delegate) }
     }
 
-    /// Not a byte of the body is told before the delegate has answered.
+    /// Reports the response headers. No byte of the body is reported before the delegate has decided.
     func tellHead(_ response: URLResponse) {
         guard let task = task as? URLSessionDataTask else { return }
         if let feed = task.facts.withLock({ $0.feed }) { return feed.take(response) }
@@ -36,12 +36,12 @@ extension OrdinaryRun {
                 self.openGate()
             }
         }
-        // What comes meanwhile waits for the answer.
+        // Deliveries that arrive before the decision wait for it.
         state.withLock { $0.deferred.ask() }
         engine.cookies.whenStored { self.post(isHead: true, ask) }
     }
 
-    /// Ends the task, whatever still arrives.
+    /// Ends the task; bytes that still arrive are ignored.
     private func refuse(_ error: URLError) {
         let attempt = state.withLock { state in
             (state.body, state.copy) = (.rejected, nil)
@@ -51,7 +51,8 @@ extension OrdinaryRun {
         if let attempt { stop(attempt) }
     }
 
-    /// The data task's bytes go to a file from here on. Those that wait for the delegate's answer are told after it, and so go there, too.
+    /// Writes the data task's further bytes to a file. Bytes that wait for the delegate's decision are delivered after it, so they are also
+    /// written to the file.
     private func becomeDownload(_ dataTask: URLSessionDataTask) {
         guard let request = dataTask.originalRequest, let file = try? PartFile() else {
             return refuse(URLError(.cannotCreateFile))
@@ -63,7 +64,7 @@ extension OrdinaryRun {
                 old.description, old.priority, old.delegate, old.currentRequest
             )
         }
-        // Cancelled while the delegate thought: it is the data task that ends.
+        // If the task was cancelled before the decision, the data task ends.
         let isWanted = state.withLock { state in
             if !state.wasCancelled { state.becomes = file }
             return !state.wasCancelled
@@ -74,19 +75,19 @@ extension OrdinaryRun {
         dataTask.facts.withLock { ($0.isCompleted, $0.last) = (true, TaskStatus(state: .completed)) }
         guard let hearer = dataTask.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate) else { return }
         nonisolated(unsafe) let delegate = hearer
-        // Before what waits for the answer, which comes next.
+        // This call comes before the deliveries that wait for the decision, which come next.
         dataTask.session.onDelegateQueue {
             delegate.urlSession(dataTask.session, dataTask: dataTask, didBecome: download)
         }
     }
 
-    /// Bytes of a body, to whoever reads or hears them.
+    /// Passes bytes of a body to the reader or the delegate.
     func tellBytes(_ data: Data) {
         if let feed = task.facts.withLock({ $0.feed }) { return feed.take(data) }
         post(.bytes(data))
     }
 
-    /// On the delegate's queue: bytes of a body, to the delegate or the file that they go to.
+    /// Passes bytes of a body to the delegate or to a file, on the delegate's queue.
     func hear(_ data: Data, cost: Int) {
         let isWanted = state.withLock { state in
             if let file = state.becomes, !data.withUnsafeBytes({ file.write($0) }) {
@@ -137,7 +138,7 @@ extension OrdinaryRun {
         }
     }
 
-    /// An attempt, or an answer of the cache's, is over.
+    /// Records an attempt, or a cached response, that has ended.
     func noteTransaction(_ timing: WireTiming?, response: URLResponse?, from type: URLSessionTaskMetrics.ResourceFetchType) {
         state.withLock { state in
             guard let request = state.request else { return }
@@ -177,7 +178,7 @@ extension OrdinaryRun {
         }
         if final == nil { task.progress.totalUnitCount = max(task.progress.totalUnitCount, task.progress.completedUnitCount) }
         if final == nil { offerToCache(ended) }
-        // Whoever answers in the network's place is not wanted any more.
+        // The load that replaces the network is not needed any more.
         ended.load?.cancel()
         let session = task.session
         let sessionDelegate = HeldDelegate(engine.delegate)
@@ -194,7 +195,7 @@ extension OrdinaryRun {
         _ ended: State, _ error: URLError?, _ sessionDelegate: (any URLSessionDelegate)?, _ session: URLSession
     ) {
         let delegate = task.hearer(or: sessionDelegate)
-        // Refused by its head when all of it had arrived; or its file could not be written when it became a download.
+        // The delegate refused the response after all of it had arrived, or the file of a new download could not be written.
         let late = state.withLock { state -> URLError? in
             if case .rejected = state.body { return URLError(.cancelled).concerning(ended.request?.url) }
             if state.becomes != nil, case .refused(let error) = state.detour { return error.concerning(ended.request?.url) }
@@ -210,7 +211,7 @@ extension OrdinaryRun {
         }
         guard isFirst else { return }
         state.withLock { $0.end = nil }
-        // Who hears of the end does not find it among the session's tasks any more.
+        // The task is removed from the list before its end is reported.
         engine.forget(task)
         if let completion {
             delegate?.urlSession(session, task: task, didFinishCollecting: metrics(ended))
@@ -225,7 +226,7 @@ extension OrdinaryRun {
             delegate?.urlSession(session, task: task, didFinishCollecting: metrics(ended))
             delegate?.urlSession(session, task: task, didCompleteWithError: error)
         }
-        // It goes, unless it is what resume data goes on with.
+        // The file is removed, unless resume data needs it.
         if error?.userInfo[NSURLSessionDownloadTaskResumeData] == nil { file?.remove() }
         engine.ended(task)
         setCounted(false)
@@ -238,7 +239,8 @@ extension OrdinaryRun {
     }
 
     private func resumeData(_ ended: State) -> Data? {
-        // Of the app's own request: where a redirect led its server knows, and the configuration's secrets are for it alone.
+        // The resume data has the app's own request: the server knows its redirects, and the configuration's secrets are for this server
+        // only.
         guard let file = ended.file, let order = ended.firstOrder, let held = ended.heldPart else { return nil }
         return ResumeData(token: file.token, order: order, partial: held, taskDescription: task.taskDescription).data
     }
@@ -256,7 +258,8 @@ extension OrdinaryRun {
             let proposal = cache.proposal(
                 response, head, data, headers: ended.sentHeaders, received: ended.runtime.now)
         else { return }
-        // A handler has no say in it, a delegate has. On the delegate's queue, as the disk may be slow; before the end is told.
+        // A delegate decides about the cache, a handler does not. This runs on the delegate's queue, because the disk may be slow, and
+        // before the end is reported.
         guard isStreaming, let hearer = task.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate) else {
             return post { cache.keep(proposal, for: request) }
         }

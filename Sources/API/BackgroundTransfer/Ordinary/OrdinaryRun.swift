@@ -4,29 +4,29 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// One task of an ordinary session while it runs: its attempts, redirects and challenges. The engine's thread calls it; the
-/// delegate is called on its own queue.
+/// The work of a resumed task of an ordinary session: its attempts, redirects and challenges. The engine's thread calls it; the delegate is
+/// called on its own queue.
 final class OrdinaryRun: TaskRun {
     let engine: OrdinarySession
     let state = Mutex(State())
-    /// Whose run it began as.
+    /// The task with which the run began.
     let original: URLSessionTask
-    /// Whose run this is: a data task's answer may become a download.
+    /// The current task of the run, because a data task may become a download.
     private let owner: Mutex<URLSessionTask>
-    /// Kept: what outlives its test must not find another network.
+    /// The transport of the start, because a task that outlives its test must not use another network.
     private let transport = InProcessTransport.shared
     private let number: Int64
-    /// The launch that began it.
+    /// The launch that began the task.
     private let launch = LaunchContext.currentNumber
-    /// Counts the runs that this launch, or this process, continues for.
+    /// Counts the runs for which this launch, or this process, continues to run.
     private let counter = BegunTransfers.current.ordinary
     private let isOnTestHost = AppRuntime.isOnTestHost
 
-    /// Bytes of an answer kept in memory for a handler or an await.
+    /// The maximum number of bytes of a response in memory, for a handler or an await.
     private static let memoryLimit: Int64 = 256 << 20
-    /// Bytes told to a delegate that did not take them yet, at which the server is made to wait.
+    /// The number of bytes that wait for a delegate, above which the server has to wait.
     static let backlogLimit = 1 << 20
-    /// The same, of an answer that cannot be made to wait, at which it fails.
+    /// The number of waiting bytes above which a response that cannot be stopped fails.
     static let longestBacklog = 256 << 20
 
     init(_ task: URLSessionTask, _ engine: OrdinarySession) {
@@ -41,7 +41,7 @@ final class OrdinaryRun: TaskRun {
     var status: TaskStatus { state.withLock { $0.status } }
     let configuration: URLSessionConfiguration
 
-    /// From here on the run is another task's.
+    /// Gives the run to another task.
     func pass(to task: URLSessionTask) { owner.withLock { $0 = task } }
 
     // MARK: Beginning
@@ -98,12 +98,12 @@ final class OrdinaryRun: TaskRun {
         }
     }
 
-    /// What goes to the wire; `nil`: a protocol answers.
+    /// Returns the request to send; `nil` if a protocol responds.
     ///
-    /// - Parameter adding: what the request does not say itself is this configuration's.
+    /// - Parameter adding: the configuration whose values the request gets if it has none.
     func order(of request: URLRequest, adding configuration: URLSessionConfiguration) throws -> WireOrder? {
         if try engine.protocolClass(for: request, task) != nil { return nil }
-        // An upload's own request; a redirect says its method.
+        // The default method of an upload is PUT; a redirect has an explicit method.
         let isUpload = task is URLSessionUploadTask && state.withLock { $0.redirects == 0 }
         return try WireOrder(request, configuration, defaultMethod: isUpload ? "PUT" : "GET", streams: true)
     }
@@ -120,7 +120,7 @@ final class OrdinaryRun: TaskRun {
         !configuration.keepsCoding && ContentCoding.isDecoded(inResponseTo: order.headers)
     }
 
-    /// One request. Redirects come back here: the delegate is asked about each.
+    /// Begins one request. Also called after a redirect, about which the delegate was asked.
     func attempt() {
         let begun = state.withLock { state -> (AttemptID, URLRequest, WireOrder?)? in
             guard let request = state.request, state.attempt == nil, !state.isAsking, case .active = state.phase,
@@ -161,7 +161,8 @@ final class OrdinaryRun: TaskRun {
         load.begin(kind, asSeenByProtocol(request), idleTimeout: WireOrder.idleTimeout(request, configuration))
     }
 
-    /// As on iOS: with the configuration's headers, which are for the first server alone, and with the body as a stream.
+    /// Returns the request for a protocol, as on iOS: with the configuration's headers, which are only for the first server, and with the
+    /// body as a stream.
     private func asSeenByProtocol(_ request: URLRequest) -> URLRequest {
         var seen = request
         let (redirects, leavesBody) = state.withLock { ($0.redirects, $0.leavesBody) }
@@ -178,7 +179,7 @@ final class OrdinaryRun: TaskRun {
         return seen
     }
 
-    /// With the cookies of the answers before it.
+    /// Sends the request after the cookies of earlier responses are stored.
     private func sendLater(
         _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder, _ added: [HeaderField], _ source: (any BodySource)?
     ) { engine.cookies.whenStored { self.send(attempt, request, order, added, source) } }
@@ -187,7 +188,7 @@ final class OrdinaryRun: TaskRun {
         _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder, _ added: [HeaderField], _ source: (any BodySource)?
     ) {
         let begun = state.withLock { state -> WireRequest? in
-            // Cancelled, held or over meanwhile: a body may have been long in coming.
+            // The task may be cancelled, held or over by now, because the body may have been slow.
             guard state.mayBegin(attempt) else { return nil }
             state.isUnderWay = true
             var wire = state.machine?.begin() ?? WireRequest(method: order.method, url: order.url)
@@ -221,20 +222,20 @@ final class OrdinaryRun: TaskRun {
         transport.start(attempt, wire, source: source, sink: self, launch: launch, isOnTestHost: isOnTestHost) { [self] event in
             switch event {
             case .progress(let attempt, let sent, let received): moved(attempt, sent: sent, received: received)
-            // Nobody here goes on with an upload.
+            // An ordinary session does not resume uploads.
             case .resumption: break
-            // Who hears of the end finds its cookies in the store.
+            // The cookies are stored before the end is reported.
             case .ended(let attempt, let end): engine.cookies.whenStored { self.ended(attempt, end) }
             }
         }
-        // Whoever stopped it in between found nothing to stop.
+        // A stop between these steps found no transfer to stop.
         if state.withLock({ $0.attempt == attempt && !$0.mayGoOn }) { transport.cancel(attempt) }
     }
 
-    /// Headers that the machine adds to the app's own.
+    /// The headers that the machine adds to the app's headers.
     private static let own: Set<String> = ["Range", "If-Range", "Accept-Encoding"]
 
-    /// Has the server, or who answers in its place, go on.
+    /// Continues the transfer, whether a server or a protocol responds.
     func goOn() {
         let (attempt, load) = state.withLock { ($0.attempt, $0.load) }
         load?.goOn()
@@ -249,7 +250,7 @@ final class OrdinaryRun: TaskRun {
                 state.phase = .cancelling
                 return (state.takeIfPreparing() ? nil : state.attempt, nil)
             }
-            // Its end is known and held back: it is a cancelled one now, and nothing before it is told.
+            // The end is known and held back. It becomes a cancelled end, and earlier deliveries are dropped.
             state.phase = .over(wasCancelled: true)
             state.deferred = DeferredDeliveries()
             return (nil, state.end)
@@ -262,15 +263,16 @@ final class OrdinaryRun: TaskRun {
         if let load = state.withLock({ $0.load }) { load.cancel() } else { transport.cancel(attempt) }
     }
 
-    /// On the delegate's queue, in order; of a held task, or one whose delegate has not decided, later.
+    /// Calls the delegate on its queue, in order. If the task is held, or the delegate has not decided, the call is made later.
     ///
-    /// - Parameter isHead: what the delegate decides by.
+    /// - Parameter isHead: the call asks for the delegate's decision.
     func post(isHead: Bool = false, _ call: @escaping Call) { post(.call(call), isHead: isHead) }
 
     func post(_ delivery: Delivery, isHead: Bool = false) {
-        // Queued under the lock: what comes from two threads keeps its order.
+        // The call is queued under the lock, so that calls of two threads keep their order.
         state.withLock { state in
-            // What comes after the end is nobody's; a head that waited for its cookies comes before an end that waits for its answer.
+            // Deliveries after the end are dropped. Response headers that waited for their cookies still come before an end that waits for
+            // the decision.
             if state.isEndPosted, !isHead || state.wasCancelled { return }
             if isHead { state.deferred.ask() }
             let (isKept, cost) = state.wasCancelled ? (false, delivery.cost) : state.deferred.keep(delivery, isHead: isHead)
@@ -291,11 +293,11 @@ final class OrdinaryRun: TaskRun {
         }
     }
 
-    /// The delegate has decided about the body.
+    /// Releases the waiting deliveries, because the delegate has decided about the body.
     func openGate() {
         state.withLock { state in
             let due = state.deferred.answer()
-            // Of a cancelled task the end was told.
+            // The end of a cancelled task was already reported.
             if !state.wasCancelled { due.forEach(enqueue) }
         }
     }
@@ -306,7 +308,7 @@ final class OrdinaryRun: TaskRun {
                 if !state.isOver { state.keepPart.append(continuation) }
                 return state.isOver
             }
-            // Its end is known, and may be held back.
+            // The end is known, and may be held back.
             if isOver { continuation.resume(returning: nil) }
             cancel()
         }
@@ -317,7 +319,7 @@ final class OrdinaryRun: TaskRun {
             guard !state.isOver else { return nil }
             state.deferred.hold()
             state.status.state = .suspended
-            // What goes to memory goes on to arrive, and is withheld; a download goes on from its part.
+            // A response in memory continues to arrive and is withheld; a download later continues from its part.
             return state.file == nil || state.takeIfPreparing() ? nil : state.attempt
         }
         if let attempt { stop(attempt) }
@@ -331,7 +333,7 @@ final class OrdinaryRun: TaskRun {
             let due = state.deferred.release()
             if !state.isOver { state.status.state = .running }
             if !state.wasCancelled { due.forEach(enqueue) }
-            // Its attempt may not have ended yet: that end begins the next one.
+            // The current attempt may not have ended yet: its end begins the next attempt.
             return state.file != nil && state.attempt == nil && !state.isOver
         }
         if mustBegin { attempt() }

@@ -3,11 +3,12 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// An ordinary session: the agent's engine in this process, one attempt per task, nothing on disk but a download's bytes.
+/// An ordinary session, with the agent's transfer engine in this process and one attempt per task. Of a transfer, only a download's bytes
+/// are on the disk.
 final class OrdinarySession: SessionEngine {
     private struct State {
         weak var session: URLSession?
-        /// Kept from the first task to the last: a session without references goes on while something moves.
+        /// Holds the session object from its first task to its last, because a session without references continues while tasks run.
         var kept: URLSession?
         var delegate: HeldDelegate?
         var lastIdentifier = 0
@@ -18,7 +19,7 @@ final class OrdinarySession: SessionEngine {
 
     private enum Life {
         case open
-        /// No more tasks; invalid when the last one ended.
+        /// The session accepts no more tasks. It becomes invalid when the last task ended.
         case ending
         case invalid
     }
@@ -31,7 +32,7 @@ final class OrdinarySession: SessionEngine {
         (self.configuration, self.isShared) = (configuration, isShared)
     }
 
-    /// The process's shared session: it cannot be ended, and asks whatever protocols are registered.
+    /// A Boolean value: this is the process's shared session. It cannot be invalidated, and asks all registered protocols.
     private let isShared: Bool
 
     var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate }?.object }
@@ -41,15 +42,16 @@ final class OrdinarySession: SessionEngine {
         state.withLock { ($0.session, $0.delegate) = (session, held) }
     }
 
-    // MARK: Who answers
+    // MARK: The choice of a protocol
 
-    /// The protocol that answers in the network's place; `nil`: none does.
-    /// - Throws: `URLError.unsupportedURL` for a class that is no protocol of this module: what it was meant to answer must not go to the network.
+    /// Returns the protocol that responds instead of the network; `nil` if no protocol responds.
+    /// - Throws: `URLError.unsupportedURL` for a class that is not a protocol of this module, because the request must not go to the
+    ///   network instead.
     func protocolClass(for request: URLRequest, _ task: URLSessionTask) throws -> URLProtocol.Type? {
         let chosen = isShared ? URLProtocol.registeredClasses(for: request.url) : configuration.protocolClasses ?? []
         for kind in chosen + AddressProtocols.all {
             guard let kind = kind as? URLProtocol.Type else { throw Self.noProtocol(kind) }
-            // A task of resume data has no request of its own.
+            // A task of resume data does not have a request.
             if task.currentRequest == nil ? kind.canInit(with: request) : kind.canInit(with: task) { return kind }
         }
         return nil
@@ -60,7 +62,7 @@ final class OrdinarySession: SessionEngine {
             .unsupportedURL,
             userInfo: [
                 NSLocalizedDescriptionKey:
-                    "\(kind) in protocolClasses is no subclass of BackgroundTransfer.URLProtocol. Does its file import FoundationNetworking?"
+                    "\(kind) in protocolClasses is not a subclass of BackgroundTransfer.URLProtocol. Does its file import FoundationNetworking?"
             ])
     }
 
@@ -106,7 +108,8 @@ final class OrdinarySession: SessionEngine {
         if let task = task as? URLSessionWebSocketTask { WebSocketRun(task, self) } else { OrdinaryRun(task, self) }
     }
 
-    /// The connection is held too: it is ended, and a download goes on from what is here.
+    /// Holds the task. For a download the connection is ended, and the next attempt continues from the part. Other responses still arrive
+    /// and are withheld.
     func suspend(_ task: URLSessionTask) { state.withLock { $0.runs[task.taskIdentifier] }?.hold() }
 
     func cancel(_ task: URLSessionTask) {
@@ -115,7 +118,7 @@ final class OrdinarySession: SessionEngine {
             return facts.isCompleted
         }
         guard !isOver else { return }
-        // Never resumed, its delegate hears of its end all the same: once.
+        // A task that was never resumed also reports its end to its delegate, once.
         let (run, isNew) = state.withLock { state -> (any TaskRun, Bool) in
             if let run = state.runs[task.taskIdentifier] { return (run, false) }
             let run = makeRun(task)
@@ -127,7 +130,7 @@ final class OrdinarySession: SessionEngine {
         run.finish(URLError(.cancelled))
     }
 
-    /// Says the end of a web socket to its server.
+    /// Sends the close frame of a web socket to its server.
     func close(_ task: URLSessionWebSocketTask, _ code: Int, _ reason: Data) {
         guard let run = state.withLock({ $0.runs[task.taskIdentifier] }) as? WebSocketRun else { return cancel(task) }
         task.facts.withLock { facts in if !facts.isCompleted { facts.isCanceling = true } }
@@ -156,12 +159,12 @@ final class OrdinarySession: SessionEngine {
 
     func allTasks() -> [URLSessionTask] { state.withLock { $0.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier } } }
 
-    /// It is not listed any more: whoever hears of its end finds it gone.
+    /// Removes a task from the list before its end is reported.
     func forget(_ task: URLSessionTask) { state.withLock { $0.tasks[task.taskIdentifier] = nil } }
 
-    /// A data task that became a download.
+    /// Replaces a data task by the download that it became.
     ///
-    /// - Returns: `false`: nothing of it runs any more.
+    /// - Returns: `false` if the data task has ended.
     func replace(_ old: URLSessionTask, by new: URLSessionTask) -> Bool {
         state.withLock { state in
             guard let run = state.runs.removeValue(forKey: old.taskIdentifier) else { return false }
@@ -191,7 +194,7 @@ final class OrdinarySession: SessionEngine {
         }
         if cancelling {
             for task in tasks { cancel(task) }
-            // Their delegate still hears of their ends; nobody finds them any more.
+            // The delegates still receive the ends, but the tasks are not listed any more.
             state.withLock { $0.tasks = [:] }
         }
         considerEnding()
@@ -199,7 +202,7 @@ final class OrdinarySession: SessionEngine {
 
     private func considerEnding() {
         let ended = state.withLock { state -> (URLSession?, HeldDelegate?)? in
-            // One that was made and not yet resumed is waited for, too.
+            // A task that was made and not resumed yet also prevents the end.
             guard state.life == .ending, state.runs.isEmpty, state.tasks.isEmpty else { return nil }
             state.life = .invalid
             defer { (state.delegate, state.tasks) = (nil, [:]) }
@@ -218,7 +221,7 @@ final class OrdinarySession: SessionEngine {
 
     func download(_ source: DownloadSource, delegate: (any URLSessionTaskDelegate)?) async throws -> (URL, URLResponse) {
         let end = try await end(of: URLSessionDownloadTask(session: session(), source: source), delegate) { file in
-            // It is the caller's; the task's own is gone when its handler returns.
+            // The caller keeps the file, so it is moved: the task's file is removed when the handler returns.
             let place = file.deletingLastPathComponent()
                 .appendingPathComponent("download-\(UUID().uuidString.lowercased()).tmp")
             return (try? FileManager.default.moveItem(at: file, to: place)) == nil ? nil : place
@@ -267,7 +270,7 @@ final class OrdinarySession: SessionEngine {
         let end = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<TransferEnd, Never>) in
                 let isCancelled = task.facts.withLock { facts in
-                    // A cancellation that came first has ended the task, or is about to: nobody would call back.
+                    // An earlier cancellation has ended the task, or is about to, and would not call the handler.
                     if facts.isCanceling || facts.isCompleted { return true }
                     facts.completion = { end in
                         var end = end

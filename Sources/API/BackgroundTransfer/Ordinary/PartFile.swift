@@ -1,18 +1,18 @@
 import Foundation
 
-/// Where an ordinary session's download collects: a file in the temporary folder, named by a token.
+/// The file of an incomplete download of an ordinary session, in the temporary folder, named by a token.
 final class PartFile: @unchecked Sendable {  // because it is used under its run's lock
     let token: String
     let url: URL
     private var descriptor: Int32
     private(set) var count: Int64 = 0
 
-    /// Seconds that a part is kept for resume data.
+    /// The number of seconds that a part is kept for resume data.
     private static let keeping = 7 * 86_400.0
-    /// Once in a process.
+    /// Removes old parts once in a process.
     private static let hasRemovedOld: Void = removeOld()
 
-    /// Whoever left resume data unused left its part behind.
+    /// Removes the parts whose resume data was not used.
     static func removeOld() {
         let files = FileManager.default
         let names = (try? files.contentsOfDirectory(atPath: files.temporaryDirectory.path)) ?? []
@@ -28,7 +28,7 @@ final class PartFile: @unchecked Sendable {  // because it is used under its run
         }
     }
 
-    /// A new one.
+    /// Creates a new part.
     init() throws {
         _ = Self.hasRemovedOld
         token = UUID().uuidString.lowercased()
@@ -38,9 +38,9 @@ final class PartFile: @unchecked Sendable {  // because it is used under its run
         self.descriptor = descriptor
     }
 
-    /// One that was kept. `nil`: it is gone, or shorter than it was.
+    /// Opens a part that was kept. Returns `nil` if the part is missing, or shorter than before.
     init?(token: String, holding byteCount: Int64) {
-        // Our own tokens are letters, digits and hyphens: nothing that leads elsewhere.
+        // The module's tokens have only letters, digits and hyphens, so a token cannot lead to another folder.
         guard UUID(uuidString: token) != nil else { return nil }
         self.token = token
         url = Self.url(token)
@@ -63,7 +63,7 @@ final class PartFile: @unchecked Sendable {  // because it is used under its run
         FileManager.default.temporaryDirectory.appendingPathComponent("download-\(token).part")
     }
 
-    /// Writing goes on from here.
+    /// Sets the position of the next write, and cuts off the bytes after it.
     func truncate(to offset: Int64 = 0) {
         _ = ftruncate(descriptor, off_t(offset))
         count = offset

@@ -2,12 +2,13 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-/// An answer as a cache has it.
+/// A cached response.
 struct CachedAnswer: Sendable {
     var response: HTTPURLResponse
     var data: Data
 
-    /// `nil`: it is no answer to this request. Foundation's cache finds what it has by host and path alone.
+    /// Returns `nil` if the stored response does not belong to this request. Foundation's cache finds a stored response by host and path
+    /// only.
     init?(_ cached: CachedURLResponse, for request: URLRequest) {
         guard let response = cached.response as? HTTPURLResponse, let url = request.url,
             Self.name(response.url) == Self.name(url)
@@ -30,9 +31,10 @@ struct CachedAnswer: Sendable {
 
     var head: ResponseHead { Self.head(response) }
 
-    /// For the disk: Foundation's own class, as a class of ours would be bound to its module's name there.
+    /// Returns the response in the form for the disk. The class is Foundation's, because a stored class of this module would be bound to
+    /// the module's name.
     ///
-    /// - Parameter received: when it came; counts where the server does not say when it made it.
+    /// - Parameter received: the time of arrival, used if the server does not send the time of the response.
     static func kept(_ response: HTTPURLResponse, _ data: Data, received: Date) -> CachedURLResponse? {
         guard let url = response.url else { return nil }
         let fields = CacheRule.dated(head(response).headers, received: received)
@@ -42,18 +44,19 @@ struct CachedAnswer: Sendable {
     }
 }
 
-/// The cache of an ordinary session, asked for data tasks with GET. Of two queries of one path it holds the last.
+/// The cache of an ordinary session, used for data tasks with GET. Of two responses with one path and different queries, only the last is
+/// stored.
 struct SessionCache {
     enum Finding: Sendable {
         case askTheServer(adding: [HeaderField])
         case use(CachedAnswer)
-        /// The server is asked whether this still holds.
+        /// The server is asked whether the stored response is still valid.
         case askWhether(CachedAnswer, [HeaderField])
-        /// The policy forbids to ask, and there is nothing here.
+        /// The policy forbids a request to the server, and no response is stored.
         case missing
     }
 
-    /// Of the cache's room, at most this part for one answer, as on iOS.
+    /// One response may use at most this fraction of the cache (1/20), as on iOS.
     private static let largestPart = 20
 
     private let cache: URLCache?
@@ -64,15 +67,15 @@ struct SessionCache {
         policy = request.cachePolicy == .useProtocolCachePolicy ? configuration.requestCachePolicy : request.cachePolicy
     }
 
-    /// Whether the policy lets anything go to the network.
+    /// A Boolean value: the policy permits a request to the network.
     var mayAsk: Bool { policy != .returnCacheDataDontLoad }
 
-    /// Bytes of an answer that could be kept, at most.
+    /// The maximum number of bytes of a stored response.
     var limit: Int { cache.map { max($0.memoryCapacity, $0.diskCapacity) / Self.largestPart } ?? 0 }
 
     func look(for request: URLRequest, headers: [HeaderField], now: Date) -> Finding {
         let held = cache?.cachedResponse(for: request).flatMap { CachedAnswer($0, for: request) }
-        // Who asks with conditions of their own wants the server's answer to them.
+        // An app that sets its own conditions wants the server's response to them.
         let isConditional = headers.contains { $0.name.lowercased().hasPrefix("if-") || $0.name.lowercased() == "range" }
         switch policy {
         case .returnCacheDataDontLoad: return held.map { .use($0) } ?? .missing
@@ -92,18 +95,18 @@ struct SessionCache {
         }
     }
 
-    /// What may be kept of this answer; `nil`: nothing.
+    /// Returns the form of the response to store; `nil` if the response may not be stored.
     func proposal(
         _ response: HTTPURLResponse, _ head: ResponseHead, _ data: Data, headers: [HeaderField], received: Date
     ) -> CachedURLResponse? {
         guard cache != nil, data.count <= limit, CacheRule.mayKeep(head, request: headers) else { return nil }
-        // Bytes that only their app can decode are of no use to other requests.
+        // Bytes that only this app can decode cannot be used for other requests.
         guard ContentCoding.isDecoded(inResponseTo: headers) || data.isEmpty else { return nil }
         return CachedAnswer.kept(response, data, received: received)
     }
 
     func keep(_ cached: CachedURLResponse, for request: URLRequest) { cache?.storeCachedResponse(cached, for: request) }
 
-    /// The server was told to change what is at this address.
+    /// Removes the stored response, because a request has changed the resource at this address.
     func forget(_ request: URLRequest) { cache?.removeCachedResponse(for: request) }
 }

@@ -2,32 +2,33 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-/// The cookies of an ordinary session: what a request carries of its store, and what an answer puts there.
+/// The cookies of an ordinary session: adds the store's cookies to requests, and stores the cookies of responses.
 struct SessionCookies: Sendable {
-    /// Of one answer. Foundation writes the whole file for each.
+    /// The maximum number of cookies of one response. Foundation writes the complete file for each cookie.
     static let mostPerAnswer = 50
-    /// Of one domain in the store, and of all. Source of the numbers: RFC 6265, 6.1, which asks for 50 at least, and 3000.
+    /// The maximum number of cookies of one domain in the store, and of all domains. Source of the numbers: RFC 6265, 6.1, which asks for
+    /// at least 50 and 3000.
     static let (mostPerDomain, mostInAll) = (180, 3000)
-    /// Bytes of a name and its value, and of what follows them. Source of the numbers: RFC 6265bis, 5.6.
+    /// The maximum number of bytes of a name and its value, and of the attributes. Source of the numbers: RFC 6265bis, 5.6.
     private static let (longestPair, longestAttributes) = (4096, 1024)
-    /// Bytes of the `Cookie` header that the store's cookies fill, at most: more no common server takes.
+    /// The maximum number of bytes of the `Cookie` header with the store's cookies, because common servers accept no more.
     static let longestHeader = 8192
 
     private let storage: HTTPCookieStorage
     private let sendsThem: Bool
     private let policy: HTTPCookie.AcceptPolicy
 
-    /// `nil`: the configuration has no store.
+    /// Returns `nil` if the configuration has no store.
     init?(_ configuration: URLSessionConfiguration) {
         guard let storage = configuration.httpCookieStorage else { return nil }
         (self.storage, sendsThem) = (storage, configuration.httpShouldSetCookies)
         policy = configuration.httpCookieAcceptPolicy
     }
 
-    /// The headers with the store's cookies for this address. A cookie that the request has itself stays as it is.
+    /// Returns the headers with the store's cookies for this address. A cookie that the request has itself stays as it is.
     func added(to headers: [HeaderField], for url: URL, of request: URLRequest, now: Date) -> [HeaderField] {
         guard sendsThem, request.httpShouldHandleCookies else { return headers }
-        // Foundation's store looks at the host alone.
+        // Foundation's store compares the host only.
         let cookies = (storage.cookies(for: url) ?? []).filter { Self.belongs($0, to: url, now: now) }
             .sorted { ($1.path.count, $0.name) < ($0.path.count, $1.name) }
         var headers = headers
@@ -52,7 +53,7 @@ struct SessionCookies: Sendable {
         return headers
     }
 
-    /// Keeps what an answer sets, a redirect's too.
+    /// Stores the cookies that a response sets; also those that a redirect sets.
     func take(_ head: ResponseHead, from url: URL, of request: URLRequest, now: Date) {
         guard request.httpShouldHandleCookies, policy != .never else { return }
         if policy == .onlyFromMainDocumentDomain, let main = request.mainDocumentURL?.host?.lowercased(),
@@ -71,13 +72,13 @@ struct SessionCookies: Sendable {
 
     static func areSet(by head: ResponseHead) -> Bool { head.headers.contains { $0.name.lowercased() == "set-cookie" } }
 
-    /// What an answer may set, the last of those with one key.
+    /// Returns the cookies that a response may set. If several have the same key, the last one is returned.
     ///
-    /// - Parameter held: what the store has.
+    /// - Parameter held: the cookies in the store.
     private static func cookies(of head: ResponseHead, from url: URL, beside held: [HTTPCookie], now: Date) -> [HTTPCookie] {
         let secure = Set(held.lazy.filter(\.isSecure).map { [$0.name, domain(of: $0)] })
         var (cookies, places): ([HTTPCookie], [[String]: Int]) = ([], [:])
-        // One header at a time: joined by commas, a date in one is two.
+        // Each header is parsed separately: in headers that are joined by commas, a date would be split at its comma.
         for field in head.headers where field.name.lowercased() == "set-cookie" && isShort(field.value) {
             let header = placed(dated(field.value, now), url)
             for cookie in HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": header], for: url)
@@ -100,13 +101,14 @@ struct SessionCookies: Sendable {
         return pair <= longestPair && header.utf8.count - pair <= longestAttributes
     }
 
-    /// What makes room for the new ones: the oldest of a domain that has too many, and of all. Source of the rule: RFC 6265, 5.3.
+    /// Returns the cookies to remove for the new ones: the oldest cookies of a domain with too many, and of the store. Source of the rule:
+    /// RFC 6265, 5.3.
     static func displaced(by new: [HTTPCookie], of held: [HTTPCookie], now: Date) -> [HTTPCookie] {
         let replaced = Set(new.map(key))
         var count = new.count
         var counts: [String: Int] = [:]
         for cookie in new { counts[domain(of: cookie), default: 0] += 1 }
-        // What is over is left to Foundation: it goes as soon as another comes.
+        // Foundation removes expired cookies itself when the next cookie is stored.
         let lasting = held.filter { cookie in !replaced.contains(key(cookie)) && cookie.expiresDate.map { $0 > now } != false }
         let displaced = lasting.map { (created($0), $0) }.sorted { $0.0 > $1.0 }.map(\.1).filter { cookie in
             let ofDomain = counts[domain(of: cookie), default: 0]
@@ -114,23 +116,23 @@ struct SessionCookies: Sendable {
             (count, counts[domain(of: cookie)]) = (count + 1, ofDomain + 1)
             return false
         }
-        // Each of them is a file that is written. A store that was far too full gets there answer by answer.
+        // Each removal writes a file. If the store has far too many cookies, they are removed over several responses.
         return displaced.suffix(2 * mostPerAnswer)
     }
 
-    /// As Foundation's store tells them apart.
+    /// Returns the properties by which Foundation's store distinguishes cookies.
     private static func key(_ cookie: HTTPCookie) -> [String] { [cookie.domain, cookie.path, cookie.name] }
 
     private static func domain(of cookie: HTTPCookie) -> String { cookie.domain.drop { $0 == "." }.lowercased() }
 
-    /// Seconds; of one that was read from the disk when that was.
+    /// The time of creation in seconds. For a cookie that was read from the disk, the time of reading.
     private static func created(_ cookie: HTTPCookie) -> Double {
         cookie.properties?[HTTPCookiePropertyKey(rawValue: "Created")] as? Double ?? 0
     }
 
     private static func isSecure(_ url: URL) -> Bool { url.scheme?.lowercased() == "https" }
 
-    /// A cookie's age in place of its date, as the date of its end: Foundation knows no other. Source of the rule: RFC 6265, 5.3.3.
+    /// Replaces a cookie's `Max-Age` by an `Expires` date, because Foundation supports only the date. Source of the rule: RFC 6265, 5.3.3.
     static func dated(_ header: String, _ now: Date) -> String {
         let parts = header.split(separator: ";")
         func value(of name: String, _ part: Substring) -> String? {
@@ -142,12 +144,12 @@ struct SessionCookies: Sendable {
             return header
         }
         let kept = parts.filter { value(of: "expires", $0) == nil && value(of: "max-age", $0) == nil }
-        // A century is for ever; what is over began to be so long ago.
+        // The longest age is a century. An expired cookie gets the date 1970.
         let end = age <= 0 ? Date(timeIntervalSince1970: 0) : now.addingTimeInterval(Double(min(age, 3_155_760_000)))
         return (kept + [" Expires=\(HTTPDate.text(end))"]).joined(separator: ";")
     }
 
-    /// Source of the rule: RFC 6265, 5.1.4 and 5.4.
+    /// Returns whether a cookie is sent to the address. Source of the rule: RFC 6265, 5.1.4 and 5.4.
     private static func belongs(_ cookie: HTTPCookie, to url: URL, now: Date) -> Bool {
         if let end = cookie.expiresDate, end <= now { return false }
         if cookie.isSecure, url.scheme?.lowercased() != "https" { return false }
@@ -155,7 +157,7 @@ struct SessionCookies: Sendable {
         return path == cookie.path || path.hasPrefix(cookie.path.hasSuffix("/") ? cookie.path : cookie.path + "/")
     }
 
-    /// A cookie that names no path, or no whole one, is for the folder that it came from. Source of the rule: RFC 6265, 5.1.4 and 5.2.4.
+    /// Sets the path of a cookie without an absolute path to the folder of its address. Source of the rule: RFC 6265, 5.1.4 and 5.2.4.
     static func placed(_ header: String, _ url: URL) -> String {
         let parts = header.split(separator: ";", omittingEmptySubsequences: false)
         func isPath(_ part: Substring) -> Bool {
@@ -168,10 +170,11 @@ struct SessionCookies: Sendable {
         return (parts.filter { !isPath($0) } + [" Path=\(folder.isEmpty ? "/" : folder)"]).joined(separator: ";")
     }
 
-    /// Not for all hosts of a top domain, nor for other addresses; over a plain connection none that only a secure one may carry. Source of the
-    /// rule: RFC 6265bis, 5.7.
+    /// Returns whether a response may set the cookie. A cookie may not be for all hosts of a top-level domain, or for another host. A plain
+    /// connection may not set a cookie that is marked as secure. Source of the rule: RFC 6265bis, 5.7.
     ///
-    /// Which domains are public (`github.io`) nobody here knows: a page of one may set cookies for its neighbours.
+    /// The list of public suffixes (for example `github.io`) is not used: a page of one site below such a suffix may set cookies for the
+    /// other sites.
     private static func maySet(_ cookie: HTTPCookie, _ url: URL) -> Bool {
         let host = url.host?.lowercased() ?? ""
         let domain = domain(of: cookie)

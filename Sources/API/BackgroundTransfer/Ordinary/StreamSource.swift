@@ -2,26 +2,26 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// Bytes of a stream, whose end says how many they are. A thread of its own reads it: a stream may have nothing to say for long.
+/// A body source that reads a stream until its end. A separate thread reads the stream, because a stream may block for a long time.
 final class StreamSource: BodySource {
-    /// Bytes read ahead of the server.
+    /// The number of bytes that are read before the server needs them.
     private static let ahead = 256 << 10
 
-    /// Shared with the thread, which must not keep the source.
+    /// The state that is shared with the thread, which must not keep the source alive.
     private final class Pipe: @unchecked Sendable {  // because the condition guards what changes
         let condition = NSCondition()
         var bytes = Data()
         var isAtEnd = false
         var hasFailed = false
         var isAbandoned = false
-        /// The transport found nothing, and is told when there is something.
+        /// A Boolean value: the transport found no bytes, and waits for a call when there are some.
         var isAwaited = false
     }
 
     private let pipe = Pipe()
 
     /// - Parameters:
-    ///   - length: as the request announces it; `nil`: nobody knows it.
+    ///   - length: the length that the request announces; `nil` if it is not known.
     ///   - whenReady: called when there is something to read again.
     init(_ stream: InputStream, length: Int64?, whenReady: @escaping @Sendable () -> Void) {
         byteCount = length ?? -1
@@ -68,7 +68,7 @@ final class StreamSource: BodySource {
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         pipe.condition.withLock {
-            // Whoever does not ask whether it is ready waits.
+            // A reader that does not check `isReady` waits.
             while pipe.bytes.isEmpty, !pipe.isAtEnd { pipe.condition.wait() }
             if pipe.bytes.isEmpty { return pipe.hasFailed ? nil : 0 }
             let count = min(buffer.count, pipe.bytes.count)
@@ -79,6 +79,6 @@ final class StreamSource: BodySource {
         }
     }
 
-    /// A stream is read once: whoever needs it again asks the delegate for another.
+    /// Returns `false`, because a stream can be read only once. For another attempt, the delegate is asked for a new stream.
     func rewind() -> Bool { false }
 }

@@ -1,14 +1,14 @@
 import Foundation
 import FoundationNetworking
 
-/// One task of an ordinary session while it runs.
+/// The work of one resumed task of an ordinary session.
 protocol TaskRun: AnyObject, Sendable {
     var status: TaskStatus { get }
-    /// The first resume.
+    /// Called for the first `resume()`.
     func begin()
-    /// A later one.
+    /// Called for a later `resume()`.
     func release()
-    /// A suspend.
+    /// Called for `suspend()`.
     func hold()
     func cancel()
     func finish(_ error: URLError?)

@@ -4,7 +4,7 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// What a web socket task was asked for and what came for it, from its making on: what is sent or asked before there is a connection waits here.
+/// The messages and pings of a web socket task. Messages and pings that are sent before the connection is open wait here.
 final class WebSocketExchange: Sendable {
     typealias Done = @Sendable (URLError?) -> Void
     typealias Receiver = @Sendable (Result<WebSocketMachine.Message, URLError>) -> Void
@@ -18,12 +18,12 @@ final class WebSocketExchange: Sendable {
         var lastNumber = 0
         var connection: WebSocketConnection?
         var wishes: [Wish] = []
-        /// Whoever waits for a message to be out, or a ping to be answered.
+        /// The callers that wait until a message is sent or a ping is confirmed.
         var waiting: [Int: Done] = [:]
-        /// Emptied from the front: a slice would keep what was taken.
+        /// The received messages. They are removed from the front, because a slice would keep removed messages in memory.
         var arrived: [WebSocketMachine.Message] = []
         var receivers: [(number: Int, call: Receiver)] = []
-        /// What everybody hears from here on.
+        /// The error that all later calls receive.
         var end: URLError?
         var maximumMessageSize = 1 << 20
         var closing: (code: Int, reason: Data?) = (0, nil)
@@ -36,7 +36,7 @@ final class WebSocketExchange: Sendable {
 
     private let state = Mutex(State())
 
-    /// 0: it is not closed.
+    /// The close code and reason; code 0 if the socket is not closed.
     var closing: (code: Int, reason: Data?) {
         get { state.withLock { $0.closing } }
         set { state.withLock { $0.closing = newValue } }
@@ -77,9 +77,9 @@ final class WebSocketExchange: Sendable {
         }
     }
 
-    /// The next message that nobody has yet; what came before the end is given out after it.
+    /// Receives the next message. Messages that arrived before the end can still be received after it.
     ///
-    /// - Parameter number: of ``reserve()``, for whoever may give up.
+    /// - Parameter number: a number of ``reserve()``, for a caller that may give up.
     func receive(_ number: Int? = nil, _ call: @escaping Receiver) {
         let answer = state.withLock { state -> Result<WebSocketMachine.Message, URLError>? in
             if !state.arrived.isEmpty {
@@ -96,7 +96,7 @@ final class WebSocketExchange: Sendable {
 
     func reserve() -> Int { state.withLock { $0.nextNumber() } }
 
-    /// Whoever waited under this number does no more; no message is lost by it.
+    /// Ends the wait of the caller with this number. No message is lost.
     func giveUp(_ number: Int) {
         let call = state.withLock { state in
             state.receivers.firstIndex { $0.number == number }.map { state.receivers.remove(at: $0).call }
@@ -128,10 +128,10 @@ final class WebSocketExchange: Sendable {
         call?(.success(message))
     }
 
-    /// A message is out, or a ping is answered.
+    /// Completes the wait for a sent message or a confirmed ping.
     func done(_ number: Int) { state.withLock { $0.waiting.removeValue(forKey: number) }?(nil) }
 
-    /// - Parameter keeping: what arrived is still given out.
+    /// - Parameter keeping: received messages can still be read.
     func end(_ error: URLError, keeping: Bool) {
         let (waiting, receivers) = state.withLock { state -> ([Done], [Receiver]) in
             guard state.end == nil else { return ([], []) }

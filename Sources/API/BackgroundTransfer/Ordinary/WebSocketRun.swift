@@ -6,13 +6,13 @@ import Spool
 import Synchronization
 import TransferMachines
 
-/// A web socket task while it runs: its handshake's headers and cookies, its connection, what its delegate hears.
+/// The work of a web socket task: the headers and cookies of its handshake, its connection, and the calls of its delegate.
 final class WebSocketRun: TaskRun {
     private struct State {
         var status = TaskStatus(state: .running)
         var connection: WebSocketConnection?
         var request: URLRequest?
-        /// The address, as http.
+        /// The address, with the scheme http or https.
         var url: URL?
         var isCancelled = false
         var isOver = false
@@ -26,7 +26,7 @@ final class WebSocketRun: TaskRun {
     private let task: URLSessionWebSocketTask
     private let engine: OrdinarySession
     private let state = Mutex(State())
-    /// A test's network is not this one; loopback is everybody's.
+    /// A Boolean value: only loopback may be reached, because a test's network has no web sockets.
     private let isOnTestHost = AppRuntime.isOnTestHost || InProcessTransport.shared.isOfTestHost
 
     private let configuration: URLSessionConfiguration
@@ -106,7 +106,7 @@ final class WebSocketRun: TaskRun {
         return parts.url
     }
 
-    // MARK: What the connection tells, on its thread
+    // MARK: Events of the connection, on its thread
 
     private func hear(_ event: WebSocketEvent) {
         switch event {
@@ -138,7 +138,7 @@ final class WebSocketRun: TaskRun {
             closed(code, reason)
             finish(nil)
         case .failed(.lost(let isOrderly)):
-            // As Foundation has it: whoever ends a connection in order closes it, with or without a word.
+            // An orderly end of the connection counts as a close, with or without a close frame, as in Foundation.
             closed(isOrderly ? 1000 : 1006, Data())
             finish(URLError(.networkConnectionLost))
         case .failed(.brokenRule(let rule)):
@@ -149,7 +149,7 @@ final class WebSocketRun: TaskRun {
             if let head = refusal.head { take(head) }
             finish(
                 URLError(
-                    .badServerResponse, userInfo: [NSLocalizedDescriptionKey: "There is no web socket: \(refusal.why)."]))
+                    .badServerResponse, userInfo: [NSLocalizedDescriptionKey: "No web socket is open: \(refusal.why)."]))
         case .failed(.noAnswer): finish(URLError(.badServerResponse))
         case .noConnection(let failure): finish(TransferTrouble(failure).urlError)
         case .cancelled: finish(URLError(.cancelled))
@@ -163,7 +163,7 @@ final class WebSocketRun: TaskRun {
         tell { $1.urlSession($0, webSocketTask: $2, didCloseWith: $2.closeCode, reason: reason) }
     }
 
-    // MARK: What the app does
+    // MARK: Calls of the app
 
     func hold() { change(isHeld: true) }
     func release() { change(isHeld: false) }
@@ -185,13 +185,13 @@ final class WebSocketRun: TaskRun {
         finish(URLError(.cancelled))
     }
 
-    /// After what was sent before. Before it is open it is cancelled.
+    /// Closes the socket after all messages that were sent before. A socket that is not open yet is cancelled.
     func close(_ code: Int, _ reason: Data) {
         guard let connection = state.withLock({ $0.connection }) else { return cancel() }
         connection.close(code: code, reason: reason)
     }
 
-    // MARK: What is told
+    // MARK: Calls of the delegate
 
     private func tell(
         _ body: @escaping @Sendable (URLSession, any URLSessionWebSocketDelegate, URLSessionWebSocketTask) -> Void
@@ -219,7 +219,7 @@ final class WebSocketRun: TaskRun {
         let sessionDelegate = HeldDelegate(engine.delegate)
         task.post { [self] in
             task.facts.withLock { $0.isCompleted = true }
-            // Who hears of the end does not find it among the session's tasks any more.
+            // The task is removed from the list before its end is reported.
             engine.forget(task)
             let delegate = task.hearer(or: sessionDelegate?.object)
             delegate?.urlSession(task.session, task: task, didFinishCollecting: metrics(ended))

@@ -1,25 +1,26 @@
-/// What is fetched before the weather of the places is opened to be looked at: Realm's three behaviours.
+/// The forecasts that are fetched before the weather of the places is opened. Corresponds to Realm's three behaviors.
 package enum OpenBehavior: Sendable {
-    /// Nothing: the copy on this device is opened at once.
+    /// Fetches no forecast and opens the stored copy at once.
     case never
-    /// What is not there yet: forecasts of places that have none.
+    /// Fetches the forecasts of places that have none.
     case once
-    /// Everything, each time.
+    /// Fetches all forecasts, each time.
     case always
 }
 
-/// How far an opening is.
+/// The progress of an opening.
 package enum OpenState: Sendable {
-    /// Services are about to be asked.
+    /// The services are requested next.
     case connecting
-    /// There is no place yet. The opening goes on as soon as one is added, by whichever process.
+    /// The store has no place. The opening continues when any process adds one.
     case waitingForUser
-    /// So many places of all that are opened have been asked for.
+    /// The number of places that were requested, and the number of places to request.
     case progress(done: Int, total: Int)
     /// The last state of an opening that succeeded.
     case open(OpenedWeather)
-    /// The last state of one that did not. ``WeatherUnavailable``: a service did not answer; `CancellationError`: a newer opening of the same
-    /// store has begun, or whoever listened was cancelled; else what the store says.
+    /// The last state of an opening that failed. The error is ``WeatherUnavailable`` if a service did not respond. The error is
+    /// `CancellationError` if a newer opening of the same store has begun, or if the caller was cancelled. Other errors are errors of the
+    /// store.
     case error(any Error)
 }
 
@@ -31,7 +32,7 @@ package struct OpenedWeather: Sendable {
     package var unknownRegions: String?
 }
 
-/// Opens the weather, and fails where a service does not answer: Realm's `AsyncOpen`. What did arrive is stored all the same.
+/// Opens the weather, and fails if a service does not respond. Corresponds to Realm's `AsyncOpen`. Responses that did arrive are stored.
 ///
 /// Differs from Realm: a sequence instead of a property wrapper; it ends with ``OpenState/open(_:)`` or ``OpenState/error(_:)``.
 package struct AsyncOpen: AsyncSequence, Sendable {
@@ -40,8 +41,8 @@ package struct AsyncOpen: AsyncSequence, Sendable {
     private let opening: WeatherOpening
 
     /// - Parameters:
-    ///   - names: the places to open; `nil`: all there are.
-    ///   - timeout: how long services are waited for; `nil`: as long as they take.
+    ///   - names: the places to open. `nil` for all places.
+    ///   - timeout: the maximum time for the services. `nil` for no limit.
     package init(
         _ store: StormyStore, places names: [String]? = nil, _ behavior: OpenBehavior = .always, timeout: Duration? = nil,
         settings: StormySettings = .current
@@ -51,8 +52,8 @@ package struct AsyncOpen: AsyncSequence, Sendable {
     package func makeAsyncIterator() -> AsyncStream<OpenState>.Iterator { opening.begin().makeAsyncIterator() }
 }
 
-/// Opens the weather, and where a service does not answer the copy on this device: Realm's `AutoOpen`. What is opened says why, and how
-/// old it is.
+/// Opens the weather, and uses the stored copy if a service does not respond. Corresponds to Realm's `AutoOpen`. The result contains the
+/// reason and the age of the copy.
 ///
 /// Differs from Realm: a sequence instead of a property wrapper; it ends with ``OpenState/open(_:)`` or ``OpenState/error(_:)``.
 package struct AutoOpen: AsyncSequence, Sendable {
@@ -60,7 +61,7 @@ package struct AutoOpen: AsyncSequence, Sendable {
 
     private let opening: WeatherOpening
 
-    /// As ``AsyncOpen``'s.
+    /// Has the parameters of ``AsyncOpen``'s initializer.
     package init(
         _ store: StormyStore, places names: [String]? = nil, _ behavior: OpenBehavior = .always, timeout: Duration? = nil,
         settings: StormySettings = .current

@@ -3,31 +3,31 @@ import Foundation
 import GRDB
 import Synchronization
 
-/// What a person is shown of the store.
+/// The content of the store that is shown to the user.
 package struct StoreLook: Equatable, Sendable {
     package var places: [Place]
     package var checks: [CheckRecord]
-    /// Those that are not over.
+    /// The storms that are not over.
     package var storms: [StormRecord]
-    /// Those that wait for something: for a photo, or held back.
+    /// The photo jobs that wait for a photo, and the photos that are held.
     package var photos: [PhotoRecord]
 }
 
 extension StormyStore {
-    /// What is there now, and again after each commit, of whichever process, that changed it.
+    /// Returns the content of the store now, and again after each commit of any process that changed the content.
     ///
-    /// Ends with an error where the store cannot be read. Cost: four small queries for each commit.
+    /// The stream ends with an error if the store cannot be read. Cost: four small queries for each commit.
     package func looks() -> AsyncThrowingStream<StoreLook, any Error> {
         AsyncThrowingStream { continuation in
             let observation = ValueObservation.tracking(Self.look).removeDuplicates()
                 .start(
-                    in: queue, scheduling: .async(onQueue: DispatchQueue(label: "store-looks")),
+                    in: queue.database, scheduling: .async(onQueue: DispatchQueue(label: "store-looks")),
                     onError: { continuation.finish(throwing: $0) }, onChange: { continuation.yield($0) })
-            // GRDB sees what this process writes. Of what others write the bell tells.
+            // GRDB observes only the writes of this process. The change notification reports the writes of other processes.
             let watch = DatabaseWatch(database: queue.path)
-            let others = OtherWriters(queue)
+            let others = OtherWriters(queue.database)
             let token = watch.add { others.look() }
-            // What was written between the first look and the bell.
+            // Another process may have written between the first look and the registration for change notifications.
             others.look()
             continuation.onTermination = { _ in
                 observation.cancel()
@@ -47,7 +47,7 @@ extension StormyStore {
     }
 }
 
-/// Has GRDB look again at what other processes have written.
+/// Makes GRDB read again after other processes have written.
 private final class OtherWriters: Sendable {
     private let database: DatabaseQueue
     private let queue = DispatchQueue(label: "store-others")
@@ -60,7 +60,8 @@ private final class OtherWriters: Sendable {
 
     func end() { isOver.withLock { $0 = true } }
 
-    /// The bell rings slightly before what was written can be read. So GRDB looks in a write transaction, which waits for the writer.
+    /// The change notification arrives slightly before the commit can be read. GRDB therefore looks in a write transaction, which waits for
+    /// the writer.
     private func lookNow() {
         if isOver.withLock({ $0 }) { return }
         do {

@@ -4,13 +4,13 @@ import Foundation
 import StormyWeather
 import Synchronization
 
-/// One opening: asks for what its behavior wants, a few places at a time, and says how far it is.
+/// An opening: requests the forecasts that its behavior needs, a few places at a time, and reports its progress.
 struct WeatherOpening: Sendable {
-    /// Places that are asked for side by side.
+    /// The number of places that are requested at the same time.
     private static let lanes = 6
-    /// For all feeds of warnings: what is not there by then is asked for by the next check.
+    /// The time for all feeds of warnings. The next check requests what is missing when the time is up.
     private static let feedTime: Duration = .seconds(15)
-    /// For the official services of all places, and then for MeteoAlarm in place of those that failed.
+    /// The time for the official services of all places, and the time for MeteoAlarm in place of services that failed.
     private static let (ownTime, standInTime): (Duration, Duration) = (.seconds(20), .seconds(10))
 
     let check: WeatherCheck
@@ -76,7 +76,7 @@ struct WeatherOpening: Sendable {
         let left = timeout.map { max(.zero, $0 - (runtime.elapsed - began)) } ?? Self.standInTime
         try await feeds.refreshStandIns(for: asked, within: min(Self.standInTime, left))
         let answers = try await ask(asked, within: timeout.map { max(.zero, $0 - (runtime.elapsed - began)) }, tell)
-        // Whoever listened has left, or a newer opening has begun.
+        // The caller may have been cancelled, or a newer opening may have begun.
         try Task.checkCancellation()
         var failure: WeatherUnavailable?
         let outcomes = try places.map { place in
@@ -114,8 +114,8 @@ struct WeatherOpening: Sendable {
         return try check.stored(place, trouble: reason)
     }
 
-    /// - Returns: by place; nothing of those that had no answer in time.
-    /// - Throws: what the store says.
+    /// - Returns: the results by place, without places that had no response in time.
+    /// - Throws: an error of the store.
     private func ask(
         _ places: [Place], within limit: Duration?, _ tell: @escaping @Sendable (OpenState) -> Void
     ) async throws -> [Int64: Result<CheckOutcome, WeatherUnavailable>] {
@@ -130,7 +130,7 @@ struct WeatherOpening: Sendable {
                 } catch {
                     return trouble.note(error)
                 }
-                // Cut off as the time is up: no answer of the service's.
+                // The request was cancelled because the time is up. The service did not respond.
                 if Task.isCancelled { return }
                 tell(.progress(done: answers.add(result, of: place), total: places.count))
             }
@@ -142,7 +142,7 @@ struct WeatherOpening: Sendable {
     private final class Answers: Sendable {
         private let results = Mutex<[Int64: Result<CheckOutcome, WeatherUnavailable>]>([:])
 
-        /// - Returns: how many there are.
+        /// - Returns: the number of results.
         func add(_ result: Result<CheckOutcome, WeatherUnavailable>, of place: Place) -> Int {
             results.withLock { results in
                 results[place.id ?? 0] = result
@@ -154,11 +154,11 @@ struct WeatherOpening: Sendable {
     }
 }
 
-/// The opening that goes on, of each store.
+/// The running opening of each store.
 private enum OpeningsUnderWay {
     private static let tasks = Mutex<[String: Task<Void, Never>]>([:])
 
-    /// Cancels the one before.
+    /// Stores the task, and cancels the previous opening of the same store.
     static func begin(_ task: Task<Void, Never>, of store: String) {
         tasks.withLock { $0.updateValue(task, forKey: store) }?.cancel()
     }
