@@ -4,12 +4,13 @@ import BackgroundRuntime
 import BackgroundTasks
 import Foundation
 import ProcessSupport
+import Synchronization
 
-/// What a person can ask of an app's background work, for any app to mount: as a group among its own subcommands, verb by
-/// verb, or with ``runIfAsked(_:)`` in an app that has no commands.
+/// The commands with which a user controls an app's background work. An app can mount them as a group among its subcommands or
+/// one by one. An app without commands uses ``runIfAsked(_:)``.
 public struct BackgroundCommands: AsyncParsableCommand {
     public static let configuration = CommandConfiguration(
-        commandName: "background", abstract: "What runs in the background, and why not.",
+        commandName: "background", abstract: "Shows what runs in the background, and why something does not run.",
         subcommands: [
             StatusCommand.self, WhyCommand.self, HistoryCommand.self, TransfersCommand.self, SimulateCommand.self,
             NotifyCommand.self, DoctorCommand.self, InstallCommand.self, UninstallCommand.self, QuitCommand.self,
@@ -17,7 +18,7 @@ public struct BackgroundCommands: AsyncParsableCommand {
 
     public init() {}
 
-    /// Runs a verb of the group, and ends the process, if the first argument is `background`; else returns at once.
+    /// Runs a command of the group and ends the process if the first argument is `background`. Otherwise returns at once.
     ///
     /// Call it first, with the app's manifest set: `tide-example background why`.
     @MainActor
@@ -32,23 +33,35 @@ public struct BackgroundCommands: AsyncParsableCommand {
         await CommandRunner.run(BackgroundCommands.self, arguments, program: typed)
     }
 
+    /// The names that the user knows requests and sessions by, by their identifiers. Set it before a command runs.
+    package static var names: [String: String] {
+        get { displayNames.withLock { $0 } }
+        set { displayNames.withLock { $0 = newValue } }
+    }
+
+    private static let displayNames = Mutex<[String: String]>([:])
+
+    /// "daily check (StormyNoon)", or the identifier alone.
+    static func name(of identifier: String) -> String { names[identifier].map { "\($0) (\(identifier))" } ?? identifier }
+
     static var program: String { AppRuntime.programName }
 
-    /// What a person types before a verb, for the examples in the help: the verbs are a group, unless an app has them among its own.
+    /// The words that a user types before a command, for the examples in the help. They contain the group unless the app mounts
+    /// the commands one by one.
     static var typed: String {
         let group = configuration.commandName ?? ""
         return ThisProcess.arguments.dropFirst().prefix(2).contains(group) ? "\(program) \(group)" : program
     }
 }
 
-/// A verb of the group. An app with settings of its own reads them before it runs one.
+/// A command of the group. An app with its own settings reads them before it runs a command.
 public protocol BackgroundCommand: AsyncParsableCommand, CommandWithEffect {
-    /// What the verb does; its errors are explained to the person by `run()`.
+    /// Runs the command. `run()` prints its errors for the user.
     func perform() async throws
 }
 
 extension BackgroundCommand {
-    /// It changes something, unless the command says otherwise.
+    /// The default effect: the command changes something.
     public var effect: CommandEffect { .changes }
 
     public func run() async throws {
@@ -68,7 +81,7 @@ extension BackgroundCommand {
         }
     }
 
-    /// With an example, which every verb's help has.
+    /// Returns a configuration with an example, which the help of every command has.
     static func describe(_ name: String, _ abstract: String, example: String) -> CommandConfiguration {
         CommandConfiguration(
             commandName: name, abstract: abstract, discussion: "Example:\n  \(BackgroundCommands.typed) \(example)")

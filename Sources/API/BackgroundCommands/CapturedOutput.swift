@@ -3,7 +3,7 @@ import Synchronization
 
 /// Output of a command that runs in a test without a process.
 package final class CapturedOutput: Sendable {
-    /// The capture of the command that this task is part of; `nil` in a process of its own.
+    /// The capture of the command that this task is part of, or `nil` in a separate process.
     @TaskLocal package static var current: CapturedOutput?
 
     private let written = Mutex((output: Data(), errors: Data()))

@@ -5,8 +5,8 @@ import BackgroundTasks
 import Foundation
 import Spool
 
-/// Exit codes of the commands, those of sysexits.h.
-package enum ExitStatus: Int32 {
+/// The exit codes of the commands, from sysexits.h.
+package enum ExitStatus: Int32, CaseIterable {
     case usage = 64
     case badData = 65
     case notFound = 66
@@ -18,7 +18,7 @@ package enum ExitStatus: Int32 {
     case badConfiguration = 78
 }
 
-/// One line for a person, and a code for a script.
+/// An error with one line for the user and an exit code for scripts.
 package struct CommandFailure: Error {
     package let status: ExitStatus
     package let message: String
@@ -28,7 +28,7 @@ package struct CommandFailure: Error {
         self.message = message
     }
 
-    /// What an error of the modules below means for whoever typed the command.
+    /// Converts an error of the modules below to a message and an exit code for the user.
     package init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
@@ -43,7 +43,7 @@ package struct CommandFailure: Error {
         }
     }
 
-    /// Something could not be made or written in a folder.
+    /// Creates the failure for a file that could not be created or written in a folder.
     package init(cannotWriteIn folder: URL, _ error: any Error) {
         if let known = error as? CommandFailure {
             self = known
@@ -79,7 +79,7 @@ package struct CommandFailure: Error {
 
     private static func status(of error: BGTaskScheduler.Error) -> ExitStatus {
         switch error.code {
-        // The ledger's own errors are told apart above; what is left is that nobody is there to do it.
+        // The ledger's errors were handled above. The other causes are a missing agent and an invalid date or delay.
         case .unavailable: .unavailable
         case .tooManyPendingTaskRequests, .immediateRunIneligible: .tryAgain
         case .notPermitted: .notPermitted

@@ -3,16 +3,16 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// Runs the commands of a tool that is made of them.
+/// Runs the commands of a command-line tool.
 package enum CommandRunner {
     /// Parses and runs a command.
     ///
     /// - Parameters:
-    ///   - program: What a user types before a command. The default is the root command's name.
+    ///   - program: The words that a user types before a command. The default is the root command's name.
     ///   - before: Called between parsing and running.
     ///   - after: Called when the command ended, with or without an error.
     ///   - explain: Turns an error into the message and the exit code that the user sees.
-    /// - Returns: The exit code of the contract.
+    /// - Returns: The exit code, as the contract defines it.
     package static func run(
         _ root: any AsyncParsableCommand.Type, _ arguments: [String], program: String? = nil,
         before: (any ParsableCommand) throws -> Void = { _ in }, after: (any ParsableCommand) -> Void = { _ in },
@@ -38,7 +38,7 @@ package enum CommandRunner {
             if Output.hasFailed { return ExitStatus.inputOutput.rawValue }
             return AppRuntime.shared.lacksAgent ? ExitStatus.unavailable.rawValue : 0
         } catch {
-            return reportUsage(root, error)
+            return reportUsage(root, program, error)
         }
     }
 
@@ -54,15 +54,17 @@ package enum CommandRunner {
     ) -> Int32 {
         if let code = error as? ExitCode { return code.rawValue }
         // The types of help, version and usage errors are internal to the library.
-        if String(reflecting: type(of: error)).hasPrefix("ArgumentParser") { return reportUsage(root, error) }
+        if String(reflecting: type(of: error)).hasPrefix("ArgumentParser") { return reportUsage(root, program, error) }
         let failure = explain(error)
         Output.note("\(program): \(failure.message)")
         return failure.status.rawValue
     }
 
-    /// Prints what ArgumentParser's own `exit(withError:)` prints: help and versions to standard output, errors to standard error.
-    private static func reportUsage(_ root: any AsyncParsableCommand.Type, _ error: any Error) -> Int32 {
-        let (text, code) = (root.fullMessage(for: error), root.exitCode(for: error))
+    /// Prints help and versions to standard output, and usage errors to standard error, with the prefix of all errors.
+    private static func reportUsage(_ root: any AsyncParsableCommand.Type, _ program: String, _ error: any Error) -> Int32 {
+        let code = root.exitCode(for: error)
+        var text = root.fullMessage(for: error)
+        if !code.isSuccess, text.hasPrefix("Error: ") { text = "\(program): " + text.dropFirst("Error: ".count) }
         if !text.isEmpty { Output.write(Data((text + "\n").utf8), to: code.isSuccess ? STDOUT_FILENO : STDERR_FILENO) }
         return code.isSuccess && Output.hasFailed ? ExitStatus.inputOutput.rawValue : code.rawValue
     }

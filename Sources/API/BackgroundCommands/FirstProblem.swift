@@ -1,13 +1,13 @@
 import ArgumentParser
 import BackgroundRuntime
 
-/// The exit code of a command that takes several things: the code of the first problem, in the order in which the things were given.
+/// The exit code of a command that processes several items: the code of the first problem, in the order of the items.
 package struct FirstProblem {
     private var first: (position: Int, status: ExitStatus)?
 
     package init() {}
 
-    /// - Parameter position: Where the thing was given, from 0.
+    /// - Parameter position: The position of the item among the arguments, from 0.
     package mutating func note(_ status: ExitStatus, at position: Int) {
         if let first, first.position <= position { return }
         first = (position, status)
@@ -19,7 +19,7 @@ package struct FirstProblem {
         note(failure.status, at: position)
     }
 
-    /// - Throws: `ExitCode` if there was a problem. Each problem was printed before.
+    /// - Throws: `ExitCode` if there was a problem. The problems were printed before.
     package func throwIfAny() throws {
         if let first { throw ExitCode(first.status.rawValue) }
     }

@@ -4,22 +4,22 @@ import BackgroundRuntime
 import BackgroundScheduling
 import Foundation
 
-/// `history`.
+/// `history`: shows the launches of the app and their results.
 public struct HistoryCommand: BackgroundCommand {
-    public static let configuration = describe("history", "Every wake and how it ended.", example: "history --json")
+    public static let configuration = describe("history", "Shows each launch and its outcome.", example: "history --json")
 
     @Flag(help: "Print JSON.") var json = false
-    @Option(help: "At most so many, the latest.") var limit = 100
+    @Option(help: "The maximum number of launches to show, newest last.") var limit = 100
 
     public init() {}
 
     public var effect: CommandEffect { .looks }
 
-    /// What was asked, apart from what woke.
+    /// The request, separate from the cause of the launch.
     private struct Asked: Encodable {
         let submittedAt: OrNull<Date>
         let earliestBeginDate: OrNull<Date>
-        /// The wall-clock moment it stands for.
+        /// The wall-clock occurrence that the request was for.
         let occurrence: OrNull<Date>
     }
 
@@ -56,14 +56,13 @@ public struct HistoryCommand: BackgroundCommand {
         }
         if records.isEmpty { Output.line("Nothing has run yet.") }
         for record in records {
-            let outcome = record.outcome?.rawValue ?? "running"
-            let extra = [record.simulated ? "simulated" : nil, record.generation > 1 ? record.reason : nil, record.detail]
+            let extra = [record.simulated ? "manual" : nil, record.generation > 1 ? record.reason : nil, record.detail]
                 .compactMap { $0 }
             Output.line(
-                "\(Output.moment(record.startedAt))  \(record.kind.words) \(record.identifier)  \(outcome)"
+                "\(Output.moment(record.startedAt))  \(record.kind.words(record.identifier)): \(record.outcomeWords)"
                     + (extra.isEmpty ? "" : "  (\(extra.joined(separator: "; ")))"))
-            let asked = record.askedBegin.map { "asked for \(Output.moment($0))" }
-            let story = [asked, record.simulated ? nil : record.woke.map { "woke because \($0)" }].compactMap { $0 }
+            let asked = record.askedBegin.map { "scheduled for \(Output.moment($0))" }
+            let story = [asked, record.simulated ? nil : record.woke.map { "reason: \($0)" }].compactMap { $0 }
             if !story.isEmpty { Output.line("    " + story.joined(separator: "; ")) }
         }
     }

@@ -2,16 +2,16 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 
-/// How many notifications wait and were shown, as the contract names it.
+/// The counts of notifications that wait and that were shown, with the names of the contract.
 package struct NotificationsReport: Encodable {
     package let pending: Int
-    /// Shown at some time and not taken back, also when it has left the screen by now.
+    /// The number of notifications that were shown and not withdrawn, also if they have left the screen.
     package let delivered: Int
-    /// Why pending ones are not shown.
+    /// The reason that pending notifications are not shown.
     package let trouble: OrNull<String>
-    /// Identifiers of those that nobody has seen yet.
+    /// The identifiers of notifications that the user has not seen yet.
     package let waiting: Set<String>
-    /// The identifiers in ``waiting`` that the server has and did not draw.
+    /// The identifiers in ``waiting`` of notifications that the server has received and not drawn.
     package let hidden: Set<String>
 
     private enum CodingKeys: CodingKey { case pending, delivered, trouble }
@@ -22,7 +22,7 @@ package struct NotificationsReport: Encodable {
         }
         let hidden = Set(records.filter(\.life.isHidden).map(\.identifier))
         let untold = hidden.union(records.filter(\.life.isUntold).map(\.identifier))
-        // What a summary is to tell of waits with it.
+        // Notifications that wait for the same summary are also pending.
         let pending = records.filter { untold.contains($0.identifier) || $0.summary.map(untold.contains) ?? false }
         let waiting = Set(pending.map(\.identifier))
         let delivered = records.filter { $0.life.isTold && !$0.isAgents && !waiting.contains($0.identifier) }

@@ -5,21 +5,21 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// `notify --test`.
+/// `notify --test`: shows a test notification with a button.
 public struct NotifyCommand: BackgroundCommand {
     public static let configuration = describe(
-        "notify", "Proves that notifications reach you, and your buttons the app: asks you to press one.",
+        "notify", "Tests notifications and their buttons: shows one and waits until you press its button.",
         example: "notify --test")
 
-    @Flag(help: "Send one with a button, and say how far it came.") var test = false
-    @Option(help: "Seconds that you have for the button.") var timeout = 120
+    @Flag(help: "Send a test notification with a button, and print each step.") var test = false
+    @Option(help: "The number of seconds to wait for the press.") var timeout = 120
 
     public init() {}
 
-    /// - Throws: what is wrong with the words.
+    /// - Throws: an error that describes invalid arguments.
     public func validate() throws {
-        guard test else { throw ValidationError("--test is what there is to do") }
-        guard (1...3_600).contains(timeout) else { throw ValidationError("--timeout is a number of seconds from 1 to 3600") }
+        guard test else { throw ValidationError("--test is required") }
+        guard (1...3_600).contains(timeout) else { throw ValidationError("--timeout expects a number of seconds from 1 to 3600") }
     }
 
     private static let identifier = NotificationRecord.testIdentifier
@@ -34,10 +34,12 @@ public struct NotifyCommand: BackgroundCommand {
             (try transaction.history(limit: 1).last?.id ?? 0, try transaction.lastResponse(to: Self.identifier)?.id ?? 0)
         }
         try add()
-        steps.say("It is written down, and an agent has it.")
+        steps.say("The agent has received the notification.")
         do {
             try await show(steps)
-            steps.say("It is on the screen. Press its button, \"It works\"; \(Self.way(server.name)) You have \(timeout) s.")
+            steps.say(
+                "The notification is on the screen. Press its button \"It works\": \(Self.way(server.name)) You have \(timeout) s."
+            )
             let outcome = try await outcome(after: lastResponse)
             try remember(outcome, server, steps)
             try judge(outcome, steps)
@@ -46,7 +48,7 @@ public struct NotifyCommand: BackgroundCommand {
             takeBack()
             throw error
         }
-        Output.line("Every step of the chain works.")
+        Output.line("All steps succeeded.")
     }
 
     // MARK: The steps
@@ -62,7 +64,7 @@ public struct NotifyCommand: BackgroundCommand {
         }
         guard report.capabilities.contains("actions") else {
             throw CommandFailure(
-                .unavailable, "\(report.name) \(report.version) shows notifications without buttons: there is nothing to press")
+                .unavailable, "\(report.name) \(report.version) shows notifications without buttons")
         }
         steps.say("\(report.name) \(report.version) shows notifications here.")
         return report
@@ -76,13 +78,13 @@ public struct NotifyCommand: BackgroundCommand {
         case .show: break
         case .silenced: throw CommandFailure(.tryAgain, "notifications are turned off in the app's settings")
         case .wait(let until):
-            throw CommandFailure(.tryAgain, "these are quiet hours: until \(Output.moment(until)) nothing is shown")
+            throw CommandFailure(.tryAgain, "quiet hours: no notification is shown until \(Output.moment(until))")
         }
     }
 
     private func add() throws {
         let content = NotificationContent(
-            title: "Does this work?", subtitle: "", body: "Press the button: the command that asked sees it.",
+            title: "Does this work?", subtitle: "", body: "Press the button to complete the test.",
             categoryIdentifier: Self.category, threadIdentifier: "", userInfo: "{}", sound: nil, interruptionLevel: 2, badge: nil)
         let now = AppRuntime.shared.now
         try AppRuntime.shared.commit { transaction in
@@ -93,17 +95,19 @@ public struct NotifyCommand: BackgroundCommand {
 
     private func show(_ steps: Steps) async throws {
         let trouble = try await wait(20) { transaction -> String? in
-            guard let record = try transaction.notification(Self.identifier) else { return "it was taken back" }
+            guard let record = try transaction.notification(Self.identifier) else { return "the notification was withdrawn" }
             return record.life.isTold && !record.life.isHidden ? "" : record.trouble
         }
-        guard let trouble else { throw CommandFailure(.unavailable, "nobody showed it within 20 s; `doctor` looks further") }
-        guard trouble.isEmpty else { throw CommandFailure(.unavailable, "it cannot be shown: \(trouble)") }
+        guard let trouble else {
+            throw CommandFailure(.unavailable, "no notification server showed it within 20 s; run `doctor` for details")
+        }
+        guard trouble.isEmpty else { throw CommandFailure(.unavailable, "the notification cannot be shown: \(trouble)") }
     }
 
     enum Outcome {
         case button, notification, dismissed, expired, nothing
 
-        /// `nil` if the notification left the screen before the user could answer.
+        /// `true` if the server shows buttons, or `nil` if the notification left the screen before the user could respond.
         var provesButtons: Bool? {
             switch self {
             case .button: true
@@ -127,28 +131,28 @@ public struct NotifyCommand: BackgroundCommand {
         return outcome ?? .nothing
     }
 
-    /// Some servers advertise buttons and draw none.
+    /// Records whether the server shows buttons, because some servers advertise buttons and draw none.
     private func remember(_ outcome: Outcome, _ server: NotificationServerReport, _ steps: Steps) throws {
         guard let areDrawn = outcome.provesButtons else { return }
         try AppRuntime.shared.commit { try $0.recordButtons(areDrawn: areDrawn, byServer: server.label) }
         guard !areDrawn else { return }
         steps.say(
-            "Its button was not pressed: \(server.label) counts as a server without buttons. Notifications say what to type instead. "
+            "The button was not pressed: \(server.label) counts as a server without buttons. Notifications show the command to type instead. "
                 + "Press the button in this test to change that.")
     }
 
     private func judge(_ outcome: Outcome, _ steps: Steps) throws {
         switch outcome {
-        case .button: steps.say("You pressed it, and the agent heard that.")
-        case .notification: steps.say("You pressed the notification itself, and the agent heard that.")
+        case .button: steps.say("You pressed the button, and the agent received the press.")
+        case .notification: steps.say("You pressed the notification itself, and the agent received the press.")
         case .dismissed:
-            throw CommandFailure(.tryAgain, "it left the screen without a press: you dismissed it, or the server did")
+            throw CommandFailure(.tryAgain, "the notification was closed without a press, by you or by the server")
         case .expired:
-            throw CommandFailure(.tryAgain, "it left the screen without a press: the server takes them off after a time")
+            throw CommandFailure(.tryAgain, "the notification expired without a press")
         case .nothing:
             throw CommandFailure(
                 .tryAgain,
-                "no press was heard within \(timeout) s. If you did press the button, this server does not tell who showed it")
+                "no press was received within \(timeout) s. If you pressed the button, this server does not report presses")
         }
     }
 
@@ -157,9 +161,9 @@ public struct NotifyCommand: BackgroundCommand {
         guard outcome == .completed else {
             throw CommandFailure(
                 .unavailable,
-                "the app was launched for it and ended as \(outcome.map(\.rawValue) ?? "not yet ended"): `history` says more")
+                "the app was launched for the press and ended as \(outcome.map(\.rawValue) ?? "not yet ended"): see `history`")
         }
-        steps.say("The app was launched for it, and has ended well.")
+        steps.say("The app was launched for the press and completed.")
     }
 
     private static func launch(after last: Int64, _ transaction: LedgerTransaction) throws -> LaunchRecord? {
@@ -168,7 +172,7 @@ public struct NotifyCommand: BackgroundCommand {
         }
     }
 
-    /// What is not pressed shall not stay.
+    /// Withdraws a test notification that the user did not press.
     private func takeBack() {
         let now = AppRuntime.shared.now
         DurableWrites.shared.commit("the removal of the test") { transaction in
@@ -176,7 +180,7 @@ public struct NotifyCommand: BackgroundCommand {
         }
     }
 
-    /// `nil`: not within so many seconds.
+    /// Returns `nil` if the condition gave no value within this number of seconds.
     private func wait<Value: Sendable>(
         _ seconds: Double, until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value? {
@@ -191,19 +195,19 @@ public struct NotifyCommand: BackgroundCommand {
         }
     }
 
-    /// Where servers hide their buttons. Source: measured.
+    /// Returns where the server shows its buttons. Source: measured.
     private static func way(_ server: String) -> String {
         switch server {
-        case "dunst": "dunst shows none: a click with the middle button presses it, or the key of its menu."
-        case "mako": "mako shows none: click it, or type: makoctl invoke works."
-        case "gnome-shell": "GNOME shows it when the pointer is on the notification, or in the tray."
-        case "lxqt-notificationd": "LXQt has it in a list: choose it, then OK."
-        default: "it is on the notification."
+        case "dunst": "dunst shows no buttons. Click the notification with the middle mouse button, or use the dunst menu."
+        case "mako": "mako shows no buttons. Click the notification, or run: makoctl invoke works."
+        case "gnome-shell": "GNOME shows the button when the pointer is on the notification, or in the message list."
+        case "lxqt-notificationd": "LXQt shows it in a list: choose it, then OK."
+        default: "it is on the notification itself."
         }
     }
 }
 
-/// Says each step with its time.
+/// Prints each step with its time.
 private final class Steps {
     private let start = ContinuousClock.now
 

@@ -1,4 +1,4 @@
-/// A value that is printed as null when it is not there: readers of our JSON find every key every time.
+/// A value that is encoded as null if it is missing, so that the JSON output always contains every key.
 package struct OrNull<Value: Encodable>: Encodable {
     package let value: Value?
 

@@ -2,17 +2,18 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// What a verb prints: one JSON document on standard output and nothing else there, or text for a person.
+/// The output of a command: exactly one JSON document on standard output, or text for the user.
 package enum Output {
     package static var isTerminal: Bool { isTerminal(STDOUT_FILENO) }
     package static var usesColor: Bool { CapturedOutput.current == nil && isColourful }
 
     private static let isColourful = isatty(STDOUT_FILENO) == 1 && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
 
-    /// Whether standard output (`STDOUT_FILENO`) or standard error is a terminal.
+    /// Returns whether standard output (`STDOUT_FILENO`) or standard error is a terminal.
     package static func isTerminal(_ descriptor: Int32) -> Bool { CapturedOutput.current == nil && isatty(descriptor) == 1 }
 
-    /// First of all: what is printed goes to no file that is opened later. The user can read and write each file that is made, whatever the umask.
+    /// Prepares the descriptors and the umask. Call it first, so that output never goes to a file that is opened later. The user
+    /// can read and write each file that is created, whatever the umask.
     package static func prepare() {
         StandardDescriptors.occupyClosed()
         umask(umask(0o077) & ~0o700)
@@ -30,17 +31,17 @@ package enum Output {
         write(data, to: STDOUT_FILENO)
     }
 
-    /// With the offset of the person's zone.
+    /// Formats a date with the offset of the user's time zone.
     package static func iso8601(_ date: Date) -> String {
         date.formatted(Date.ISO8601FormatStyle(timeZone: zone).timeZoneSeparator(.colon))
     }
 
-    /// A whole document, as it stands.
+    /// Prints a complete document unchanged.
     package static func document(_ text: String) { write(Data(text.utf8), to: STDOUT_FILENO) }
 
     /// Writes a file. If a file of that name exists, it is replaced. A folder, a link, a device or a pipe is not replaced.
     ///
-    /// - Parameter isPrivate: Other users cannot read the file.
+    /// - Parameter isPrivate: `true` if other users must not read the file.
     package static func file(_ data: Data, to path: String, isPrivate: Bool = false) throws {
         let file = URL(exactPath: path)
         var found = stat()
@@ -58,27 +59,28 @@ package enum Output {
 
     package static func line(_ text: String = "") { _ = lineIsTaken(text) }
 
-    /// - Returns: `false`: nobody can have read it, as standard output is closed or full.
+    /// - Returns: `false` if the line cannot have been read, because standard output is closed or full.
     package static func lineIsTaken(_ text: String) -> Bool { write(Data((shown(text) + "\n").utf8), to: STDOUT_FILENO) }
 
     package static func note(_ text: String) { _ = noteIsTaken(text) }
 
-    /// A note on one line. A line break in the name of a file does not begin another line.
+    /// Prints a note on one line. A line break in the name of a file does not begin another line.
     package static func sentence(_ text: String) { note(oneLine(text)) }
 
     package static func oneLine(_ text: String) -> String { text.replacingOccurrences(of: "\n", with: " ") }
 
-    /// - Returns: `false`: nobody can have read it, as standard error is closed or full.
+    /// - Returns: `false` if the note cannot have been read, because standard error is closed or full.
     package static func noteIsTaken(_ text: String) -> Bool { write(Data((shown(text) + "\n").utf8), to: STDERR_FILENO) }
 
-    // Our own marks, turned into colour at the last moment: what a server or a file name brings can never be one of them.
+    // Private marks that are replaced by colors when a line is printed. Texts from servers and file names cannot contain them,
+    // because they are removed first.
     private static let boldMark = "\u{F0001}"
     private static let loudMark = "\u{F0002}"
     private static let plainMark = "\u{F0003}"
 
     package static func bold(_ text: String) -> String { boldMark + withoutControls(text) + plainMark }
 
-    /// Warnings and storms.
+    /// Marks warnings and storms.
     package static func loud(_ text: String) -> String { loudMark + withoutControls(text) + plainMark }
 
     private static func shown(_ text: String) -> String {
@@ -88,7 +90,8 @@ package enum Output {
             .replacingOccurrences(of: plainMark, with: usesColor ? "\u{1B}[0m" : "")
     }
 
-    /// Without what a terminal would obey: control characters of both ranges, and marks that turn the writing round.
+    /// Removes characters that a terminal would interpret: control characters of both ranges, and marks that change the writing
+    /// direction.
     package static func withoutControls(_ text: String, keeping kept: [String] = []) -> String {
         String(
             String.UnicodeScalarView(
@@ -102,9 +105,10 @@ package enum Output {
                 }))
     }
 
-    /// Waits until standard output and error take something: a terminal that was stopped (Ctrl-S), or a reader that does not read, takes nothing.
+    /// Waits until standard output and standard error accept output. A stopped terminal (Ctrl-S), or a reader that does not read,
+    /// accepts nothing.
     ///
-    /// - Returns: `false`: nobody is there any more.
+    /// - Returns: `false` if a reader is gone.
     package static func takes() -> Bool {
         if CapturedOutput.current != nil { return true }
         return [STDOUT_FILENO, STDERR_FILENO].allSatisfy { descriptor in
@@ -115,7 +119,7 @@ package enum Output {
         }
     }
 
-    /// Something that was to be written was not: a full disk, say.
+    /// `true` if output could not be written, for example because the disk is full.
     package private(set) nonisolated(unsafe) static var hasFailed = false
 
     @discardableResult
@@ -128,7 +132,7 @@ package enum Output {
             try FileHandle(fileDescriptor: descriptor).write(contentsOf: data)
             return true
         } catch {
-            // A reader that has seen enough, as `head` has, is no failure.
+            // A reader that stops early, for example `head`, is not a failure.
             let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
             if cause?.domain != NSPOSIXErrorDomain || cause?.code != Int(EPIPE) { hasFailed = true }
             return false
@@ -141,20 +145,20 @@ package enum Output {
 
     // MARK: Dates
 
-    /// Not read from the system for each date: a list may have many.
+    /// The zone is not read from the system for each date, because a list may have many dates.
     private static var zone: TimeZone { AppRuntime.isOnTestHost ? AppRuntime.shared.zone : .current }
 
-    /// In the person's locale and zone, the relative time beside it.
+    /// Formats a date in the user's locale and zone, followed by the relative time.
     package static func moment(_ date: Date, now: Date = AppRuntime.shared.now) -> String {
         let isNear = abs(date.timeIntervalSince(now)) < 20 * 3600
-        // "02:00" where the locale writes it so, as in a notification; `time: .shortened` drops the zero everywhere.
+        // Shows "02:00" if the locale writes it so, as in a notification. `time: .shortened` always drops the zero.
         let hours = Date.FormatStyle(locale: PersonLocale.current, timeZone: zone).hour().minute()
         let style = isNear ? hours : hours.year().month(.abbreviated).day()
-        // ICU puts narrow no-break spaces before "PM"; not every terminal has them.
+        // ICU inserts narrow no-break spaces before "PM", which some terminals cannot show.
         return "\(date.formatted(style).replacingOccurrences(of: "\u{202F}", with: " ")) (\(relative(date, now: now)))"
     }
 
-    /// "in 3 h 12 min", "2 min ago".
+    /// Formats the time from now, for example "in 3 h 12 min" or "2 min ago".
     package static func relative(_ date: Date, now: Date = AppRuntime.shared.now) -> String {
         let centuries = 1e11
         let seconds = Int(min(max(date.timeIntervalSince(now), -centuries), centuries).rounded())
@@ -176,11 +180,20 @@ package enum Output {
         }
     }
 
+    /// "640 kB", "3.4 MB", "74 GB", with the decimal sign of the user's locale.
     package static func bytes(_ count: Int64) -> String {
+        func text(_ unit: Double, _ name: String) -> String {
+            let number = Double(count) / unit
+            let digits = FloatingPointFormatStyle<Double>(locale: PersonLocale.current).grouping(.never)
+                .precision(.fractionLength(number < 100 ? 1 : 0))
+            return "\(number.formatted(digits)) \(name)"
+        }
         switch count {
         case ..<1_000: return "\(count) B"
         case ..<1_000_000: return "\(count / 1_000) kB"
-        default: return String(format: "%.1f MB", Double(count) / 1e6)
+        case ..<1_000_000_000: return text(1e6, "MB")
+        case ..<1_000_000_000_000: return text(1e9, "GB")
+        default: return text(1e12, "TB")
         }
     }
 }

@@ -1,17 +1,30 @@
+import BackgroundLedger
 import BackgroundScheduling
 
-// What `--json` calls by its name in the API, for whoever reads it at the desk.
+// Words for the user, for values that `--json` prints with their API names.
 
 extension LaunchKind {
-    /// Before an identifier.
-    var words: String {
+    /// A launch for an identifier: "daily check (StormyNoon)", "results of downloads (StormyDownloads)".
+    func words(_ identifier: String) -> String {
+        let name = BackgroundCommands.name(of: identifier)
         switch self {
-        case .appRefresh: "refresh"
-        case .processing: "processing"
-        case .continuedProcessing: "processing that a person began,"
-        case .urlSession: "ended transfers of"
-        case .notificationResponse: "button pressed on"
-        case .significantTimeChange: "changed day or clock:"
+        case .appRefresh: return BackgroundCommands.names[identifier] == nil ? "refresh \(name)" : name
+        case .processing: return BackgroundCommands.names[identifier] == nil ? "processing \(name)" : name
+        case .continuedProcessing: return "processing that you started, \(name)"
+        case .urlSession: return "results of \(name)"
+        case .notificationResponse: return "button pressed on \(name)"
+        case .significantTimeChange: return "change of day or clock: \(name)"
+        }
+    }
+}
+
+extension LaunchRecord {
+    /// The outcome in a word. A launch that only delivered results did not itself complete or fail with them.
+    var outcomeWords: String {
+        switch (kind, outcome) {
+        case (_, nil): "running"
+        case (.urlSession, .completed?): "delivered"
+        case (_, let outcome?): outcome.rawValue
         }
     }
 }
@@ -31,4 +44,7 @@ extension ConditionVerdict.Name {
         case .systemWake: "wakes the machine"
         }
     }
+
+    /// The condition waits as planned if it is not met: it is not a failure.
+    var isPlanned: Bool { self != .systemWake }
 }

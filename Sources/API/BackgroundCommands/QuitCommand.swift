@@ -3,10 +3,10 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 
-/// `quit`.
+/// `quit`: ends all background work.
 public struct QuitCommand: BackgroundCommand {
     public static let configuration = describe(
-        "quit", "Ends all background work; nothing queued is lost.", example: "quit")
+        "quit", "Ends all background work. Queued transfers are paused, not deleted.", example: "quit")
 
     public init() {}
 
@@ -14,31 +14,33 @@ public struct QuitCommand: BackgroundCommand {
 
     public func perform() async throws {
         try await Self.endAll { requests, transfers in
-            if requests > 0 { Output.line("Removed \(requests) request\(requests == 1 ? "" : "s"): nothing wakes this app.") }
+            if requests > 0 {
+                Output.line("Removed \(requests) request\(requests == 1 ? "" : "s"). Nothing starts this app in the background.")
+            }
             if transfers > 0 { Output.line("Paused \(transfers) transfer\(transfers == 1 ? "" : "s").") }
         }
     }
 
-    /// Removes requests, pauses transfers, withdraws notifications, stops the agent and its entry at login.
+    /// Removes requests, pauses transfers, withdraws notifications, stops the agent and removes its entry at login.
     ///
-    /// - Parameter report: says, in the app's own words, what was removed and paused.
+    /// - Parameter report: prints, in the app's own words, what was removed and paused.
     package static func endAll(report: (_ requests: Int, _ transfers: Int) -> Void) async throws {
         let runtime = AppRuntime.shared
         let ledger = try runtime.ledger()
         let starter = AgentStarter(directories: runtime.directories)
         let isRunning = starter.isRunning
         let (requests, transfers, notices, question) = try ledger.write { transaction in
-            // Until a person starts the app again it is not told of the time either.
+            // The app receives no time changes until a user starts it again.
             try transaction.setFact(.significantTime, nil)
             try stopContinuedProcessing(transaction)
             try transaction.dropQuestions()
-            // A press whose launch is ended here opens no chooser later on.
+            // A press whose launch is ended here must not open a chooser later.
             for response in try transaction.undeliveredResponses() {
                 try transaction.responseWasDelivered(response.id!, now: AppRuntime.shared.now)
             }
             return (
                 try transaction.deleteAllRequests(), try pauseTransfers(transaction), try withdrawNotifications(transaction),
-                // Launches that an agent left behind when it died need another one, which warns them and waits.
+                // Launches that a dead agent left behind need a new agent, which warns them and waits.
                 try isRunning || transaction.liveLaunches().contains { $0.kind != .continuedProcessing }
                     ? transaction.ask(.quit, now: AppRuntime.shared.now) : nil
             )
@@ -46,7 +48,7 @@ public struct QuitCommand: BackgroundCommand {
         AutostartEntry(directories: runtime.directories).remove()
         report(requests, transfers)
         if notices.count > 0 { Output.line("Withdrew \(notices.count) notification\(notices.count == 1 ? "" : "s").") }
-        // Nobody has seen them, and nobody will.
+        // These notifications were never shown, and will not be shown.
         for words in notices.unseen { Output.line("  Not shown so far: \(words)") }
         guard let question else { return Output.line("No agent was running.") }
         if !isRunning { _ = try await runtime.waitForAgent { try $0.answer(to: question) } }
@@ -56,11 +58,12 @@ public struct QuitCommand: BackgroundCommand {
         guard !unanswered.isEmpty else { return }
         let one = unanswered.count == 1
         Output.line(
-            "The notification server does not answer: \(unanswered.count) notification\(one ? "" : "s") may stand there when it goes on, "
-                + "without an effect when pressed. The next start takes \(one ? "it" : "them") off where the server can.")
+            "The notification server does not respond: \(unanswered.count) notification\(one ? "" : "s") may still be on the screen when it responds again, "
+                + "and pressing \(one ? "it" : "them") has no effect. The next start removes \(one ? "it" : "them") if the server allows it."
+        )
     }
 
-    /// Its processes hear of it from the ledger, with an agent or without.
+    /// Records the stop in the ledger. The processes read it there, with or without an agent.
     private static func stopContinuedProcessing(_ transaction: LedgerTransaction) throws {
         for launch in try transaction.liveLaunches() where launch.kind == .continuedProcessing {
             if let id = launch.id { try transaction.handle(.stopRecorded(.quit), launch: id) }
@@ -85,7 +88,7 @@ public struct QuitCommand: BackgroundCommand {
         return (meant.count, unseen)
     }
 
-    /// The agent's lock goes when it has ended.
+    /// Waits until the agent's lock is free, which means that the agent has ended.
     private static func waitForEnd() async throws {
         let starter = AgentStarter(directories: AppRuntime.shared.directories)
         let settings = try AppRuntime.shared.ledger().read { try $0.fact(.settings) } ?? AgentSettings()
@@ -96,7 +99,7 @@ public struct QuitCommand: BackgroundCommand {
                 throw CommandFailure(.tryAgain, "the agent has not ended: it is \(stopped)")
             }
             guard Date() < deadline else {
-                throw CommandFailure(.tryAgain, "the agent has not ended yet: a launch, or a file, is still under way")
+                throw CommandFailure(.tryAgain, "the agent still runs: a launch or a transfer has not ended yet")
             }
             try await Task.sleep(for: .milliseconds(20))
         }

@@ -4,10 +4,10 @@ import BackgroundRuntime
 import BackgroundTasks
 import Foundation
 
-/// `simulate`.
+/// `simulate`: launches a pending request, or ends the time of a running launch.
 public struct SimulateCommand: BackgroundCommand {
     public static let configuration = describe(
-        "simulate", "Launches a pending request now, or ends a running launch's time now.",
+        "simulate", "Launches a pending request now, or ends the time of a running launch now.",
         example: "simulate launch \(AppManifest.current.permittedIdentifiers.first ?? "IDENTIFIER")")
 
     enum Action: String, ExpressibleByArgument, CaseIterable {
@@ -17,7 +17,7 @@ public struct SimulateCommand: BackgroundCommand {
 
     @Argument(help: "launch or expire.") var action: Action
     @Argument(help: "The request's identifier, as `why` lists it.") var identifier: String
-    @Flag(help: "Wait until the launch has ended. The exit code is 75 if it did not complete.") var wait = false
+    @Flag(help: "Wait until the launch has ended. Exit code 75 if it did not complete.") var wait = false
 
     public init() {}
 
@@ -27,13 +27,13 @@ public struct SimulateCommand: BackgroundCommand {
         case .alreadyRunning, .started: break
         case .forbidden:
             throw CommandFailure(
-                .unavailable, "\(starter.forbiddingVariable)=1 is set and no agent runs: nobody would answer")
+                .unavailable, "\(starter.forbiddingVariable)=1 is set and no agent runs")
         case .notFound(let places):
             throw CommandFailure(.unavailable, "background-agent was not found in: \(places.joined(separator: ", "))")
         case .failed(let reason): throw CommandFailure(.unavailable, "no agent could be started: \(reason)")
         }
         let (identifier, action) = (identifier, action)
-        // Whose end is waited for: what runs now, or what begins after this.
+        // The launch to wait for: the running launch, or the launch that begins after this point.
         let (last, live) = try AppRuntime.shared.ledger().read { transaction in
             (
                 try transaction.history(limit: 1).last?.id ?? 0,

@@ -5,10 +5,10 @@ import BackgroundRuntime
 import BackgroundScheduling
 import Foundation
 
-/// `status`.
+/// `status`: shows pending and running work, and the state of the agent.
 public struct StatusCommand: BackgroundCommand {
     public static let configuration = describe(
-        "status", "What is pending, what runs, and whether an agent is there.", example: "status --json")
+        "status", "Shows pending requests, running launches, transfers and the agent.", example: "status --json")
 
     @Flag(help: "Print JSON.") var json = false
 
@@ -20,7 +20,7 @@ public struct StatusCommand: BackgroundCommand {
         let agent: AgentReport
         let pending: [PendingReport]
         let running: [Running]
-        /// How many of those that have not ended are in each state.
+        /// The number of unfinished transfers in each state.
         let transfers: [String: Int]
         let last: OrNull<Last>
     }
@@ -55,9 +55,9 @@ public struct StatusCommand: BackgroundCommand {
         }
         if json { return try Output.json(report) }
         for request in report.pending {
-            let begin = request.earliestBeginDate.value.map { "not before \(Output.moment($0))" } ?? "as soon as it may"
+            let begin = request.earliestBeginDate.value.map { "not before \(Output.moment($0))" } ?? "as soon as possible"
             let wakes = request.wakesSystem ? "; wakes the machine" : ""
-            Output.line("\(Output.bold(request.identifier))  \(request.kind.words), \(begin)\(wakes)")
+            Output.line("\(Output.bold(request.kind.words(request.identifier))), \(begin)\(wakes)")
         }
         if report.pending.isEmpty { Output.line("Nothing is pending.") }
         for launch in report.running {
@@ -67,7 +67,7 @@ public struct StatusCommand: BackgroundCommand {
         }
         if !report.transfers.isEmpty {
             let counts = report.transfers.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
-            Output.line("Transfers: \(counts); the verb transfers says more")
+            Output.line("Transfers: \(counts); see the command transfers")
         }
         if let last = report.last.value, let outcome = last.outcome.value, let endedAt = last.endedAt.value {
             Output.line("Last: \(last.identifier) \(outcome.rawValue), \(Output.moment(endedAt))")
@@ -77,19 +77,19 @@ public struct StatusCommand: BackgroundCommand {
     }
 }
 
-/// Whether an agent is there.
+/// The state of the agent.
 package struct AgentReport: Encodable {
     package let running: Bool
     package let pid: OrNull<Int32>
     package let version: OrNull<String>
-    /// What it waits for, where it cannot write its ledger.
+    /// The reason that the agent waits, if it cannot write its ledger.
     package let trouble: OrNull<String>
-    /// Its program was replaced by an update, or removed.
+    /// `true` if the agent's program was replaced by an update, or removed.
     package let outdated: Bool
-    /// It has left, and is started again when work comes, or at a moment.
+    /// The absence of an agent that exited and is started again when work arrives, or at a date.
     package let away: OrNull<Away>
     private let isRemoved: Bool
-    /// The agent runs in another PID namespace: its number means another process here.
+    /// `true` if the agent runs in another PID namespace, where its number means another process.
     private let isElsewhere: Bool
     private let nextTry: Date?
 
@@ -98,7 +98,7 @@ package struct AgentReport: Encodable {
     package struct Away: Encodable {
         package let since: Date
         package let until: OrNull<Date>
-        /// Work has come since, for which one was asked for.
+        /// `true` if work has arrived since, and an agent was requested for it.
         package let isAwaited: Bool
     }
 
@@ -108,7 +108,7 @@ package struct AgentReport: Encodable {
 
     init(_ transaction: LedgerTransaction) throws {
         running = AppRuntime.shared.isAgentRunning
-        // Just started, it has not said who it is; what stands there may be of the one before.
+        // An agent that was just started has not recorded its identity. The recorded identity may belong to the previous agent.
         let agent = try transaction.fact(.agent).flatMap { agent in
             agent.process.map(AppRuntime.shared.isAlive) ?? true ? agent : nil
         }
@@ -128,38 +128,39 @@ package struct AgentReport: Encodable {
         (self.trouble, nextTry) = (OrNull(trouble?.reason), trouble?.nextTry)
     }
 
-    /// A sentence about what a running agent waits for. `nil` if it reports no problem. Cost: a look at a lock and at one small file.
+    /// A sentence about the problem that a running agent waits for, or `nil` if the agent reports no problem. Cost: a look at a
+    /// lock and at one small file.
     package static var waiting: String? {
         guard AppRuntime.shared.isAgentRunning, let trouble = AgentTrouble.read(AppRuntime.shared.directories) else { return nil }
         return Output.oneLine("The agent waits: \(trouble.reason); it tries again at \(Output.moment(trouble.nextTry)).")
     }
 
-    /// It, where a signal has stopped it.
+    /// The agent's process, if a signal has stopped it.
     var stopped: RunningProcess? { pid.value.map(RunningProcess.init).flatMap { $0.isStopped ? $0 : nil } }
 
     package var line: String {
         guard running else {
             guard let away = away.value else { return "Agent       not running" }
             if away.isAwaited {
-                return "Agent       was asked for, as there is work: if none is here in some seconds, `doctor` says why"
+                return "Agent       starting, because there is work. If it does not run in a few seconds, run `doctor`"
             }
             let moment = away.until.value.map { " at \(Output.moment($0)), and" } ?? ""
-            return "Agent       not needed now: it is started\(moment) whenever there is work"
+            return "Agent       not needed now; it starts\(moment) whenever there is work"
         }
         let trouble = trouble.value.map { reason in
             "\n            waits: \(reason)" + (nextTry.map { "; tries again at \(Output.moment($0))" } ?? "")
         }
         let update =
             isRemoved
-            ? "\n            its program was removed: nothing goes on once it ends"
-            : outdated ? "\n            its program was replaced: the new one goes on as soon as nothing is under way" : ""
-        let stopped = stopped.map { "\n            nothing goes on: it is \($0)" } ?? ""
+            ? "\n            its program was removed: background work ends when it exits"
+            : outdated ? "\n            its program was replaced: the new one starts when no work is running" : ""
+        let stopped = stopped.map { "\n            no work continues: it is \($0)" } ?? ""
         let place = isElsewhere ? "running in another PID namespace" : "starting"
         return "Agent       " + (pid.value.map { "running, pid \($0)" } ?? place) + stopped + update + (trouble ?? "")
     }
 }
 
-/// A pending request, as the contract names it.
+/// A pending request, with the names of the contract.
 package struct PendingReport: Encodable {
     package let identifier: String
     package let kind: LaunchKind
@@ -172,8 +173,8 @@ package struct PendingReport: Encodable {
         try AppRuntime.shared.ledger().read { try $0.requests() }.map(PendingReport.init)
     }
 
-    /// The identifier of the time zone in which a request that repeats was planned. The agent, or another terminal, may be in another zone
-    /// than this process. `nil` if no such request is pending.
+    /// Returns the identifier of the time zone in which a repeating request was planned, or `nil` if no such request is pending.
+    /// The agent, or another terminal, may be in another zone than this process.
     package static func timeZone(of identifier: String) throws -> String? {
         try AppRuntime.shared.ledger().read { transaction in
             try transaction.request(identifier)?.recurrence == nil ? nil : transaction.fact(.zone(ofRequest: identifier))

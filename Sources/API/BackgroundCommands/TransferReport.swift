@@ -2,7 +2,7 @@ import BackgroundTransfer
 import Foundation
 import ProcessSupport
 
-/// A line of `transfers`: a transfer of the agent's, or what an app counts among them.
+/// A line of `transfers`: a transfer of the agent, or an item that an app lists with its transfers.
 package struct TransferReport: Encodable {
     package struct Trouble: Encodable {
         package let code: Int
@@ -27,7 +27,7 @@ package struct TransferReport: Encodable {
     package let note: OrNull<String>
     package let receipt: OrNull<Receipt>
 
-    /// What the server has, and how that is known: `answer` (it said so), `length` (it has so many bytes) or `digest`.
+    /// The file on the server, and the proof: `answer` (the server confirmed it), `length` (the size matches) or `digest`.
     package struct Receipt: Encodable {
         package let url: String
         package let byteCount: Int64
@@ -43,7 +43,7 @@ package struct TransferReport: Encodable {
         kind = transfer.kind.rawValue
         method = transfer.method
         url = OrNull(transfer.url)
-        // Held by the app for a good moment.
+        // The app suspended the transfer.
         state = transfer.isHeld ? "held" : transfer.state.rawValue
         bytesDone = transfer.bytesDone
         bytesTotal = OrNull(transfer.bytesTotal)
@@ -63,7 +63,7 @@ package struct TransferReport: Encodable {
             })
     }
 
-    /// What is no transfer yet, or none any more.
+    /// Creates a row for an item that is not a transfer yet, or not a transfer any more.
     package init(id: String, session: String, state: String, file: String?, note: String?) {
         (self.id, self.session, self.state) = (id, session, state)
         (kind, method) = ("upload", "PUT")
@@ -73,22 +73,37 @@ package struct TransferReport: Encodable {
         (self.file, self.note) = (OrNull(file), OrNull(note))
     }
 
-    /// For people.
-    ///
-    /// - Parameter name: what they know it by; `nil`: its file, or its address.
-    package func line(name: String? = nil) -> String {
-        var parts = [id, kind, state, name ?? self.name]
-        if let total = bytesTotal.value, total > 0 {
-            parts.append("\(Output.bytes(bytesDone)) of \(Output.bytes(total)) (\(bytesDone * 100 / total) %)")
-        }
-        if let next = nextAttemptAt.value { parts.append("next attempt \(Output.relative(next))") }
-        if let error = error.value { parts.append(error.message) }
-        if let note = note.value { parts.append(note) }
-        // A name that a server chose must not look like rows of its own.
-        return Output.oneLine(parts.joined(separator: "  "))
+    /// The transfer has ended, with or without success.
+    package var hasEnded: Bool { isDone || state == "failed" }
+
+    /// The transfer is completed or cancelled: the user has nothing to do and nothing to wait for.
+    var isDone: Bool { state == "completed" || state == "cancelled" }
+
+    /// Identifier, kind, state, name and progress, for a row of ``TransferList``.
+    func cells(name: String?, speed: Double?) -> [String] {
+        let state = ["awaitingPhoto": "needs a photo"][state] ?? state
+        return [id, kind, state, name ?? self.name, progress(speed).joined(separator: ", ")]
     }
 
-    /// Of an address without a file what tells a person which it is; `--verbose` and `--json` have all of it but its secrets.
+    private func progress(_ speed: Double?) -> [String] {
+        var parts: [String] = []
+        if let total = bytesTotal.value, total > 0 {
+            parts.append(
+                isDone && bytesDone == total
+                    ? Output.bytes(total) : "\(Output.bytes(bytesDone)) of \(Output.bytes(total)) (\(bytesDone * 100 / total) %)")
+            if let speed, speed >= 1, total > bytesDone {
+                parts.append("\(Output.duration(Int((Double(total - bytesDone) / speed).rounded(.up)))) left")
+            }
+        }
+        if let next = nextAttemptAt.value { parts.append("next attempt \(Output.relative(next))") }
+        return parts
+    }
+
+    /// Why the transfer waits or failed, and how it continued.
+    var remarks: [String] { [error.value?.message, note.value].compactMap { $0 } }
+
+    /// The part of an address that identifies a transfer without a file for the user. `--verbose` and `--json` show the complete
+    /// address without its secrets.
     private var name: String {
         if let file = file.value { return URL(exactPath: file).lastPathComponent }
         guard let whole = url.value, whole.count > Self.longestName, let host = URLComponents(string: whole)?.host else {
@@ -97,17 +112,17 @@ package struct TransferReport: Encodable {
         return "\(host)/\u{2026}\(whole.suffix(max(8, Self.longestName - host.count - 2)))"
     }
 
-    /// Characters of an address beside all else that a line says.
+    /// The maximum number of characters of an address in a line.
     private static let longestName = 56
 
-    /// What ``line(name:)`` leaves out: the whole addresses and paths.
-    package var details: [String] {
+    /// The complete addresses and paths.
+    var details: [String] {
         let places = [
             ("from", kind == "download" ? url.value : file.value), ("to", kind == "download" ? file.value : url.value),
             ("stored at", receipt.value?.url),
         ]
         return places.compactMap { label, place in
-            place.map { "    \(label) " + Output.oneLine($0) }
+            place.map { "\(label) \($0)" }
         }
     }
 }

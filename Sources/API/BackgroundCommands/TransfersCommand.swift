@@ -2,37 +2,46 @@ import ArgumentParser
 import BackgroundTransfer
 import Foundation
 
-/// `transfers`.
+/// `transfers`: lists the transfers of the app, and changes them.
 public struct TransfersCommand: BackgroundCommand {
     public static let configuration = describe(
-        "transfers", "Every download and upload of the app's sessions, and what a person wants of them.",
+        "transfers", "Lists downloads and uploads, or cancels, pauses, resumes or retries them.",
         example: "transfers resume all")
 
     @Argument(help: "cancel, pause, resume or retry.") var action: BackgroundTransfers.Action?
-    @Argument(help: "Transfers by their ids, or \"all\".") var ids: [String] = []
-    @Flag(name: .shortAndLong, help: "Print whole addresses and paths, too.") var verbose = false
+    @Argument(help: "Ids of transfers, or \"all\".") var ids: [String] = []
+    @Option(help: "The maximum number of completed and cancelled transfers to show.") var limit = 20
+    @Flag(help: "Keep running, and show the transfers again after each change.") var watch = false
+    @Flag(name: .shortAndLong, help: "Print complete addresses and paths.") var verbose = false
     @Flag(help: "Print JSON.") var json = false
 
     public init() {}
 
     public var effect: CommandEffect { action == nil ? .looks : .changes }
 
-    /// - Throws: what is wrong with the words.
+    /// - Throws: an error that describes invalid arguments.
     public func validate() throws {
-        if action != nil, ids.isEmpty { throw ValidationError("say which: ids, or \"all\"") }
+        if action != nil, ids.isEmpty { throw ValidationError("missing argument: ids of transfers, or \"all\"") }
+        if action != nil, watch { throw ValidationError("--watch cannot be used with an action") }
+        guard limit >= 0 else { throw ValidationError("--limit expects a number from 0 up") }
     }
 
     public func perform() async throws {
-        let problem = try action.map(apply)
-        let reports = try BackgroundTransfers.all().map(TransferReport.init)
-        if json { try Output.json(reports) }
-        try problem?.throwIfAny()
-        guard action == nil, !json else { return }
-        if reports.isEmpty { Output.line("No transfers.") }
-        for report in reports {
-            Output.line(report.line())
-            if verbose { report.details.forEach(Output.line) }
+        if let action {
+            let problem = try apply(action)
+            if json { try Output.json(try BackgroundTransfers.all().map(TransferReport.init)) }
+            return try problem.throwIfAny()
         }
+        var speeds = TransferSpeeds()
+        guard watch else { return try show(&speeds) }
+        try await LiveView.run { try show(&speeds) }
+    }
+
+    private func show(_ speeds: inout TransferSpeeds) throws {
+        let reports = try BackgroundTransfers.all().map(TransferReport.init)
+        if json { return try Output.json(reports) }
+        speeds.measure(reports)
+        TransferList(reports, limit: limit).lines(isVerbose: verbose, speeds: speeds.bytesPerSecond).forEach { Output.line($0) }
         if let sentence = AgentReport.waiting { Output.line(sentence) }
     }
 
@@ -52,34 +61,41 @@ public struct TransfersCommand: BackgroundCommand {
 }
 
 extension BackgroundTransfers {
-    /// `nil` if the text is not the identifier of a transfer.
+    /// Returns `nil` if the text is not the identifier of a transfer.
     package static func number(of identifier: String) -> Int64? {
         Int64(identifier).flatMap { String($0) == identifier ? $0 : nil }
     }
 
-    /// Returns the numbers that a transfer has. With "all", no number is unknown to ``perform(_:on:renewal:)``.
+    /// Returns the given numbers that belong to a transfer. With "all", ``perform(_:on:renewal:)`` accepts every number.
     package static func known(_ numbers: [Int64]) throws -> Set<Int64> { Set(try statuses(of: numbers).map(\.id)) }
 }
 
 extension BackgroundTransfers.Changes {
-    /// Prints what the user should know of the changes.
+    /// Prints the changes that the user should know.
     ///
     /// - Parameters:
     ///   - ids: The arguments of the command.
     ///   - failures: Arguments that no transfer has as its identifier, by their positions.
     ///   - photos: The number of photos without a transfer that the action changed.
-    ///   - problem: Notes the transfers that were named and for which the action did nothing.
+    ///   - problem: Records the named transfers that the action did not change.
     package func say(
         after action: BackgroundTransfers.Action, counts: Bool, photos: Int = 0, _ ids: [String],
         _ failures: [Int: CommandFailure], _ problem: inout FirstProblem
     ) {
         var failures = failures
         for id in mayBeOnServer {
-            Output.note("\(id): cancelled while the file was sent; the server may have it already, so look there")
+            Output.note("\(id): cancelled during the upload; the server may have the file already. Check the server")
         }
         for id in letFinish {
-            Output.note("\(id): not paused, because the server may have carried it out already; it is let finish")
+            Output.note("\(id): not paused, because the server may have received it already. It continues")
             problem.note(.tryAgain, at: ids.firstIndex(of: String(id)) ?? ids.firstIndex(of: "all") ?? 0)
+        }
+        for id in withoutCopy {
+            guard let position = ids.firstIndex(of: String(id)) ?? ids.firstIndex(of: "all") else { continue }
+            let failure = CommandFailure(
+                .unavailable, "\(id) was not retried, because its queued copy is missing: upload the file again")
+            // With "all", one message for each transfer.
+            if ids[position] == "all" { problem.note(failure, at: position) } else { failures[position] = failure }
         }
         for id in ended {
             guard let position = ids.firstIndex(of: String(id)) else { continue }
@@ -87,11 +103,25 @@ extension BackgroundTransfers.Changes {
         }
         for (position, failure) in failures.sorted(by: { $0.key < $1.key }) { problem.note(failure, at: position) }
         guard counts else { return }
+        if changed.isEmpty, photos == 0 {
+            if ids.contains("all") { Output.note("No transfer was changed: there is nothing to \(action.rawValue).") }
+            return
+        }
         var parts = ["\(changed.count) transfer\(changed.count == 1 ? "" : "s")"]
         if photos > 0 { parts.append("\(photos) photo\(photos == 1 ? "" : "s")") }
         if changed.isEmpty, photos > 0 { parts.removeFirst() }
-        Output.note("\(action.rawValue): \(parts.joined(separator: ", "))")
+        Output.note("\(action.past) \(parts.joined(separator: " and ")).")
     }
 }
 
-extension BackgroundTransfers.Action: ExpressibleByArgument {}
+extension BackgroundTransfers.Action: ExpressibleByArgument {
+    /// "Cancelled", at the beginning of a sentence.
+    fileprivate var past: String {
+        switch self {
+        case .cancel: "Cancelled"
+        case .pause: "Paused"
+        case .resume: "Resumed"
+        case .retry: "Retried"
+        }
+    }
+}

@@ -2,21 +2,21 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 
-/// What the person has not seen of an app's notifications: nobody could show it, or the desktop took it off the screen by itself.
+/// The app's notifications that the user has not seen: they could not be shown, or the desktop removed them from the screen.
 package struct UnseenNotifications: Sendable {
     package struct One: Sendable, Equatable {
         package let title: String
-        /// `nil`: it was shown, and left the screen at ``at``.
+        /// The reason that the notification was not shown, or `nil` if it was shown and left the screen at ``at``.
         package let trouble: String?
         package let at: Date
         fileprivate let mark: String
     }
 
-    /// Nobody could show them, or they left the screen by themselves; newest last.
+    /// The notifications that could not be shown or that the desktop removed, newest last.
     package let all: [One]
-    /// Those of ``all`` that `status` has not listed yet.
+    /// The notifications of ``all`` that `status` has not listed yet.
     package let new: [One]
-    /// Since when the desktop shows nothing at the person's wish; `nil`: it shows what it is given.
+    /// The date since which do-not-disturb is on, or `nil` if it is off.
     package let quietSince: Date?
 
     package static func current() throws -> UnseenNotifications {
@@ -29,7 +29,7 @@ package struct UnseenNotifications: Sendable {
         }
     }
 
-    /// The person has read them in a terminal: no verb tells of them any more.
+    /// Records that the user has read the list in a terminal, so that other commands do not mention it again.
     private func noteListed() {
         guard !new.isEmpty else { return }
         DurableWrites.shared.commit("which notifications were listed", startsAgent: false) { [all] in
@@ -37,18 +37,23 @@ package struct UnseenNotifications: Sendable {
         }
     }
 
-    /// So many are named.
+    /// The maximum number of notifications in the list.
     private static let longestList = 5
 
-    /// What `status` prints; in a terminal the person has read it then.
-    package static func list() {
-        guard let unseen = try? current() else { return }
-        for line in unseen.lines { Output.line(line) }
+    /// Prints the list for `status`. In a terminal, the list counts as read.
+    ///
+    /// - Returns: `true` if something was printed.
+    @discardableResult
+    package static func list() -> Bool {
+        guard let unseen = try? current() else { return false }
+        let lines = unseen.lines
+        for line in lines { Output.line(line) }
         if Output.isTerminal { unseen.noteListed() }
+        return !lines.isEmpty
     }
 
     private var lines: [String] {
-        // What left the screen by itself is told once.
+        // A notification that the desktop removed is listed once.
         let listed = all.filter { $0.trouble != nil } + new.filter { $0.trouble == nil }
         var lines = listed.suffix(Self.longestList).map { one in
             let words = Output.oneLine(one.title)
@@ -56,11 +61,13 @@ package struct UnseenNotifications: Sendable {
             return "Not shown   \(words): \(trouble)"
         }
         if listed.count > lines.count { lines.insert("Unseen      \(listed.count - lines.count) more", at: 0) }
-        if let quietSince { lines.append("Do not disturb is on since \(Output.moment(quietSince)): the desktop shows nothing") }
+        if let quietSince {
+            lines.append("Do not disturb is on since \(Output.moment(quietSince)): the desktop shows no notification")
+        }
         return lines
     }
 
-    /// One line behind any other verb, in a terminal; `nil`: there is nothing to say.
+    /// Returns one line to print after every other command in a terminal, or `nil` if there is nothing new.
     package func reminder(program: String) -> String? {
         let hidden = new.filter { $0.trouble != nil }
         guard let last = hidden.last else { return nil }
@@ -71,7 +78,7 @@ package struct UnseenNotifications: Sendable {
 
 extension UnseenNotifications.One {
     fileprivate init?(_ record: NotificationRecord, now: Date) {
-        // What is about a time that is over is news to nobody.
+        // A notification whose expiration date has passed is not listed.
         guard record.until.map({ $0 > now }) ?? true else { return nil }
         switch record.state {
         case .pending, .presenting:

@@ -6,13 +6,13 @@ import BackgroundTasks
 import Foundation
 import UserUnits
 
-/// `why`.
+/// `why`: shows why a pending request has not run yet.
 public struct WhyCommand: BackgroundCommand {
     public static let configuration = describe(
-        "why", "Why a pending request has not run yet, or what ended was not told to the app.",
+        "why", "Shows why a pending request has not run yet, or why a result was not delivered to the app.",
         example: "why \(AppManifest.current.permittedIdentifiers.first ?? "IDENTIFIER")")
 
-    @Argument(help: "One request or session; all of them without it.") var identifier: String?
+    @Argument(help: "One request or session. Default: all.") var identifier: String?
     @Flag(help: "Print JSON.") var json = false
 
     public init() {}
@@ -22,9 +22,9 @@ public struct WhyCommand: BackgroundCommand {
     private struct Condition: Encodable {
         let name: ConditionVerdict.Name
         let met: Bool
-        /// Since when it has been so.
+        /// The date since which the condition has this state.
         let since: OrNull<Date>
-        /// When time alone will change it.
+        /// The date at which the condition changes by time alone.
         let until: OrNull<Date>
         let detail: String
     }
@@ -41,13 +41,13 @@ public struct WhyCommand: BackgroundCommand {
         introduceApp()
     }
 
-    /// This is what `doctor` tells the person to type so that the agent knows the program and the desktop. The first use of the ledger says so only
-    /// where nobody writes at that moment.
+    /// Records the program and the desktop for the agent. `doctor` tells the user to run this command for that purpose. The first
+    /// use of the ledger records them only if no other process writes at that moment.
     private func introduceApp() {
         do {
             try AppRuntime.shared.introduceApp()
         } catch {
-            Output.note("The agent does not know yet where this program and this desktop are: \(CommandFailure(error).message)")
+            Output.note("This program and this desktop were not recorded for the agent: \(CommandFailure(error).message)")
         }
     }
 
@@ -69,48 +69,56 @@ public struct WhyCommand: BackgroundCommand {
         if missing > 0, identifier == nil { Output.line("✗ " + TransfersExamination.sentence(missingCopies: missing, in: spool)) }
         guard !rows.isEmpty else { return Output.line("Nothing is pending.") }
         let agent = try await lineOfAgent()
-        // An agent that was just started has looked at network and power since.
+        // An agent that was just started has now checked network and power.
         if agent != nil { rows = try self.rows() }
         for row in rows {
-            Output.line(Output.bold(row.identifier))
+            Output.line(Output.bold(BackgroundCommands.name(of: row.identifier)))
             for condition in row.conditions {
-                let since = condition.since.value.map { ", since \(Output.moment($0))" } ?? ""
-                let until = condition.until.value.map { ", until \(Output.moment($0))" } ?? since
-                Output.line("  \(condition.met ? "✓" : "✗") \(condition.name.words): \(condition.detail)\(until)")
+                Output.line("  " + Self.line(condition))
             }
             if let agent { Output.line("  " + agent) }
         }
         if let trouble = try AppRuntime.shared.ledger().read({ try $0.fact(.activationTrouble) }) {
-            Output.line("The agent stays in memory between two events: \(trouble).")
+            Output.line("The agent stays in memory when it is idle: \(trouble).")
         }
         if !UserUnits(directories: AppRuntime.shared.directories).hasManager {
             Output.line(
-                "No systemd user manager runs here: an agent that is killed comes back at the next login or with the next command."
+                "No systemd user manager runs here: a killed agent starts again at the next login or with the next command."
             )
         }
     }
 
-    /// `nil`: one was there.
+    private static func line(_ condition: Condition) -> String {
+        if condition.name == .earliestBeginDate, !condition.met, let until = condition.until.value {
+            return "· time: waiting for \(Output.moment(until))"
+        }
+        let mark = condition.met ? "✓" : condition.name.isPlanned ? "·" : "✗"
+        let since = condition.since.value.map { ", since \(Output.moment($0))" } ?? ""
+        return
+            "\(mark) \(condition.name.words): \(condition.detail)\(condition.until.value.map { ", until \(Output.moment($0))" } ?? since)"
+    }
+
+    /// Returns a line about the agent, or `nil` if an agent was running.
     private func lineOfAgent() async throws -> String? {
         if AppRuntime.shared.isHosted { return nil }
         let directories = AppRuntime.shared.directories
         let starter = AgentStarter(directories: directories)
         if AppRuntime.shared.hasLedgerInMemory, !starter.isRunning {
-            return "✗ agent: none is running, and none can work while \(directories.ledger.path) cannot be written"
+            return "✗ agent: no agent runs, because \(directories.ledger.path) is not writable"
         }
         let absence = starter.isRunning ? nil : try AppRuntime.shared.ledger().read { try $0.fact(.absence) }
         switch try await starter.bringBack() {
         case .runs: return nil
         case .wasBroughtBack:
-            guard let absence else { return "✓ agent: none was running; one was started just now" }
+            guard let absence else { return "✓ agent: started just now" }
             let until = absence.until.map { " until \(Output.moment($0))" } ?? ""
-            return "✓ agent: it was not needed\(until), and had left; one was started to look just now"
+            return "✓ agent: it was not needed\(until) and had exited; it was started just now"
         case .leavesAtOnce:
-            return "✗ agent: one was started just now and did not stay; its log says why: \(starter.logPlace)"
-        case .cannotStart(.forbidden): return "✗ agent: none is running, and \(starter.forbiddingVariable)=1 forbids to start one"
+            return "✗ agent: started just now, but it exited; see its log: \(starter.logPlace)"
+        case .cannotStart(.forbidden): return "✗ agent: not running, because \(starter.forbiddingVariable)=1 is set"
         case .cannotStart(.notFound(let places)):
-            return "✗ agent: none is running, and no background-agent is there: looked in \(places.joined(separator: ", "))"
-        case .cannotStart(.failed(let reason)): return "✗ agent: none is running, and none could be started: \(reason)"
+            return "✗ agent: not running, because background-agent was not found in \(places.joined(separator: ", "))"
+        case .cannotStart(.failed(let reason)): return "✗ agent: not running, and it could not be started: \(reason)"
         case .cannotStart(.started), .cannotStart(.alreadyRunning): return nil
         }
     }
@@ -125,7 +133,7 @@ public struct WhyCommand: BackgroundCommand {
             }, nextAttemptAt: OrNull(explanation.nextAttempt(request)))
     }
 
-    /// Sessions and notifications of which something waits, and no launch for it may begin yet.
+    /// Returns rows for sessions and notifications that wait for a launch, if the launch may not begin yet.
     private func deliveries(_ transaction: LedgerTransaction, _ explanation: Explanation) throws -> [Row] {
         let now = explanation.now
         let settings = try transaction.fact(.settings) ?? AgentSettings()

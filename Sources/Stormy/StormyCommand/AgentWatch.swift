@@ -3,7 +3,7 @@ import BackgroundRuntime
 
 /// Prints what the agent waits for while a command follows transfers. An agent that cannot write its ledger changes no transfer.
 enum AgentWatch {
-    /// The time between two looks. A look reads one small file.
+    /// The time between two looks, each of which reads one small file.
     private static let pause = Duration.seconds(1)
 
     /// Runs `body`. Prints the agent's problem once, on standard error.
@@ -14,7 +14,7 @@ enum AgentWatch {
                     ProgressBar.clearLine()
                     return Output.sentence(sentence)
                 }
-                // Virtual time does not pass in a sleep.
+                // In a hosted test, time is virtual and does not pass while a task sleeps.
                 if AppRuntime.shared.isHosted { return }
                 try await Task.sleep(for: pause)
             } while !Task.isCancelled

@@ -24,23 +24,24 @@ struct AuthorityFile {
     /// Four times the file of all authorities of a Linux system.
     private static let maximumBytes = 1 << 20
 
-    /// - Parameter name: `~/` is the home folder.
+    /// - Parameter name: a path, in which `~/` is the home folder.
     init(_ name: String) { path = SecretFile(name).path }
 
     /// Reads the file.
     ///
-    /// - Throws: Why libcurl could not use it.
+    /// - Throws: the reason why libcurl could not use the file.
     func check() throws(Trouble) {
         // The agent has another working folder.
         guard path.hasPrefix("/") else { throw .notAbsolute }
-        // It does not block, because a named pipe can have the name.
+        // Opening with `O_NONBLOCK` does not wait, in case the path is a named pipe.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw [ENOENT, ENOTDIR].contains(errno) ? .missing : .unreadable(reason: String(cString: strerror(errno)))
         }
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         var information = stat()
-        guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { throw .notAFile }
+        guard fstat(descriptor, &information) == 0 else { throw .unreadable(reason: String(cString: strerror(errno))) }
+        guard information.st_mode & S_IFMT == S_IFREG else { throw .notAFile }
         guard information.st_mode & S_IWOTH == 0 else { throw .writableByOthers }
         guard let data = try? handle.read(upToCount: Self.maximumBytes + 1) ?? Data() else {
             throw .unreadable(reason: "the disk reports an error")
@@ -82,7 +83,7 @@ struct AuthorityFile {
         return length > 0 && 2 + lengthBytes + length <= bytes.count
     }
 
-    /// In words for the user.
+    /// Returns a text for the user.
     func describe(_ trouble: Trouble) -> String {
         switch trouble {
         case .notAbsolute: "\(path) is not an absolute path: write a path that begins with / or ~/"

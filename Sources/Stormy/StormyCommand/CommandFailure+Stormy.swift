@@ -5,7 +5,7 @@ import StormyConfiguration
 import StormyWeather
 
 extension CommandFailure {
-    /// What any error of Stormy's modules means for whoever typed the command.
+    /// Converts an error of Stormy's modules into a message for the user, with its exit code.
     init(ofStormy error: any Error) {
         switch error {
         case let error as ConfigurationError: self.init(Self.status(of: error), "\(error)")

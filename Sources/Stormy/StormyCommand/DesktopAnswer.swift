@@ -3,17 +3,17 @@ import BackgroundCommands
 import Foundation
 import Stormy
 
-/// What a verb says to a person who started it from a menu or a file manager: there is no terminal to read.
+/// Notifications of commands that were started from a menu or a file manager, without a terminal.
 enum DesktopAnswer {
-    /// What keeps it from doing what it was asked, in a notification, too.
+    /// Runs `body`. If `isWanted`, an error is also shown as a notification.
     static func explainingFailures(_ isWanted: Bool, _ body: () async throws -> Void) async throws {
         do {
             try await body()
         } catch let error as ExitCode {
-            // Said already.
+            // The reason was reported before.
             throw error
         } catch {
-            // What cannot be shown is on standard error, as ever.
+            // If the notification cannot be shown, the error is still printed on standard error.
             if isWanted { try? await PersonAnswer.show("Stormy cannot do that", CommandFailure(ofStormy: error).message) }
             throw error
         }

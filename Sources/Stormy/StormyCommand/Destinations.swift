@@ -5,7 +5,7 @@ import Foundation
 import Stormy
 import StormyConfiguration
 
-/// The places for photos that are configured now, with what opens them.
+/// The configured destinations of photos, with their credentials.
 struct Destinations {
     private let configuration: Configuration
     private let path = Self.file
@@ -14,15 +14,15 @@ struct Destinations {
         AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
     }
 
-    /// Reads the configuration anew: what was refused may have been put right.
+    /// Reads the configuration again, because a refused credential may have been corrected.
     init() throws { self.init(try Configuration.load(path: Self.file)) }
 
     init(_ configuration: Configuration) { self.configuration = configuration }
 
-    /// A default is configured, also if it cannot be used now.
+    /// `true` if a default destination is configured, even if it cannot be used now.
     var hasDefault: Bool { configuration.upload.destination(named: nil) != nil }
 
-    /// The one a person named, or the configured one.
+    /// Returns the destination with a name, or the default destination if the name is `nil`.
     func named(_ name: String?) throws -> PhotoDestination {
         guard let (chosen, destination) = configuration.upload.destination(named: name) else {
             let names = configuration.upload.destinations.keys.sorted()
@@ -52,9 +52,10 @@ struct Destinations {
         return try make(chosen, destination)
     }
 
-    /// The one that a photo was queued for, as it is configured now; `nil`: it is not there any more, or is another place.
+    /// Returns the current configuration of the destination for which a photo was queued. `nil` if the destination is no longer configured,
+    /// or if it now has another address.
     ///
-    /// By its name first: two may have one address, and different users.
+    /// The destination's name is compared first, because two destinations may have the same address and different users.
     ///
     /// - Parameter photos: The photos by their submission keys.
     func of(_ upload: BackgroundTransferStatus, _ photos: [String: PhotoRecord]) throws -> PhotoDestination? {
@@ -69,7 +70,7 @@ struct Destinations {
     }
 
     private func make(_ name: String, _ destination: Configuration.Destination) throws -> PhotoDestination {
-        // {name} stands for the photo's, where a server wants it in the address.
+        // The placeholder {name} is replaced with the photo's name, for servers that expect the name in the address.
         guard let url = URL(string: destination.url.replacingOccurrences(of: "{name}", with: "%7Bname%7D")) else {
             throw CommandFailure(.badConfiguration, "\(path): upload.destinations.\(name).url is not an address")
         }
@@ -100,12 +101,13 @@ struct Destinations {
             keepsLocation: destination.location.map { $0 == .keep })
     }
 
-    /// Users of one server can have a folder each. The keys of Immich belong to users, and the server has no other name for a user here.
+    /// Returns a text that distinguishes the users of one server, who can have separate folders. For Immich, the text is a hash of the key,
+    /// because a key belongs to one user.
     private func account(
         _ destination: Configuration.Destination, _ url: URL, _ credential: PhotoDestination.Credential?
     ) -> String? {
         guard destination.kind == .immich, let key = credential?.value else { return destination.user ?? url.user() }
-        // FNV-1a: 32 bits tell two keys apart, and do not give a key away.
+        // FNV-1a. With 32 bits the hash distinguishes two keys, and does not reveal a key.
         return String(key.utf8.reduce(UInt32(0x811C_9DC5)) { ($0 ^ UInt32($1)) &* 0x0100_0193 }, radix: 16)
     }
 

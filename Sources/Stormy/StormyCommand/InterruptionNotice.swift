@@ -11,7 +11,7 @@ struct InterruptionNotice {
 
     /// The address of `SIG_IGN`.
     private static let ignored = 1
-    /// The most ids that the notice lists.
+    /// The maximum number of ids that the notice lists.
     private static let longestList = 10
 
     init(of transfers: [Int64]) {
@@ -46,7 +46,7 @@ struct InterruptionNotice {
         _exit(128 + SIGINT)
     }
 
-    /// Returns `nil` if no transfer continues.
+    /// Returns the notice. `nil` if no transfer continues.
     static func sentence(_ transfers: [Int64]) -> String? {
         switch transfers.count {
         case 0: nil

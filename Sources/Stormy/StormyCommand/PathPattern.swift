@@ -2,16 +2,16 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// The files that a pattern such as `card/*/*.jpg` means, and the folders that could not be searched for them.
+/// The files that match a pattern such as `card/*/*.jpg`, and the folders that could not be searched.
 struct PathPattern {
     private(set) var paths: [String] = []
-    /// The error numbers.
+    /// The folders that could not be searched, with their error numbers.
     private(set) var unreadable: [PathName: Int32] = [:]
 
     /// `*` and `?` make a pattern. `[` does not, because many names have it: `photo[1].jpg` is not a pattern for `photo1.jpg`.
     static func isPattern(_ word: String) -> Bool { word.utf8.contains { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: "?") } }
 
-    /// Without `GLOB_TILDE`: the shell replaces a `~` that is not in quotes.
+    /// `GLOB_TILDE` is not used, because the shell replaces a `~` that is not quoted.
     init(_ pattern: String) {
         let pattern = Self.withoutRanges(pattern)
         var found = glob_t()
@@ -24,7 +24,7 @@ struct PathPattern {
         paths = (0..<Int(found.gl_pathc)).compactMap { found.gl_pathv[$0].map { String(cString: $0) } }
     }
 
-    /// `\` before a character makes it part of a name, for `glob` too.
+    /// Escapes each `[`. A backslash before a character makes the character a part of the name, also for `glob`.
     private static func withoutRanges(_ pattern: String) -> String {
         var (bytes, isEscaped) = ([UInt8](), false)
         for byte in pattern.utf8 {
@@ -35,7 +35,8 @@ struct PathPattern {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The system's own calls. `glob` reports a folder that it cannot open, but not a path behind a folder that may not be entered.
+    /// Installs functions that record errors. `glob` reports a folder that it cannot open. It does not report a path inside a folder
+    /// without search permission.
     private static func report(to found: inout glob_t) {
         found.gl_opendir = { path in
             let folder = opendir(path!)
@@ -61,7 +62,7 @@ struct PathPattern {
         }
     }
 
-    /// What one call of `glob` finds. The functions that it calls have no other way to it.
+    /// The results of one call of `glob`. The functions that `glob` calls have no parameter for them.
     private final class Search: @unchecked Sendable {  // because one thread uses it
         @TaskLocal static var current: Search?
 
@@ -70,7 +71,7 @@ struct PathPattern {
 
         func note(_ path: String, _ number: Int32) {
             switch FileFault(number) {
-            // A pattern is also tried on what is not there, and on what is not a folder.
+            // A pattern is also matched against missing paths, and against paths that are not folders.
             case .missing, .noFolder, .notAFile: break
             case .exists, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable: unreadable[PathName(path)] = number
             }

@@ -5,14 +5,14 @@ import Glibc
 import ProcessSupport
 import Stormy
 
-/// The files a person means: named one by one, by pattern, by folder, or in a list on standard input. Of folders and lists photos are
-/// taken alone: a list is made by a program, which names whatever it finds.
+/// Finds the files that the user wants to send: single files, patterns, folders, or a list on standard input. From folders and lists only
+/// photos are taken, because the program that made a list may have included other files.
 struct PhotoFinder {
-    /// Folders are walked.
+    /// `true` if folders are searched.
     let isRecursive: Bool
-    /// Files of folders and lists that are no photos.
+    /// Files of folders and lists that are not photos.
     private var skipped: [PathName] = []
-    /// Of lists.
+    /// The number of folders in lists that were skipped.
     private var skippedFolders = 0
     /// The number of links to folders that were found in folders.
     private var linkedFolders = 0
@@ -34,7 +34,7 @@ struct PhotoFinder {
     /// Returns what was found, in the order given. The files of a folder are sorted by name.
     mutating func find(_ words: [String]) -> [Found] { words.flatMap { $0 == "-" ? list() : named($0) } }
 
-    /// What was skipped, for the person.
+    /// Sentences about skipped files for the user.
     var sentences: [String] {
         var sentences: [String] = []
         func first(_ paths: [PathName]) -> String {
@@ -42,20 +42,21 @@ struct PhotoFinder {
         }
         if !skipped.isEmpty {
             let count = skipped.count == 1 ? "1 other file" : "\(skipped.count) other files"
-            sentences.append("\(count) skipped, no photo of a kind that is known: \(first(skipped))")
+            sentences.append("\(count) skipped (not a known kind of photo): \(first(skipped))")
         }
         func count(_ number: Int, _ what: String) -> String { number == 1 ? "1 \(what)" : "\(number) \(what)s" }
         if skippedFolders > 0 {
-            sentences.append("\(count(skippedFolders, "folder")) of the list skipped: --recursive sends the photos in them")
+            sentences.append(
+                "\(count(skippedFolders, "folder")) of the list skipped: use --recursive to upload the photos in them")
         }
         if linkedFolders > 0 {
-            sentences.append("\(count(linkedFolders, "linked folder")) skipped: name one to send the photos in it")
+            sentences.append("\(count(linkedFolders, "linked folder")) skipped: name a folder to upload the photos in it")
         }
         if !hidden.isEmpty {
             let what =
                 hidden.count == 1
                 ? "1 hidden photo or folder with photos" : "\(hidden.count) hidden photos or folders with photos"
-            sentences.append("\(what) skipped (name one to send it): \(first(hidden.sorted()))")
+            sentences.append("\(what) skipped (name a file to upload it): \(first(hidden.sorted()))")
         }
         return sentences
     }
@@ -64,7 +65,7 @@ struct PhotoFinder {
 
     private mutating func named(_ word: String) -> [Found] {
         if word.isEmpty { return [.problem(CommandFailure(.badData, "an empty argument is not the name of a file"))] }
-        // It arrives with U+FFFD, which can be the name of another file.
+        // An argument that is not UTF-8 arrives with U+FFFD, and could then be the name of another file.
         let isReplaced = word.unicodeScalars.contains("\u{FFFD}")
         if isReplaced, ThisProcess.unreadableArguments.contains(word) || !FileManager.default.fileExists(atPath: word) {
             return [.problem(Self.notUTF8(word))]
@@ -77,7 +78,11 @@ struct PhotoFinder {
     private mutating func meant(_ path: String) -> [Found] {
         var isFolder: ObjCBool = false
         let isThere = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
-        if isThere, isFolder.boolValue, isRecursive { return walk(path) }
+        if isThere, isFolder.boolValue {
+            if isRecursive { return walk(path) }
+            let advice = "use --recursive to upload the photos in it"
+            return [.problem(CommandFailure(.badData, "\(PathName.absolute(path)): is a folder: \(advice)"))]
+        }
         var information = stat()
         if !isThere, Self.looksLikeRange(path), lstat(path, &information) != 0, errno == ENOENT {
             let advice = "only * and ? make a pattern, [ and ] do not"
@@ -108,7 +113,7 @@ struct PhotoFinder {
 
     // MARK: Listed
 
-    /// The entries are names, not patterns. A file that does not exist any more is reported.
+    /// Reads the list on standard input. The entries are names, not patterns. A missing file is reported.
     private mutating func list() -> [Found] {
         let (data, problem) = Self.readStandardInput()
         let found = Self.paths(in: data).flatMap { path -> [Found] in
@@ -118,9 +123,10 @@ struct PhotoFinder {
             return listed(text)
         }
         if let problem { return found + [.problem(problem)] }
-        // A list of photos with a folder among them is one that a program made. This list is of folders that a user wants sent.
+        // In a list with photos, folders are skipped, because a program made the list. A list of folders alone contains folders that the
+        // user wants to send.
         if found.isEmpty, skipped.isEmpty, skippedFolders > 0 {
-            return [.problem(CommandFailure(.badData, "the list has only folders: --recursive sends the photos in them"))]
+            return [.problem(CommandFailure(.badData, "the list has only folders: use --recursive to upload the photos in them"))]
         }
         return found
     }
@@ -137,7 +143,7 @@ struct PhotoFinder {
         }.filter { !$0.isEmpty }
     }
 
-    /// Returns what could be read, and the error that ended it. Waits for data if the descriptor is non-blocking.
+    /// Returns the bytes that could be read, and the error that ended reading. Waits for data if the descriptor is non-blocking.
     private static func readStandardInput() -> (Data, CommandFailure?) {
         var (data, buffer) = (Data(), [UInt8](repeating: 0, count: 1 << 16))
         while true {
@@ -167,9 +173,10 @@ struct PhotoFinder {
         return mayBePhoto(path) ? [.file(file)] : []
     }
 
-    /// A file that cannot be read may be a photo. The attempt to copy it reports the reason.
+    /// Returns whether a file may be a photo. An unreadable file may be one, and the attempt to copy it reports the reason.
     private mutating func mayBePhoto(_ path: String) -> Bool {
-        if !ownFiles.contain(path) {
+        // The attempt to copy a file that may be one of Stormy's own reports the reason.
+        if (try? ownFiles.contain(path)) ?? false == false {
             switch PhotoFormat.look(at: URL(exactPath: path)) {
             case .photo, .unreadable: return true
             case .other: break
@@ -181,7 +188,7 @@ struct PhotoFinder {
 
     private mutating func mayLeadToPhoto(_ link: String) -> Bool {
         var information = stat()
-        // The attempt to copy it reports the reason.
+        // If the link cannot be followed, the attempt to copy the file reports the reason.
         guard stat(link, &information) == 0 else { return true }
         switch information.st_mode & S_IFMT {
         case S_IFREG: return mayBePhoto(link)
@@ -213,9 +220,9 @@ struct PhotoFinder {
         return false
     }
 
-    /// The names in a folder, and the error number that ended the list; 0 if it is complete.
+    /// Returns the names in a folder, and the error number that ended the list. The number is 0 if the list is complete.
     ///
-    /// Not by Foundation, which leaves out names that are not UTF-8, without an error.
+    /// Foundation is not used, because it leaves out names that are not UTF-8, without an error.
     static func entries(of folder: String) -> (names: [[UInt8]], code: Int32) {
         guard let entries = opendir(folder) else { return ([], errno) }
         defer { closedir(entries) }
@@ -229,10 +236,11 @@ struct PhotoFinder {
 
     private static let mostRounds = 5
 
-    /// Hidden files are left out, because a folder of photos may be full of thumbnails. A link to a photo is a photo; a link to a folder may
-    /// lead in circles.
+    /// Finds the photos in a folder and its subfolders. Hidden files are left out, because a folder of photos may contain many thumbnails.
+    /// A link to a photo counts as a photo. A link to a folder is not followed, because it may lead in circles.
     ///
-    /// The folders are listed until two lists agree: an entry that is renamed while a folder is read may be listed under neither name.
+    /// The folders are listed until two lists are equal, because an entry that is renamed while its folder is read may be missing from the
+    /// list.
     private mutating func walk(_ root: String) -> [Found] {
         var found: [PathName: Found] = [:]
         var listed: [PathName: Set<[UInt8]>] = [:]
@@ -277,7 +285,7 @@ struct PhotoFinder {
             }
             listed = now
         }
-        // Two lists that agree are complete.
+        // Two equal lists are complete.
         for path in isSame ? [] : vanished where found[path] == nil {
             found[path] = .problem(CommandFailure(.notFound, "\(path.text): was renamed or removed while its folder was read"))
         }
@@ -287,7 +295,7 @@ struct PhotoFinder {
     private enum Look {
         case found(Found)
         case folder
-        /// It was skipped.
+        /// The file was skipped.
         case nothing
         case vanished
     }
@@ -311,7 +319,7 @@ struct PhotoFinder {
         case S_IFREG: isPhoto = mayBePhoto(path)
         case S_IFLNK:
             if stat(path, &information) != 0, errno == ENOENT {
-                return .found(.problem(CommandFailure(.notFound, "\(path): the link leads to nothing")))
+                return .found(.problem(CommandFailure(.notFound, "\(path): the target of the link does not exist")))
             }
             isPhoto = mayLeadToPhoto(path)
         default:

@@ -2,30 +2,31 @@ import BackgroundCommands
 import Foundation
 import ProcessSupport
 
-/// A line on the terminal's error side that redraws itself: bytes, rate, time left. Elsewhere only what changes: why it waits.
+/// A line on the terminal that shows bytes, rate and remaining time, and redraws itself. If standard error is not a terminal, only changes
+/// of the waiting reason are printed.
 final class ProgressBar: @unchecked Sendable {  // because it is called by one task at a time
     private var lastWaiting: String?
     private let isOn = isDrawn
 
     private static var isDrawn: Bool { Output.isTerminal(STDERR_FILENO) && canRedraw(ThisProcess.environment) }
 
-    /// Makes room for a line of text; the next look draws the bar again.
+    /// Clears the line, so that text can be printed. The bar is drawn again at its next update.
     static func clearLine() {
         if isDrawn { try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K".utf8)) }
     }
 
-    /// When and at how many bytes the rate's window began.
+    /// The beginning of the rate's time window: the time, and the number of bytes.
     private var window: (time: ContinuousClock.Instant, bytes: Int64)?
     private var rate: Double?
 
-    /// Seconds over which a rate is taken.
+    /// Seconds over which a rate is measured.
     private static let rateWindow = 2.0
 
     private static func canRedraw(_ environment: [String: String]) -> Bool {
         environment["NO_COLOR"] == nil && !["", "dumb"].contains(environment["TERM"] ?? "")
     }
 
-    /// - Parameter total: 0: nobody knows it.
+    /// - Parameter total: the number of all bytes, or 0 if it is unknown.
     func show(done: Int64, of total: Int64, waiting: String?) {
         guard isOn else {
             if let waiting, waiting != lastWaiting { Output.note("waiting: \(waiting)") }
@@ -44,14 +45,14 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
         try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(line)".utf8))
     }
 
-    /// Columns of the terminal; 80 where it does not say.
+    /// The number of columns of the terminal, or 80 if the terminal does not report it.
     private static var columns: Int {
         var size = winsize()
         return ioctl(2, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
     }
 
-    /// One line that leaves the last column free: a line that wraps cannot be redrawn. The bar gives way first, then what stands
-    /// last.
+    /// Returns a line that leaves the last column free, because a wrapped line cannot be redrawn. If the space is short, the bar is removed
+    /// first, and then the end of the text.
     private static func line(done: Int64, of total: Int64, _ rest: [String], columns: Int) -> String {
         var words = ([total > 0 ? "\(Output.bytes(done)) of \(Output.bytes(total))" : Output.bytes(done)] + rest)
             .joined(separator: "  ")

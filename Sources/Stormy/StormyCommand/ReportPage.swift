@@ -2,20 +2,20 @@ import BackgroundCommands
 import Foundation
 import StormyWeather
 
-/// One page that needs nothing else: no script, no font, no network. Every text in it is escaped here.
+/// A self-contained HTML page without scripts, fonts or network requests. The page escapes every text.
 struct ReportPage {
     struct Place {
         let name: String
-        /// What is expected, in sentences.
+        /// Sentences about the expected weather.
         let sentences: [String]
-        /// An SVG; `nil`: there is no forecast to draw.
+        /// An SVG picture. `nil` if there is no forecast to draw.
         let picture: String?
     }
 
     struct Storm {
         let place: String
         let time: String
-        /// Who said so, and why.
+        /// The sources of the storm, and their reasons.
         let reasons: [String]
         let end: String
     }
@@ -23,7 +23,7 @@ struct ReportPage {
     struct Transfer {
         let name: String
         let state: String
-        /// Where it is, and how that is known.
+        /// The location of the file, and how the location was verified.
         let place: String
         let isTrouble: Bool
     }
@@ -34,14 +34,14 @@ struct ReportPage {
     }
 
     let madeAt: String
-    /// Why the page is not what it should be; `nil`: it is.
+    /// The reason why the page is incomplete. `nil` if it is complete.
     let trouble: String?
     let next: String
     let places: [Place]
     let storms: [Storm]
     let days: [Day]
     let transfers: [Transfer]
-    /// Of how many the table shows the newest.
+    /// The number of all transfers. The table shows only the newest transfers.
     let transferCount: Int
     let findings: [DoctorFinding]
     let guarantees: GuaranteesReport
@@ -67,10 +67,10 @@ struct ReportPage {
         <a href="#transfers">Transfers</a> <a href="#desktop">This desktop</a></nav>
         <main>
         \(section("places", "Places", places.isEmpty ? empty("No place yet: stormy place add Sydney") : places.map(place).joined()))
-        \(section("storms", "Storms of the last thirty days", storms.isEmpty ? empty("None.") : table(["Place", "When", "Who said so", "How it ended"], storms.map(row))))
+        \(section("storms", "Storms of the last thirty days", storms.isEmpty ? empty("None.") : table(["Place", "When", "Source", "Result"], storms.map(row))))
         \(section("wakes", "Wakes of the last thirty days", days.isEmpty ? empty("Nothing has run yet.") : strip + days.map(day).joined()))
         \(section("transfers", transferTitle, transfers.isEmpty ? empty("None.") : table(["What", "State", "Where"], transfers.map(row))))
-        \(section("desktop", "What this desktop can promise", table(["", "What", "How it stands"], findings.map(row)) + guaranteeTable))
+        \(section("desktop", "Capabilities of this desktop", table(["", "What", "State"], findings.map(row)) + guaranteeTable))
         </main>
         <footer><p class="quiet">\(Self.escaped("Forecasts and warnings: " + credits.joined(separator: ", ") + "."))</p></footer>
         </body>
@@ -115,20 +115,20 @@ struct ReportPage {
             switch finding.status {
             case .ok: "✓ well"
             case .warning: "! warning"
-            case .failed: "✗ not kept"
+            case .failed: "✗ failed"
             }
         let end = finding.message.hasSuffix(".") ? "" : "."
-        let help = finding.fix.map { "\(end) What helps: \($0.command)" } ?? ""
+        let help = finding.fix.map { "\(end) To fix this: \($0.command)" } ?? ""
         return cells([sign, finding.check, finding.message + help], class: finding.status == .ok ? nil : "bad")
     }
 
-    /// What a desktop does not keep is no fault: none is marked as bad.
+    /// The table of the capabilities of this desktop. A missing capability is not a fault, so no row is marked as bad.
     private var guaranteeTable: String {
         "\n<h3>\(Self.escaped(GuaranteesReport.heading))</h3>\n"
             + table(
                 ["", "What", "Why"],
                 guarantees.rows.map { row in
-                    let help = row.help.map { " What helps: \($0)" } ?? ""
+                    let help = row.help.map { " To fix this: \($0)" } ?? ""
                     return cells(["\(row.mark) \(row.verdict)", row.title, row.reason + help])
                 })
     }
@@ -137,7 +137,7 @@ struct ReportPage {
         "<tr\(name.map { " class=\"\($0)\"" } ?? "")>" + texts.map { "<td>\(Self.escaped($0))</td>" }.joined() + "</tr>"
     }
 
-    /// A day is a box; what it stands for is said below, in words.
+    /// A row of boxes, one for each day. The text below repeats the content of each box.
     private var strip: String {
         let boxes = days.reversed().map { day -> String in
             let failures = day.wakes.count { $0.wake.outcome == .failed }
@@ -149,7 +149,7 @@ struct ReportPage {
         return "<ol class=\"strip\">\(boxes.joined())</ol>\n"
     }
 
-    /// The newest are open.
+    /// The details of a day. The newest day is open.
     private func day(_ day: Day) -> String {
         let wakes = day.wakes.map { time, wake in
             "<li class=\"\(wake.outcome == .failed ? "bad" : "")\">\(Self.escaped("\(time) \(wake.name): \(wake.words)"))</li>"

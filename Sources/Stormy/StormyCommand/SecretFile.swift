@@ -8,22 +8,23 @@ struct SecretFile {
         case missing
         case notAFile
         case unreadable(reason: String)
-        /// The same rule as for the configuration itself.
+        /// Other users can read the file. The configuration file is refused for the same reason.
         case readableByOthers
-        /// That user can read the file, whatever its mode.
+        /// The file belongs to another user, who can read the file with any mode.
         case ofAnotherUser
         case tooLarge
         case empty
-        /// In a header it would be another header; what is sent without it is refused by the server, and nobody knows why.
+        /// The secret has several lines. In a header, the second line would be another header, and the server would refuse the secret
+        /// without a clear reason.
         case severalLines
     }
 
     let path: String
 
-    /// No server takes a longer password, token or key.
+    /// The maximum size in bytes. No server accepts a longer password, token or key.
     private static let maximumBytes = 64 * 1024
 
-    /// - Parameter name: `~/` stands for the home folder.
+    /// - Parameter name: a path, in which `~/` is the home folder.
     init(_ name: String) {
         if name.hasPrefix("~/"), let home = ThisProcess.environment["HOME"], home.hasPrefix("/") {
             path = home + name.dropFirst()
@@ -32,16 +33,18 @@ struct SecretFile {
         }
     }
 
-    /// The secret, without the line's end.
+    /// Returns the secret without the line's end.
     func read() throws(Trouble) -> String {
-        // The same descriptor is checked and read, in case the file is replaced. It does not block, because a named pipe can have the name.
+        // The checks and the read use the same descriptor, in case the file is replaced. `O_NONBLOCK` does not wait, in case the path is a
+        // named pipe.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw errno == ENOENT ? .missing : .unreadable(reason: String(cString: strerror(errno)))
         }
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         var information = stat()
-        guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { throw .notAFile }
+        guard fstat(descriptor, &information) == 0 else { throw .unreadable(reason: String(cString: strerror(errno))) }
+        guard information.st_mode & S_IFMT == S_IFREG else { throw .notAFile }
         guard information.st_uid == geteuid() else { throw .ofAnotherUser }
         guard information.st_mode & 0o077 == 0 else { throw .readableByOthers }
         guard let data = try? handle.read(upToCount: Self.maximumBytes + 1) ?? Data() else {
@@ -55,17 +58,17 @@ struct SecretFile {
         return secret
     }
 
-    /// In words for a person.
+    /// Returns a text for the user.
     func describe(_ trouble: Trouble) -> String {
         switch trouble {
-        case .missing: "the file \(path) is not there"
+        case .missing: "the file \(path) does not exist"
         case .notAFile: "\(path) is not a file"
         case .unreadable(let reason): "the file \(path) cannot be read: \(reason)"
-        case .readableByOthers: "others can read \(path)"
+        case .readableByOthers: "other users can read \(path)"
         case .ofAnotherUser: "\(path) belongs to another user, who can read it: use a file of your own"
         case .tooLarge: "\(path) is larger than 64 KiB: a password, token or key is one line"
         case .empty: "\(path) is empty"
-        case .severalLines: "\(path) holds more than one line, or a control character"
+        case .severalLines: "\(path) contains more than one line or a control character"
         }
     }
 }

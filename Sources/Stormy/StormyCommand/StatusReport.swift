@@ -5,7 +5,7 @@ import Foundation
 import Stormy
 import StormyWeather
 
-/// What `status` tells, as the contract names it.
+/// The content of `status`, with the names of the documented JSON format.
 struct StatusReport: Encodable {
     struct Schedule: Encodable {
         let enabled: Bool
@@ -16,13 +16,13 @@ struct StatusReport: Encodable {
         let spreadSeconds: Double
         let wakesSystem: Bool
 
-        /// When it is expected. Between its time and the moment at which this installation wakes for it, the check is to come.
+        /// The expected time of the check. Between the scheduled time and the wake of this installation, the check has not run yet.
         var moment: Date? {
             guard enabled, let next = next.value else { return nil }
             return next > AppRuntime.shared.now ? next : wakeAt.value ?? next
         }
 
-        /// For people: "Next check 12:00 (in 3 h 12 min)."
+        /// A sentence for the user: "Next check 12:00 (in 3 h 12 min)."
         var sentence: String {
             guard let moment else { return "The daily check is off: stormy schedule turns it on." }
             return "Next check \(Output.moment(moment, now: AppRuntime.shared.now))."

@@ -1,10 +1,10 @@
 import BackgroundCommands
 import Foundation
 
-/// What the desktop and the shell show of Stormy.
+/// The texts that the desktop and the shell show about Stormy.
 enum StormyDesktop {
     static let integration = DesktopIntegration(
-        summary: "Watches for storms and sends your photos of them",
+        summary: "Checks for storms and uploads your photos of them",
         details: """
             Stormy looks at the weather at your places every day at noon, tells you when a storm is expected, and sends the photos that \
             you take of it, whatever becomes of the network in between.

@@ -4,7 +4,7 @@ import Foundation
 import Stormy
 import StormyConfiguration
 
-/// What Stormy needs besides what every app does: `doctor` asks for it.
+/// The requirements of Stormy that `doctor` checks, in addition to the requirements of every app.
 enum StormyExamination {
     static func findings(_ context: DoctorCommand.Context) -> [DoctorFinding] {
         let directories = AppRuntime.shared.directories
@@ -21,20 +21,20 @@ enum StormyExamination {
             rows.append(refused(error, file))
         }
         return rows + StoreExamination(context: context, folder: directories.data).findings
-            + [helper("photo-cleaner", .failed, "no photo is sent", startedWith: [directories.data.path])]
+            + [helper("photo-cleaner", .failed, "no photo is uploaded", startedWith: [directories.data.path])]
             + [chooser]
     }
 
-    /// What the photo button opens.
+    /// The file chooser that the photo button opens.
     private static var chooser: DoctorFinding {
         let name = "file-chooser"
         let row = helper(name, .warning, "the desktop's own file chooser cannot be used", startedWith: nil)
-        // Elsewhere nobody presses a button.
+        // Without a desktop, the button cannot be pressed.
         guard PersonAnswer.isOnDesktop, row.status == .ok, case .success(let path) = CompanionProgram.find(name),
             let trouble = CompanionProgram.trouble(starting: path, ["--check"])
         else { return row }
         if let other = ["zenity", "kdialog"].compactMap({ CompanionProgram.findInPath($0) }).first {
-            return DoctorFinding(name, .ok, "\(other), as the desktop has none of its own")
+            return DoctorFinding(name, .ok, "\(other), because the desktop has no portal")
         }
         return DoctorFinding(
             name, .warning,
@@ -44,7 +44,7 @@ enum StormyExamination {
             """)
     }
 
-    /// The file is the person's: it is set aside at most, and only by them.
+    /// The configuration belongs to the user, so `doctor` at most suggests to rename it and does not rename it itself.
     private static func refused(_ error: any Error, _ file: String) -> DoctorFinding {
         let word = ShellWord.quoted(file)
         let message = CommandFailure(ofStormy: error).message
@@ -52,13 +52,13 @@ enum StormyExamination {
             return DoctorFinding("configuration", .failed, message, fix: .init("chmod 600 \(word)", isSafe: true))
         }
         return DoctorFinding(
-            "configuration", .failed, "\(message) (mend that, or set the file aside and use the defaults)",
+            "configuration", .failed, "\(message) (correct the file, or move it away and use the defaults)",
             fix: .init("mv \(word) \(ShellWord.quoted(file + ".aside"))"))
     }
 
-    /// A program beside this one.
+    /// Checks a program that is installed beside this one.
     ///
-    /// - Parameter arguments: it is started with them, has nothing to do, and ends well. `nil`: it is not.
+    /// - Parameter arguments: arguments with which the program exits successfully and does nothing. `nil` if the program is not started.
     private static func helper(
         _ name: String, _ status: DoctorFinding.Status, _ consequence: String, startedWith arguments: [String]?
     ) -> DoctorFinding {
@@ -66,7 +66,7 @@ enum StormyExamination {
         case .failure(let missing):
             let withoutMode = missing.places.first { FileManager.default.fileExists(atPath: $0) }
             let fix = withoutMode.map { DoctorFinding.Fix("chmod +x \(ShellWord.quoted($0))", isSafe: true) }
-            let reason = withoutMode.map { "\($0) may not be executed" } ?? "\(missing)"
+            let reason = withoutMode.map { "\($0) is not executable" } ?? "\(missing)"
             return DoctorFinding(name, status, "\(reason): \(consequence)", fix: fix)
         case .success(let path):
             guard let arguments, FileManager.default.fileExists(atPath: arguments[0]) else {
@@ -78,21 +78,22 @@ enum StormyExamination {
     }
 }
 
-/// Where photos go, as it is configured.
+/// The configured destinations of photos.
 private struct DestinationExamination {
     let configuration: Configuration
     private let check = "destination"
 
     var findings: [DoctorFinding] {
         let destinations = configuration.upload.destinations
-        guard !destinations.isEmpty else { return [DoctorFinding(check, .ok, "None is configured: no photo is sent anywhere.")] }
+        guard !destinations.isEmpty else { return [DoctorFinding(check, .ok, "No upload destination is configured.")] }
         return destinations.keys.sorted().map { name in
             let destination = destinations[name]!
             if let row = secretFile(destination, name) { return row }
             do {
                 let made = try Destinations(configuration).named(name)
                 if made.url.scheme == "http", made.credential != nil, !Self.isHere(made.url.host) {
-                    return DoctorFinding(check, .warning, "\(name): its password goes over the network unencrypted (http)")
+                    return DoctorFinding(
+                        check, .warning, "\(name): its password is sent over the network without encryption (http)")
                 }
                 return DoctorFinding(check, .ok, "\(name): \(destination.kind.rawValue) at \(made.url.host ?? "")")
             } catch {
@@ -105,7 +106,7 @@ private struct DestinationExamination {
         ["localhost", "::1", "[::1]"].contains(host ?? "") || host?.hasPrefix("127.") == true
     }
 
-    /// A file with a secret that cannot be used.
+    /// Returns a finding about a secret file that cannot be used.
     private func secretFile(_ destination: Configuration.Destination, _ name: String) -> DoctorFinding? {
         for file in [destination.tokenFile, destination.passwordFile, destination.secretKeyFile].compactMap({ $0 }) {
             let secretFile = SecretFile(file)
@@ -120,7 +121,7 @@ private struct DestinationExamination {
     }
 }
 
-/// Places, the daily check, and how the last ones went.
+/// The places, the daily check, and the results of the last checks.
 private struct StoreExamination {
     let context: DoctorCommand.Context
     let folder: URL
@@ -128,11 +129,11 @@ private struct StoreExamination {
     var findings: [DoctorFinding] {
         do {
             guard let store = try StormyStore.look(in: folder) else {
-                return [DoctorFinding("places", .warning, "no place is known: \(context.command) place add NAME")] + lost
+                return [DoctorFinding("places", .warning, "no place is configured: \(context.command) place add NAME")] + lost
             }
             let places = try store.places()
             guard !places.isEmpty else {
-                return [DoctorFinding("places", .warning, "no place is known: \(context.command) place add NAME")]
+                return [DoctorFinding("places", .warning, "no place is configured: \(context.command) place add NAME")]
                     + schedule(store)
             }
             return [DoctorFinding("places", .ok, places.map(\.name).joined(separator: ", "))] + schedule(store)
@@ -140,7 +141,7 @@ private struct StoreExamination {
         } catch {
             let path = folder.appendingPathComponent(StormyStore.fileName).path
             let (from, to) = (ShellWord.quoted(path), ShellWord.quoted(path + ".damaged"))
-            // One that is whole stays where it is: what keeps it from being read has a row of its own.
+            // A store that is not damaged is not moved, because the cause of the error has a separate row.
             let isDamaged = if case .damaged? = error as? StormyStoreError { true } else { false }
             return [
                 DoctorFinding(
@@ -150,12 +151,13 @@ private struct StoreExamination {
         }
     }
 
-    /// A check is planned, and no store knows of it.
+    /// A check is scheduled, but the store does not know it.
     private var lost: [DoctorFinding] {
         guard context.pendingRequests?.contains(NoonSchedule.identifier) == true else { return [] }
         return [
             DoctorFinding(
-                "daily-check", .failed, "\(folder.path) holds no places any more: put the folder back, or add them again")
+                "daily-check", .failed, "\(folder.path) contains no places any more: put the folder back, or add the places again"
+            )
         ]
     }
 
@@ -166,14 +168,15 @@ private struct StoreExamination {
             let isPending = pending.contains(NoonSchedule.identifier)
             let fix = DoctorFinding.Fix("\(context.command) schedule")
             switch (check.isOn, isPending) {
-            case (true, true): return [DoctorFinding("daily-check", .ok, "It is on, at \(check.time).")]
+            case (true, true): return [DoctorFinding("daily-check", .ok, "On, at \(check.time).")]
             case (true, false):
                 return [
                     DoctorFinding(
-                        "daily-check", .failed, "it is on, and the agent does not know of it",
+                        "daily-check", .failed, "it is on, but the agent has no request for it",
                         fix: .init(fix.command, isSafe: true))
                 ]
-            case (false, _): return [DoctorFinding("daily-check", .warning, "it is off: no storm is looked for", fix: fix)]
+            case (false, _):
+                return [DoctorFinding("daily-check", .warning, "it is off: Stormy does not check for storms", fix: fix)]
             }
         } catch {
             return [DoctorFinding("daily-check", .failed, CommandFailure(ofStormy: error).message)]
@@ -209,7 +212,7 @@ private struct StoreExamination {
                 return DoctorFinding(
                     "weather", .warning, "\(place.name) was last checked \(Output.relative(check.at))", fix: fix)
             }
-            return rows.isEmpty ? [DoctorFinding("weather", .ok, "The last checks went well.")] : rows
+            return rows.isEmpty ? [DoctorFinding("weather", .ok, "The last checks succeeded.")] : rows
         } catch {
             return [DoctorFinding("weather", .failed, CommandFailure(ofStormy: error).message)]
         }

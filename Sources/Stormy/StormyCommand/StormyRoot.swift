@@ -4,29 +4,37 @@ import Foundation
 import Stormy
 import StormyConfiguration
 
-/// All verbs.
+/// The root command with all commands.
 package struct StormyRoot: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "stormy",
-        abstract: "Watches for storms at noon, tells you, and sends your photos of them.",
+        abstract: "Checks for storms at noon, notifies you, and uploads your photos of them.",
         discussion: """
             Example:
               stormy place add Sydney -33.87,151.21
               stormy schedule
             """,
         version: StormyTool.version,
-        subcommands: [
-            PlaceVerb.self, ScheduleVerb.self, UnscheduleVerb.self, CheckVerb.self, ForecastVerb.self, ReportVerb.self,
-            StatusVerb.self, WhyCommand.self,
-            HistoryCommand.self, UploadVerb.self, DownloadVerb.self, TransfersVerb.self, AgentVerb.self, QuitVerb.self,
-            SimulateCommand.self, NotifyCommand.self, DoctorCommand.self, ConfigVerb.self, InstallCommand.self,
-            UninstallCommand.self, DemoVerb.self,
-            RehearseVerb.self,
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Everyday",
+                subcommands: [
+                    PlaceVerb.self, ScheduleVerb.self, UnscheduleVerb.self, CheckVerb.self, ForecastVerb.self, StatusVerb.self,
+                    ReportVerb.self,
+                ]),
+            CommandGroup(name: "Photos and downloads", subcommands: [UploadVerb.self, DownloadVerb.self, TransfersVerb.self]),
+            CommandGroup(
+                name: "Troubleshooting",
+                subcommands: [WhyCommand.self, HistoryCommand.self, DoctorCommand.self, NotifyCommand.self, ExitCodesVerb.self]),
+            CommandGroup(
+                name: "Setup",
+                subcommands: [ConfigVerb.self, InstallCommand.self, UninstallCommand.self, AgentVerb.self, QuitVerb.self]),
+            CommandGroup(name: "Development", subcommands: [SimulateCommand.self, DemoVerb.self, RehearseVerb.self]),
         ])
 
     package init() {}
 
-    /// `nil`: it is a verb, or an option, or like none.
+    /// Returns the command that a mistyped word probably means. `nil` if the word is a command or an option, or resembles no command.
     private static func verb(meantBy word: String) -> String? {
         let verbs = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
         guard !word.hasPrefix("-"), !verbs.contains(word), let nearest = NearestName.find(word, among: verbs), nearest.isLikely
@@ -36,15 +44,16 @@ package struct StormyRoot: AsyncParsableCommand {
 
     /// Parses and runs a command.
     ///
-    /// - Returns: The exit code of the contract.
+    /// - Returns: The exit code, as documented.
     package static func run(_ asked: [String]) async -> Int32 {
         // `stormy-rehearse` prints the help of `demo` and `rehearse`.
         let isOfAnother = asked.count == 2 && asked[0] == "help" && ["demo", "rehearse"].contains(asked[1])
         let arguments = isOfAnother ? [asked[1], "--help"] : asked
         if let first = asked.first, let meant = verb(meantBy: first) {
-            Output.note("stormy: there is no verb \"\(first)\". Did you mean: stormy \(meant)?")
+            Output.note("stormy: unknown command \"\(first)\". Did you mean: stormy \(meant)?")
             return ExitStatus.usage.rawValue
         }
+        BackgroundCommands.names = StormyTool.names
         return await SharedStore.$ofCommand.withValue(SharedStore()) { await runOne(arguments) }
     }
 
@@ -52,7 +61,7 @@ package struct StormyRoot: AsyncParsableCommand {
         await CommandRunner.run(
             StormyRoot.self, arguments,
             before: { command in
-                // Commands of Stormy's own read the settings themselves.
+                // Other commands of Stormy read the settings themselves.
                 guard let command = command as? any BackgroundCommand, command.effect.needsSettings else { return }
                 try StormyTool.configure()
                 AgentVerb.restoreLostCheck()

@@ -10,12 +10,19 @@ import Stormy
 import StormyConfiguration
 import StormyWeather
 
-/// The executable `stormy`: a verb for a person, or, launched by the agent, the app itself.
+/// The executable `stormy`: a command for the user, or the app if the agent launched it.
 package enum StormyTool {
-    static let version = "0.1.0"
+    static let version = "0.2.0"
 
     /// The manifest that is embedded in the program.
     package static var propertyList: Data { Data(PackageResources.Stormy_Info_plist) }
+
+    /// The names of Stormy's requests and sessions in `status`, `why` and `history`.
+    package static let names = [
+        NoonSchedule.identifier: "daily check", HeldUploads.identifier: "photos for later",
+        WeatherSession.identifier: "forecasts",
+        PhotoUploads.sessionIdentifier: "photo uploads", Downloads.sessionIdentifier: "downloads",
+    ]
 
     /// The app that the agent launches.
     package static let app = StormyApp.self
@@ -23,11 +30,11 @@ package enum StormyTool {
     @MainActor
     package static func main() -> Never {
         Output.prepare()
-        // What others may do with new files is the person's choice, but for writing to them.
+        // The user's umask decides who may read new files. Other users may never write to them.
         umask(umask(0o022) | 0o022)
-        // A reader that leaves is an error to be handled, not an end in mid-work.
+        // Writing to a closed pipe must fail with an error, and must not end the process in the middle of its work.
         signal(SIGPIPE, SIG_IGN)
-        // The agent launches without arguments: a verb that inherits the number of a launch is none.
+        // The agent launches the app without arguments. A command that inherits the variable of a launch is not a launch.
         if ThisProcess.arguments.count > 1 { unsetenv(LaunchContext.variable) }
         do {
             try AppManifest.use(propertyList: propertyList)
@@ -42,7 +49,8 @@ package enum StormyTool {
                 try configure()
                 StormyTrouble.isOver("configuration")
             } catch {
-                // Never "completed" without having checked: said once, and tried again, at once when the file changes.
+                // A launch that checked nothing must not count as complete. The problem is shown once. The launch is retried, and at once
+                // after the file changes.
                 let message = CommandFailure(ofStormy: error).message
                 StormyTrouble.tell("configuration", "Stormy cannot work", message)
                 launch.abandon(message)
@@ -55,7 +63,7 @@ package enum StormyTool {
         dispatchMain()
     }
 
-    /// Reads the configuration and hands each part to whom it concerns. Every verb but help begins with it.
+    /// Reads the configuration, and applies each part. Commands that need settings call this method first.
     package static func configure() throws {
         let directories = AppRuntime.shared.directories
         let configuration = try Configuration.load(
@@ -64,9 +72,9 @@ package enum StormyTool {
         try backgroundSettings(configuration).apply()
     }
 
-    /// For verbs that end something: whoever mistyped the configuration still ends what goes on.
+    /// Reads the configuration for commands that end work. They also work if the configuration has an error.
     ///
-    /// - Returns: why the defaults count; `nil`: they do not.
+    /// - Returns: the reason why the defaults are used, or `nil` if the configuration was applied.
     @discardableResult
     static func configureIfPossible() throws -> String? {
         do {
@@ -96,7 +104,7 @@ package enum StormyTool {
         settings.spreadSeconds = configuration.schedule.spreadSeconds
         settings.skipsMissedChecks = configuration.schedule.missed == .skip
         settings.keepsLocation = configuration.upload.keepLocation
-        // A missing password file concerns whoever uploads, not whoever asks for the weather.
+        // A missing password file affects only uploads, so it does not stop other commands.
         let destinations = Destinations(configuration)
         do {
             settings.destination = try destinations.named(nil)

@@ -5,7 +5,7 @@ import BackgroundTransfer
 import Foundation
 import Stormy
 
-/// A waiting photo job or a held photo stands among the transfers.
+/// Photo requests and held photos are listed together with the transfers.
 extension TransferReport {
     static func identifier(of photo: PhotoRecord) -> String { "photo-\(photo.id ?? 0)" }
 
@@ -16,15 +16,16 @@ extension TransferReport {
             note: photo.message)
     }
 
-    /// The store and the ledger find each other again: a process died between a photo's record and its transfer, or one of the two
-    /// files was moved away, or comes from a backup.
+    /// Matches the store and the ledger. They differ if a process died between a photo's record and its transfer, or if one of the two
+    /// files was moved away or restored from a backup.
     static func reconcile(_ store: StormyStore) throws {
         for sentence in try PhotoReconciliation(store: store).run().sentences { Output.note("stormy: \(sentence)") }
     }
 
-    /// Photos that are with the agent are its transfers; the others stand for themselves.
+    /// Returns all transfers of the agent, and the photos that were not given to the agent.
     static func all(_ store: StormyStore) throws -> [TransferReport] {
-        // Who only looks needs no room on the disk, and waits for nobody who writes: the next verb does it, or the noon check.
+        // Commands that only show data must work on a full disk, and while another process writes. The next command or the daily check
+        // reconciles the photos.
         let trouble: (any Error)?
         do {
             if !store.isCopy, !AppRuntime.shared.hasLedgerInMemory { try reconcile(store) }

@@ -4,7 +4,7 @@ import Foundation
 import ProcessSupport
 import Stormy
 
-/// Asks servers again whether they have what was uploaded to them.
+/// Asks servers whether they still have the uploaded photos.
 struct UploadVerification {
     /// An element of `upload --verify --json`. A file without a receipt has no transfer.
     private struct Report: Encodable {
@@ -19,9 +19,11 @@ struct UploadVerification {
 
     init(store: StormyStore) { self.store = store }
 
+    /// Verifies uploads, and prints the results.
+    ///
     /// - Parameters:
-    ///   - files: The files to verify; all if empty.
-    ///   - destination: The name of the destination to ask; all if `nil`.
+    ///   - files: The files to verify. All files if empty.
+    ///   - destination: The name of the destination to ask. All destinations if `nil`.
     func run(_ files: [String], at destination: String? = nil, json: Bool) async throws {
         if let destination { _ = try Destinations().named(destination) }
         let names = files.map(PathName.canonical)
@@ -39,7 +41,7 @@ struct UploadVerification {
             })
         let proven = Set(uploads.compactMap(\.file).map(PathName.canonical))
         var missing = wanted.subtracting(proven)
-        // Receipts are with the transfers: kept for a month at least, and lost with the ledger.
+        // Receipts are stored with the transfers. They are kept for a month at least, and are lost with the ledger.
         let arrived = known.filter { $0.state == .completed }.compactMap(\.path)
         let unproven = Set(arrived.map(PathName.canonical)).subtracting(proven)
         var reports: [Report] = []
@@ -50,9 +52,9 @@ struct UploadVerification {
                 hasNoReceipt
                 ? CommandFailure(
                     .unavailable,
-                    "\(path): was uploaded, and its receipt is not kept any more; stormy upload --again sends it once more")
+                    "\(path): was uploaded, but its receipt was removed; stormy upload --again uploads it again")
                 : CommandFailure(
-                    .notFound, "\(path): was not uploaded\(destination.map { " to \($0)" } ?? ""), as far as is known here")
+                    .notFound, "\(path): no upload\(destination.map { " to \($0)" } ?? "") is recorded on this computer")
             problem.note(failure, at: position)
             reports.append(
                 Report(
@@ -61,10 +63,10 @@ struct UploadVerification {
         }
         if wanted.isEmpty, !unproven.isEmpty {
             let count = unproven.count == 1 ? "1 photo" : "\(unproven.count) photos"
-            Output.note("stormy: \(count) cannot be checked: the receipts are not kept any more")
+            Output.note("stormy: \(count) cannot be checked: the receipts were removed")
             problem.note(.unavailable, at: 0)
         } else if wanted.isEmpty, uploads.isEmpty {
-            problem.note(CommandFailure(.notFound, "nothing was uploaded yet"), at: 0)
+            problem.note(CommandFailure(.notFound, "nothing has been uploaded yet"), at: 0)
         }
         let destinations = uploads.isEmpty ? nil : try Destinations()
         for upload in uploads {
@@ -74,7 +76,7 @@ struct UploadVerification {
                 let credential = try destinations?.of(upload, photos)?.asCredential
                 finding = try await BackgroundTransfers.verifyUpload(upload.id, credential: credential)
             } catch {
-                // The others are looked at all the same.
+                // The other uploads are still verified.
                 finding = .unreachable(CommandFailure(ofStormy: error).message)
             }
             try note(finding, upload)
@@ -103,7 +105,7 @@ struct UploadVerification {
         return uploads.filter { latest[place($0)] == $0.id }
     }
 
-    /// A photo that is gone can be uploaded again.
+    /// Marks a photo as lost if the server does not have it, so that it can be uploaded again.
     private func note(_ finding: UploadFinding, _ upload: BackgroundTransferStatus) throws {
         switch finding {
         case .same, .sameRecord, .sameLength, .unknown, .unreachable: return
@@ -116,17 +118,17 @@ struct UploadVerification {
 extension UploadFinding {
     var words: String {
         switch self {
-        case .same: "is what was sent (the bytes were read back)"
-        case .sameRecord: "is what was sent, by the server's record of its SHA-1 (the bytes were not read back)"
-        case .sameLength: "is as long as what was sent, by the server's record (the bytes were not read back)"
-        case .differs: "is NOT what was sent"
-        case .gone: "is GONE from the server; upload it again"
+        case .same: "is correct (the bytes were read back)"
+        case .sameRecord: "is correct by the server's SHA-1 (the bytes were not read back)"
+        case .sameLength: "has the correct length by the server's record (the bytes were not read back)"
+        case .differs: "is DIFFERENT on the server"
+        case .gone: "is MISSING on the server; upload it again"
         case .unknown(let why): "cannot be checked: \(why)"
         case .unreachable(let why): "could not be checked now: \(why)"
         }
     }
 
-    /// For scripts.
+    /// The name in the output for scripts.
     var name: String {
         switch self {
         case .same: "same"

@@ -4,9 +4,9 @@ import Foundation
 import Stormy
 import StormyWeather
 
-/// The official warnings of one place in words: which services were requested, what they answered and when, or why there is none.
+/// The official warnings of one place in words: the requested services, their responses and times, or the reason why there is none.
 struct WarningLines {
-    /// One source in JSON reports.
+    /// A source of warnings in JSON reports.
     struct Row: Encodable {
         let service: String
         let name: String
@@ -31,7 +31,7 @@ struct WarningLines {
         answers = try coverage.map { try store.warningAnswers($0, at: place, now: AppRuntime.shared.now) } ?? []
     }
 
-    /// One sentence for each source, or why there is no source.
+    /// Sentences about the sources, one for each source, or the reason why there is none.
     var sentences: [String] { (facts.isEmpty ? [gap] : facts).map { "Official warnings: \($0)." } }
 
     var rows: [Row] {
@@ -57,7 +57,7 @@ struct WarningLines {
         return DoctorFinding("warnings", hasTrouble ? .warning : .ok, "\(place.name): \(text).")
     }
 
-    /// What is missing because the configuration has no contact, with the line to add. `nil` if nothing is missing.
+    /// The consequences of a missing contact in the configuration, with the line to add. `nil` if nothing is missing.
     var missingContact: String? {
         let refused = answers.filter { $0.outcome == .refused(.noContact) }
         return refused.isEmpty ? nil : "\(place.name): " + refused.map(fact).joined(separator: "; ") + "."
@@ -115,7 +115,7 @@ struct WarningLines {
         }
     }
 
-    /// An answer under a clock that was ahead has no age.
+    /// Returns the age of a response. A response that was received while the clock was ahead has no age.
     private func age(_ answer: WarningAnswer) -> String {
         guard let date = answer.answeredAt, date <= now else { return "" }
         return ", \(Output.relative(date, now: now))"

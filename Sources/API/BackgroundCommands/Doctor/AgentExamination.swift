@@ -4,7 +4,7 @@ import Foundation
 import ProcessSupport
 import UserUnits
 
-/// The agent: whether its program is there, whether it runs, and whether it can do its work.
+/// Examines the agent: whether its program exists, whether it runs, and whether it can work.
 struct AgentExamination: Examination {
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {
         [program(app), agent(app)] + launched(app) + stoppedLaunches(app)
@@ -21,10 +21,10 @@ struct AgentExamination: Examination {
             }
             if let withoutMode {
                 return DoctorFinding(
-                    check, .failed, "\(withoutMode) may not be executed",
+                    check, .failed, "\(withoutMode) is not executable",
                     fix: .init("chmod +x \(ShellWord.quoted(withoutMode))", isSafe: true))
             }
-            return DoctorFinding(check, .failed, "\(missing): nothing is woken; install \(app.manifest.displayName) again")
+            return DoctorFinding(check, .failed, "\(missing): no background work runs. Install \(app.manifest.displayName) again")
         }
     }
 
@@ -33,10 +33,10 @@ struct AgentExamination: Examination {
         let bringBack = DoctorFinding.Fix("\(app.command) why", isSafe: true)
         guard AgentStarter(directories: app.directories).isRunning else {
             guard let books = app.books, books.hasWorkLeft else {
-                return DoctorFinding(check, .ok, "None runs: there is nothing to do for one.")
+                return DoctorFinding(check, .ok, "No agent runs, because there is no work.")
             }
             guard let absence = books.absence else {
-                return DoctorFinding(check, .failed, "none runs, and work waits for one", fix: bringBack)
+                return DoctorFinding(check, .failed, "no agent runs, although work is waiting", fix: bringBack)
             }
             return away(absence, app, bringBack)
         }
@@ -45,65 +45,72 @@ struct AgentExamination: Examination {
         if let holder, holder.name != "background-agent", ThisProcess.executable(of: holder.pid)?.path.hasSuffix("-agent") != true
         {
             return DoctorFinding(
-                check, .failed, "\(holder) holds \(lock), and is no agent: none can start",
+                check, .failed, "no agent can start: \(holder) holds \(lock) and is not an agent",
                 fix: .init("kill \(holder.pid); sleep 1; \(app.command) why"))
         }
-        guard let pid = holder?.pid else { return DoctorFinding(check, .warning, "one runs, but its process cannot be seen") }
+        guard let pid = holder?.pid else {
+            return DoctorFinding(check, .warning, "an agent runs, but its process is not visible from here")
+        }
         if RunningProcess(pid).isStopped {
             return DoctorFinding(
-                check, .failed, "it was stopped (process \(pid)): nothing goes on", fix: .init("kill -CONT \(pid)", isSafe: true))
+                check, .failed, "the agent (process \(pid)) is suspended: no background work continues",
+                fix: .init("kill -CONT \(pid)", isSafe: true))
         }
         if let trouble = AgentTrouble.read(app.directories) {
-            return DoctorFinding(check, .failed, "it waits: \(trouble.reason); tries again at \(Output.moment(trouble.nextTry))")
+            return DoctorFinding(
+                check, .failed, "the agent waits: \(trouble.reason). The next attempt is at \(Output.moment(trouble.nextTry))")
         }
         if let program = ThisProcess.executable(of: pid), program.isDeleted {
-            // The one that follows is started by the verb behind it.
+            // The command after `kill` starts the next agent.
             let fix = DoctorFinding.Fix("kill \(pid); sleep 1; \(app.command) why")
-            return DoctorFinding(check, .warning, "it is of a program that was replaced or removed: \(program.path)", fix: fix)
+            return DoctorFinding(
+                check, .warning, "the agent runs a program that was replaced or removed: \(program.path)", fix: fix)
         }
         if let trouble = app.books?.activationTrouble {
-            return DoctorFinding(check, .warning, "it stays in memory between two events: \(trouble)")
+            return DoctorFinding(check, .warning, "the agent stays in memory when it is idle: \(trouble)")
         }
-        return DoctorFinding(check, .ok, "It runs, process \(pid).")
+        return DoctorFinding(check, .ok, "The agent runs (process \(pid)).")
     }
 
-    /// It left with work left: whether it is really started again.
+    /// Examines whether an agent that exited with work left will be started again.
     private func away(_ absence: AgentAbsence, _ app: ExaminedApp, _ fix: DoctorFinding.Fix) -> DoctorFinding {
         let check = "agent"
         let units = UserUnits(directories: app.directories, environment: app.environment)
         let moment = absence.until.map { " at \(Output.moment($0))" } ?? ""
         func failed(_ why: String) -> DoctorFinding {
-            DoctorFinding(check, .failed, "it left, to be started again\(moment), and \(why)", fix: fix)
+            DoctorFinding(check, .failed, "the agent exited and should be started again\(moment), but \(why)", fix: fix)
         }
-        guard units.hasManager else { return failed("no user manager runs") }
-        guard let state = units.property("LoadState", of: .service) else { return failed("the user manager does not answer") }
+        guard units.hasManager else { return failed("no systemd user manager runs") }
+        guard let state = units.property("LoadState", of: .service) else { return failed("the user manager does not respond") }
         if state != "loaded" { return failed("\(units.name(.service)) is \(state)") }
         if units.property("SubState", of: .service) == "auto-restart" {
-            return failed("what \(units.name(.service)) starts ends at once: `systemctl --user status \(units.name(.service))`")
+            return failed(
+                "the program of \(units.name(.service)) exits at once: see `systemctl --user status \(units.name(.service))`")
         }
         do throws(UserUnits.Failure) { try units.demandService() } catch { return failed("\(error): it does not start") }
-        if app.books?.isAgentAwaited == true { return failed("was not, although work has come") }
-        if let until = absence.until, until.timeIntervalSinceNow < -60 { return failed("was not") }
+        if app.books?.isAgentAwaited == true { return failed("it was not started, although there is work") }
+        if let until = absence.until, until.timeIntervalSinceNow < -60 { return failed("it was not started") }
         let needed: [UserUnits.Kind] = absence.until == nil ? [.socket] : [.socket, .timer]
         for kind in needed where units.property("ActiveState", of: kind) != "active" {
             return failed("\(units.name(kind)) is not active")
         }
         if let until = absence.until, units.nextMoment.map({ $0.timeIntervalSince(until) > 60 }) ?? true {
-            return failed("\(units.name(.timer)) waits for another moment")
+            return failed("\(units.name(.timer)) waits for another time")
         }
         return DoctorFinding(
             check, .ok,
-            "Nothing needs it now: the user manager starts it\(moment.isEmpty ? "" : moment + ", and") when there is work.")
+            "The agent is not needed now. The user manager starts it\(moment.isEmpty ? "" : moment + ", and") when there is work."
+        )
     }
 
-    /// What the agent launches.
+    /// Examines the program that the agent launches.
     private func launched(_ app: ExaminedApp) -> [DoctorFinding] {
         guard let record = app.books?.app else { return [] }
         let check = "app-program"
         let introduce = DoctorFinding.Fix("\(app.command) why", isSafe: true)
         if access(record.executable, X_OK) != 0 {
             return [
-                DoctorFinding(check, .failed, "the agent would launch \(record.executable), which is not there", fix: introduce)
+                DoctorFinding(check, .failed, "the agent would launch \(record.executable), which does not exist", fix: introduce)
             ]
         }
         if record.executable != app.manifest.launchedExecutable.path {
@@ -115,14 +122,14 @@ struct AgentExamination: Examination {
         return [DoctorFinding(check, .ok, record.executable)]
     }
 
-    /// One that was stopped is told to end, and does not hear it.
+    /// Finds stopped launches. A stopped process receives the request to end, but cannot react.
     private func stoppedLaunches(_ app: ExaminedApp) -> [DoctorFinding] {
         (app.books?.launches ?? []).compactMap { launch in
-            // The fix signals the number, which must be the launch's own process.
+            // The fix signals this number, so it must be the process of the launch.
             guard let process = launch.process, process.isAlive, RunningProcess(process.pid).isStopped else { return nil }
             let pid = process.pid
             return DoctorFinding(
-                "launch", .failed, "\(launch.identifier) stands still: its process \(pid) was stopped",
+                "launch", .failed, "\(launch.identifier) does not continue: its process \(pid) is suspended",
                 fix: .init("kill -CONT \(pid)", isSafe: true))
         }
     }

@@ -1,14 +1,14 @@
 import Foundation
 import ProcessSupport
 
-/// Has the agent's program look at this desktop: an app's own has none of the libraries for it.
+/// Runs the agent's program to examine this desktop, because the app's program does not contain the libraries for that.
 struct AgentQuestion {
     struct Trouble: Error { let words: String }
 
     let agent: String
     let environment: [String: String]
 
-    /// Seconds. The program has limits of its own, which are shorter.
+    /// The time limit in seconds. The program has its own, shorter limits.
     private static let patience = 30.0
 
     func ask<Report: Decodable>(_ arguments: [String]) -> Result<Report, Trouble> {
@@ -19,11 +19,11 @@ struct AgentQuestion {
         } catch {
             return .failure(Trouble(words: error.description))
         }
-        // Libraries complain on the same descriptor.
+        // Libraries print messages to the same descriptor.
         for line in end.output.split(separator: "\n") {
             if let report = try? JSONDecoder().decode(Report.self, from: Data(line.utf8)) { return .success(report) }
         }
-        if end.wasLate { return .failure(Trouble(words: "it does not answer")) }
+        if end.wasLate { return .failure(Trouble(words: "it does not respond")) }
         return .failure(Trouble(words: end.output.split(separator: "\n").last.map(String.init) ?? "exit code \(end.code)"))
     }
 }

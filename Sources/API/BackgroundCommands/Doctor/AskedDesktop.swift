@@ -4,7 +4,7 @@ import BackgroundScheduling
 import BackgroundTasks
 import Foundation
 
-/// What the agent's program says of this desktop, asked once for each look.
+/// The reports of the agent's program about this desktop, requested once for each examination.
 final class AskedDesktop {
     private(set) var conditions: Result<ConditionsReport, AgentQuestion.Trouble>?
     private(set) var server: Result<NotificationServerReport, CommandFailure>?
@@ -26,7 +26,7 @@ final class AskedDesktop {
 }
 
 extension ExaminedApp {
-    /// As an app sees them, with what was asked just now in the place of what an agent saw last.
+    /// The facts of the desktop as an app reads them. Fresh reports replace the values that an agent recorded last.
     var desktopFacts: DesktopFacts {
         var facts = DesktopFacts(directories, environment: environment, recorded: books?.recorded ?? DesktopFacts.Recorded())
         facts.installCommand = command + " install"
@@ -49,9 +49,9 @@ extension ExaminedApp {
             switch report.trouble {
             case nil: return report.capabilities.contains("actions") && !hidesButtons(report) ? .shown : .notShown
             case .noBus: return .noSession
-            case .noServer: return .unreachable("nobody shows them on this desktop")
-            case .refused: return .unreachable("their server refuses to answer")
-            case .silent: return .unreachable("their server does not answer")
+            case .noServer: return .unreachable("no notification server runs on this desktop")
+            case .refused: return .unreachable("the notification server refuses requests")
+            case .silent: return .unreachable("the notification server does not respond")
             }
         }
     }

@@ -1,25 +1,25 @@
 import BackgroundRuntime
 import Foundation
 
-/// The clock and the time zone. What a clock's mistake is can only be seen against what was written down before.
+/// Examines the clock and the time zone. A wrong clock can only be found by comparison with recorded times.
 struct ClockExamination: Examination {
     private let check = "clock"
-    /// Seconds that clocks of files and of processes may differ.
+    /// The tolerance in seconds between clocks of files and of processes.
     private let tolerance = 120.0
 
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {
         if let looked = app.books?.lookedAt, looked.timeIntervalSince(app.now) > tolerance {
             return [
-                behind("it shows a time before the agent's last look (\(Output.moment(looked, now: app.now)))")
+                behind("it shows a time before the agent's last check (\(Output.moment(looked, now: app.now)))")
             ]
         }
         let program = AppManifest.executableURL.path
         let made = (try? FileManager.default.attributesOfItem(atPath: program))?[.modificationDate] as? Date
         if let made, made.timeIntervalSince(app.now) > 86_400 {
-            return [behind("it shows a time before this program was made (\(Output.moment(made, now: app.now)))")]
+            return [behind("it shows a time before this program was built (\(Output.moment(made, now: app.now)))")]
         }
         if app.environment["TZ"] == nil, access("/etc/localtime", F_OK) != 0 {
-            return [DoctorFinding(check, .warning, "no time zone is set (/etc/localtime): noon is that of UTC")]
+            return [DoctorFinding(check, .warning, "no time zone is set (/etc/localtime): \"noon\" means 12:00 UTC")]
         }
         return [DoctorFinding(check, .ok, "\(Output.iso8601(app.now)), \(AppRuntime.shared.zone.identifier)")]
     }

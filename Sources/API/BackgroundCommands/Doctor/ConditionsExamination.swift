@@ -1,7 +1,7 @@
 import BackgroundRuntime
 import BackgroundScheduling
 
-/// Network, power and sleep: what work may have to wait for.
+/// Examines network, power and sleep, the conditions that work may wait for.
 struct ConditionsExamination: Examination {
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {
         guard case .success(let agent) = AgentStarter.findAgent(environment: app.environment) else { return [] }
@@ -9,37 +9,40 @@ struct ConditionsExamination: Examination {
         case .success(let report) where report.isSystemBusSilent == true:
             let silent = DoctorFinding(
                 "system-bus", .warning,
-                "the system bus does not answer: what it tells of network, power and sleep is heard as soon as it does")
+                "the system bus does not respond: network, power and sleep are unknown until it does")
             return [silent, network(report.conditions), power(report.conditions)]
         case .success(let report):
             return [network(report.conditions), power(report.conditions), sleep(report)]
                 + WakeExamination.findings(app, report.machine)
-        // Said of the notifications, too, by the same program.
+        // The examination of the notifications reports the same program.
         case .failure(let trouble): return [DoctorFinding("network", .failed, "\(agent) does not work: \(trouble.words)")]
         }
     }
 
     private func network(_ conditions: DesktopConditions) -> DoctorFinding {
         guard conditions.isNetworkAvailable else {
-            return DoctorFinding("network", .warning, "there is none: checks and transfers wait until one is back")
+            return DoctorFinding("network", .warning, "there is no network: checks and transfers wait for one")
         }
-        let kind = conditions.isNetworkMetered ? "A metered one is there: what asks for a free one waits." : "One is there."
+        let kind =
+            conditions.isNetworkMetered
+            ? "Connected to a metered network: work that requires an unmetered one waits." : "Connected."
         return DoctorFinding("network", .ok, kind)
     }
 
     private func power(_ conditions: DesktopConditions) -> DoctorFinding {
         if conditions.isSavingPower {
-            return DoctorFinding("power", .warning, "power is saved on battery: only what may run then runs")
+            return DoctorFinding("power", .warning, "power saving is on: only work that is allowed to run in power saving runs")
         }
         return DoctorFinding(
-            "power", .ok, conditions.isOnExternalPower ? "External power." : "On battery: what asks for external power waits.")
+            "power", .ok,
+            conditions.isOnExternalPower ? "External power." : "On battery: work that requires external power waits.")
     }
 
     private func sleep(_ report: ConditionsReport) -> DoctorFinding {
         DoctorFinding(
             "sleep", .ok,
             report.hearsOfSleep
-                ? "What was due while the machine slept runs when it wakes."
-                : "No service tells when the machine wakes; the agent sees it by its clocks.")
+                ? "Work that was due during sleep runs when the machine wakes."
+                : "No service reports when the machine wakes; the agent detects it by its clocks.")
     }
 }

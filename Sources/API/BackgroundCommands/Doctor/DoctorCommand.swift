@@ -5,34 +5,36 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// `doctor`: looks at everything that background work needs here, and says what helps. It changes nothing without `--fix`.
+/// `doctor`: examines everything that background work needs, and shows what helps. Without `--fix`, the command changes nothing.
 public struct DoctorCommand: BackgroundCommand {
     public static let configuration = CommandConfiguration(
-        commandName: "doctor", abstract: "What keeps this app from its work, and what helps.",
+        commandName: "doctor", abstract: "Shows what prevents this app from working, and how to fix it.",
         discussion: """
-            Exit code 0: all is well; 1: there are warnings; 2: a promise cannot be kept. What this desktop keeps stands at the end, and
-            counts for neither.
+            Exit code 0: no problem; 1: warnings; 2: something does not work. Passed checks and the capabilities of this desktop are listed with
+            --all. Capabilities do not change the exit code.
 
             Example:
               \(BackgroundCommands.program) doctor --fix
             """)
 
-    @Flag(help: "Run what helps, where it is safe, and look again.") var fix = false
+    @Flag(help: "Also show the checks that passed, and the capabilities of this desktop.") var all = false
+    @Flag(help: "Run the fixes that are safe, then check again.") var fix = false
     @Flag(help: "Print JSON: rows of check, status, message and fix; the last one has the guarantees.") var json = false
 
     public init() {}
 
     public var effect: CommandEffect { .examines }
 
-    /// What an app's own examination may want to know.
+    /// The values that an app's own examination may need.
     public struct Context: Sendable {
-        /// What a person types before a verb of this app.
+        /// The words that a user types before a command of this app.
         public let command: String
-        /// Identifiers of the requests that are pending; `nil`: the ledger cannot be read.
+        /// The identifiers of the pending requests, or `nil` if the ledger cannot be read.
         public let pendingRequests: [String]?
     }
 
-    /// What an app looks at besides, in this process; called once for each look. Set it before a command runs.
+    /// The app's own examinations, in this process. Every function is called once per examination. Set them before a command
+    /// runs.
     public static var examinations: [@Sendable (Context) -> [DoctorFinding]] {
         get { ofApp.withLock { $0 } }
         set { ofApp.withLock { $0 = newValue } }
@@ -49,7 +51,7 @@ public struct DoctorCommand: BackgroundCommand {
     public func perform() async throws {
         var (findings, guarantees) = Self.examine()
         var (done, looks): (Set<String>, Int) = ([], 0)
-        // A fault may be found only after another one was mended, as in a file that could not be read.
+        // A problem may become visible only after another one was fixed, for example in a file that could not be read.
         while fix, looks < Self.mostLooks, Self.help(findings, &done) {
             (findings, guarantees) = Self.examine()
             looks += 1
@@ -57,17 +59,31 @@ public struct DoctorCommand: BackgroundCommand {
         if json {
             try Output.json(findings.map(DoctorRow.finding) + [.guarantees(guarantees)])
         } else {
-            for finding in findings { Self.show(finding, isFixing: fix) }
-            Output.line()
-            for line in GuaranteesReport(guarantees).lines { Output.line(line) }
+            Output.line(summary(of: findings))
+            for finding in findings where all || finding.status != .ok { Self.show(finding, isFixing: fix) }
+            if all {
+                Output.line()
+                for line in GuaranteesReport(guarantees).lines { Output.line(line) }
+            }
         }
         let worst = findings.contains { $0.status == .failed } ? 2 : findings.contains { $0.status == .warning } ? 1 : 0
         if worst != 0 { throw ExitCode(Int32(worst)) }
     }
 
-    /// What is found now. Nothing is changed.
+    private func summary(of findings: [DoctorFinding]) -> String {
+        func count(_ status: DoctorFinding.Status, _ word: String) -> String? {
+            let number = findings.count { $0.status == status }
+            return number == 0 ? nil : "\(number) \(word)\(number == 1 ? "" : "s")"
+        }
+        let parts = [count(.failed, "problem"), count(.warning, "warning")].compactMap { $0 }
+        let passed = "\(findings.count { $0.status == .ok }) checks passed"
+        return (parts.isEmpty ? ["No problems found"] : parts).joined(separator: ", ") + "; \(passed)"
+            + (all ? "." : " (--all shows them).")
+    }
+
+    /// Returns the current findings. Nothing is changed.
     ///
-    /// - Parameter verb: by which the person asked.
+    /// - Parameter verb: the name of the command that the user typed.
     package static func examine(
         verb: String = configuration.commandName ?? ""
     ) -> (findings: [DoctorFinding], guarantees: BackgroundGuarantees) {
@@ -77,7 +93,7 @@ public struct DoctorCommand: BackgroundCommand {
         return (findings, BackgroundGuarantees(app.desktopFacts))
     }
 
-    /// - Parameter isFixing: what is safe was run; what is left is a person's to decide.
+    /// - Parameter isFixing: `true` if the safe fixes were run. The user decides about the others.
     private static func show(_ finding: DoctorFinding, isFixing: Bool) {
         let mark =
             switch finding.status {
@@ -88,17 +104,17 @@ public struct DoctorCommand: BackgroundCommand {
         let text = "\(mark) \(finding.check): \(finding.message)"
         Output.line(finding.status == .ok ? text : Output.loud(text))
         if let fix = finding.fix {
-            Output.line("    \(fix.command)" + (isFixing && !fix.isSafe ? "    # yours to decide: --fix does not run it" : ""))
+            Output.line("    \(fix.command)" + (isFixing && !fix.isSafe ? "    # not run by --fix: decide yourself" : ""))
         }
     }
 
-    /// The most often that `--fix` looks again.
+    /// The maximum number of repeated examinations with `--fix`.
     private static let mostLooks = 10
 
-    /// Runs what is safe, each line once. What it does goes to standard error: standard output has the rows.
+    /// Runs the safe fixes, each command once. Their output goes to standard error, because standard output contains the rows.
     ///
-    /// - Parameter done: The lines that were run.
-    /// - Returns: Whether a line was run now.
+    /// - Parameter done: The commands that were run.
+    /// - Returns: `true` if a command was run now.
     private static func help(_ findings: [DoctorFinding], _ done: inout Set<String>) -> Bool {
         let before = done.count
         for case let fix? in findings.map(\.fix) where fix.isSafe && done.insert(fix.command).inserted {
@@ -108,7 +124,7 @@ public struct DoctorCommand: BackgroundCommand {
             shell.standardOutput = STDERR_FILENO
             do throws(ChildProcess.Failure) {
                 let code = ChildProcess.wait(for: try shell.start())
-                if code != 0 { Output.note("doctor: that ended with \(code)") }
+                if code != 0 { Output.note("doctor: the command failed with exit code \(code)") }
             } catch {
                 Output.note("doctor: \(error)")
             }

@@ -1,45 +1,46 @@
 import Foundation
 
-/// One row of `doctor`: a promise, whether it is kept, and what helps where it is not.
+/// A row of `doctor`: a check, its status, and a fix if there is one.
 public struct DoctorFinding: Encodable, Sendable {
-    /// How the promise stands.
+    /// The status of a check.
     public enum Status: String, Encodable, Sendable {
-        /// It is kept.
+        /// The check passed.
         case ok
-        /// It is kept, but not as a person would expect, or not for long.
+        /// The check passed, but not as a user would expect, or not for long.
         case warning
-        /// It cannot be kept.
+        /// The check failed.
         case failed
     }
 
-    /// What helps: one line for a shell, to be typed as it stands.
+    /// A fix: one line for a shell, to be typed unchanged.
     public struct Fix: Sendable {
-        /// The line.
+        /// The shell command.
         public var command: String
-        /// `doctor --fix` runs it. Not what removes something, takes the rights of somebody else, or is a person's to decide.
+        /// A Boolean value that indicates whether `doctor --fix` runs the command. A command that removes something, uses the
+        /// rights of another user, or requires a decision of the user is not safe.
         public var isSafe: Bool
 
-        /// A line that helps.
+        /// Creates a fix.
         public init(_ command: String, isSafe: Bool = false) { (self.command, self.isSafe) = (command, isSafe) }
     }
 
-    /// Names the promise: lower-case words with hyphens, the same in every version.
+    /// The name of the check: lower-case words with hyphens, the same in every version.
     public var check: String
-    /// How it stands.
+    /// The status of the check.
     public var status: Status
-    /// One sentence for a person, without secrets.
+    /// A sentence for the user, without secrets.
     public var message: String
-    /// `nil`: nothing that a command could do, or nothing to do.
+    /// A command that helps, or `nil` if no command can help or nothing is wrong.
     public var fix: Fix?
 
-    /// A row.
+    /// Creates a row.
     public init(_ check: String, _ status: Status, _ message: String, fix: Fix? = nil) {
         (self.check, self.status, self.message, self.fix) = (check, status, message, fix)
     }
 
     private enum CodingKeys: CodingKey { case check, status, message, fix }
 
-    /// As `{check, status, message, fix}`; a fix that there is not is `null`.
+    /// Encodes the row as `{check, status, message, fix}`. A missing fix is `null`.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(check, forKey: .check)
@@ -49,7 +50,7 @@ public struct DoctorFinding: Encodable, Sendable {
     }
 }
 
-/// Looks at one part of what an app needs, and changes nothing.
+/// An examination of one part of what an app needs. It changes nothing.
 protocol Examination: Sendable {
     func findings(_ app: ExaminedApp) -> [DoctorFinding]
 }

@@ -4,9 +4,9 @@ import BackgroundScheduling
 import Foundation
 import ProcessSupport
 
-/// What `doctor` looks at: taken once, so that all rows speak of the same moment.
+/// The app that `doctor` examines. The values are read once, so that all rows describe the same moment.
 struct ExaminedApp {
-    /// What the ledger says.
+    /// The content of the ledger.
     struct Books {
         let app: AppRecord?
         let agent: AgentRecord?
@@ -22,7 +22,7 @@ struct ExaminedApp {
         let launches: [LaunchRecord]
         let lastEnds: [LaunchRecord]
         let notices: [NotificationRecord]
-        /// Those that a person asked for, by state.
+        /// The number of transfers that the user requested, by state.
         let transfers: [TransferRecord.State: Int]
         /// Unfinished transfers whose queued copy is not in the spool.
         let missingCopies: Int
@@ -56,15 +56,15 @@ struct ExaminedApp {
     let directories: AppDirectories
     let environment: [String: String]
     let now: Date
-    /// What a person types before a verb.
+    /// The words that a user types before a command.
     let command: String
     let ledger: Result<Ledger.Look<Books>, StoreError>
     let desktop = AskedDesktop()
 
-    /// `nil`: there are none, or they cannot be read.
+    /// The content of the ledger, or `nil` if the ledger does not exist or cannot be read.
     var books: Books? { if case .success(.found(let books)) = ledger { books } else { nil } }
 
-    /// `nil`: nobody can say.
+    /// The identifiers of the pending requests, or `nil` if they cannot be read.
     var pendingRequests: [String]? {
         switch ledger {
         case .success(.found(let books)): books.requests.map(\.identifier)
@@ -73,7 +73,7 @@ struct ExaminedApp {
         }
     }
 
-    /// - Parameter verb: the name of the command that asks: what is before it among the arguments leads to the others too.
+    /// - Parameter verb: the name of the current command. The arguments before it also lead to the other commands.
     static func look(verb: String) -> ExaminedApp {
         let runtime = AppRuntime.shared
         return ExaminedApp(
@@ -82,7 +82,7 @@ struct ExaminedApp {
             ledger: Result { () throws(StoreError) in try Ledger.look(runtime.directories) { try Books($0) } })
     }
 
-    /// The program by its name where that finds it, and by its path elsewhere; behind it the group that the verbs are mounted in.
+    /// Returns the program's name if PATH finds this program, or else its path, followed by the group that contains the commands.
     private static func command(before verb: String) -> String {
         let path = AppManifest.executableURL.path
         let name = AppManifest.executableURL.lastPathComponent

@@ -1,7 +1,7 @@
 import Foundation
 import ProcessSupport
 
-/// Folders and files: whose they are, who may write there, and whether there is room.
+/// Examines folders and files: their owner, their permissions, and the free space.
 struct FoldersExamination: Examination {
     private let check = "files"
 
@@ -12,7 +12,7 @@ struct FoldersExamination: Examination {
         let missing = [directories.configuration, directories.state, directories.data].filter { look($0.path) == nil }
         let places = Set(missing.map { existing($0.path) }).sorted().compactMap { place($0, home: app.environment["HOME"]) }
         var rows = folders.compactMap { folder($0.path) } + files.compactMap { file($0.path) } + places
-        if rows.isEmpty { rows = [DoctorFinding(check, .ok, "Folders and files are this user's alone.")] }
+        if rows.isEmpty { rows = [DoctorFinding(check, .ok, "Only this user can access the folders and files.")] }
         return rows + [room(directories)]
     }
 
@@ -21,14 +21,14 @@ struct FoldersExamination: Examination {
         return stat(path, &information) == 0 ? information : nil
     }
 
-    /// `nil`: nothing is wrong, or it is not there yet.
+    /// Returns `nil` if the folder is correct or does not exist yet.
     private func folder(_ path: String) -> DoctorFinding? {
         guard let information = look(path) else { return nil }
         guard information.st_mode & S_IFMT == S_IFDIR else { return inTheWay(path, "is not a folder") }
         if let row = owner(path, information) { return row }
         if information.st_mode & 0o022 != 0 {
             return DoctorFinding(
-                check, .failed, "others may write to \(path): they could name a program to be launched",
+                check, .failed, "other users can write to \(path): they could choose a program that is launched",
                 fix: .init("chmod go-w \(ShellWord.quoted(path))", isSafe: true))
         }
         guard information.st_mode & 0o700 == 0o700, access(path, W_OK | X_OK) == 0 else { return cannotBeWritten(path, "u+rwx") }
@@ -44,7 +44,8 @@ struct FoldersExamination: Examination {
 
     /// Checks a folder in which the app's folders are still to be created.
     ///
-    /// - Parameter home: If it is this user's, a folder in it can be given to this user. `sudo -E` leaves folders of root.
+    /// - Parameter home: the home folder. If it belongs to this user, a folder in it can be given to this user. `sudo -E` leaves
+    ///   folders of root.
     private func place(_ path: String, home: String?) -> DoctorFinding? {
         guard let information = look(path), information.st_mode & S_IFMT == S_IFDIR else {
             return inTheWay(path, "is not a folder")
@@ -62,7 +63,7 @@ struct FoldersExamination: Examination {
         if let row = owner(path, information) { return row }
         if information.st_mode & 0o077 != 0 {
             return DoctorFinding(
-                check, .warning, "others may read \(path)", fix: .init("chmod 600 \(ShellWord.quoted(path))", isSafe: true))
+                check, .warning, "other users can read \(path)", fix: .init("chmod 600 \(ShellWord.quoted(path))", isSafe: true))
         }
         guard information.st_mode & 0o600 == 0o600, access(path, R_OK | W_OK) == 0 else { return cannotBeWritten(path, "u+rw") }
         return nil
@@ -83,7 +84,7 @@ struct FoldersExamination: Examination {
 
     private func cannotBeWritten(_ path: String, _ mode: String) -> DoctorFinding {
         if DiskSpace.isReadOnly(at: path) {
-            return DoctorFinding(check, .failed, "\(path) lies on a disk that is mounted read-only")
+            return DoctorFinding(check, .failed, "\(path) is on a disk that is mounted read-only")
         }
         return DoctorFinding(
             check, .failed, "\(path) cannot be read and written",
@@ -91,7 +92,7 @@ struct FoldersExamination: Examination {
     }
 
     private func room(_ directories: AppDirectories) -> DoctorFinding {
-        // The nearest folder that is there: nothing has been written yet, perhaps.
+        // Finds the nearest existing folder, because the app may not have written anything yet.
         var place = directories.state
         while place.path != "/", access(place.path, F_OK) != 0 { place.deleteLastPathComponent() }
         var disk = statvfs()
@@ -100,12 +101,12 @@ struct FoldersExamination: Examination {
             return DoctorFinding("disk", .failed, "\(place.path): \(reason)")
         }
         if DiskSpace.takesNoMoreFiles(at: place.path) {
-            return DoctorFinding("disk", .failed, "no file can be made on the disk of \(place.path) any more: too many are there")
+            return DoctorFinding("disk", .failed, "no file can be created on the disk of \(place.path): it has too many files")
         }
         guard let left = DiskSpace.left(at: place.path) else { return DoctorFinding("disk", .ok, "There is room.") }
         let bytes = Output.bytes(left)
         if left == 0 {
-            return DoctorFinding("disk", .failed, "the disk of \(place.path) is full: nothing is fetched until there is room")
+            return DoctorFinding("disk", .failed, "the disk of \(place.path) is full: downloads wait until there is room")
         }
         if left < 100 << 20 {
             return DoctorFinding("disk", .warning, "only \(bytes) are left on the disk of \(place.path)")

@@ -1,19 +1,19 @@
 import BackgroundTasks
 
-/// What this desktop keeps, as `doctor` says it.
+/// The capabilities of this desktop, as `doctor` prints them.
 package struct GuaranteesReport: Encodable {
-    /// One line of it.
+    /// A line of the report.
     package struct Row {
-        /// What is kept, in a person's words.
+        /// The capability in words for the user.
         package let title: String
-        /// How it stands: a mark and words.
+        /// The state of the capability, as a mark.
         package let mark: String
         package let verdict: String
         package let reason: String
         package let help: String?
     }
 
-    package static let heading = "What this desktop keeps"
+    package static let heading = "Capabilities of this desktop"
 
     private let guarantees: BackgroundGuarantees
 
@@ -27,7 +27,7 @@ package struct GuaranteesReport: Encodable {
         }
     }
 
-    /// For a terminal. A guarantee that is not kept is no fault: nothing is loud.
+    /// The lines for a terminal. A missing capability is not an error, so no line is highlighted.
     var lines: [String] {
         [Self.heading + ":"]
             + rows.flatMap { row in
@@ -37,14 +37,14 @@ package struct GuaranteesReport: Encodable {
 
     private static func title(_ name: BackgroundGuarantees.Guarantee.Name) -> String {
         switch name {
-        case .survivesLogout: "survives a logout"
-        case .survivesReboot: "survives a reboot"
-        case .survivesForceQuit: "survives a force quit"
+        case .survivesLogout: "continues after a logout"
+        case .survivesReboot: "continues after a reboot"
+        case .survivesForceQuit: "continues after a force quit"
         case .wakesSystem: "wakes the machine from sleep"
-        case .networkIsKnown: "knows whether there is a network"
-        case .meteredIsKnown: "knows whether the network is metered"
-        case .powerIsKnown: "knows whether there is external power"
-        case .buttonsAreLive: "hears buttons of notifications"
+        case .networkIsKnown: "detects whether there is a network"
+        case .meteredIsKnown: "detects whether the network is metered"
+        case .powerIsKnown: "detects external power"
+        case .buttonsAreLive: "receives button presses of notifications"
         }
     }
 
@@ -64,7 +64,7 @@ package struct GuaranteesReport: Encodable {
 
         private enum CodingKeys: CodingKey { case name, kept, verdict, reason, help }
 
-        /// `kept` is `null` where nobody knows; what is kept from the next login on is not kept meanwhile.
+        /// `kept` is `null` if the state is not known, and `false` if the capability exists only from the next login on.
         func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(guarantee.name, forKey: .name)
@@ -75,7 +75,7 @@ package struct GuaranteesReport: Encodable {
         }
     }
 
-    /// As rows of `{name, kept, verdict, reason, help}`.
+    /// Encodes the report as rows of `{name, kept, verdict, reason, help}`.
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.unkeyedContainer()
         for guarantee in guarantees.all { try container.encode(EncodedRow(guarantee: guarantee)) }
@@ -85,8 +85,8 @@ package struct GuaranteesReport: Encodable {
 /// A row of `doctor --json`.
 enum DoctorRow: Encodable {
     case finding(DoctorFinding)
-    /// A row like the others, as scripts read all of them, with the field `guarantees` besides. Its status is always "ok": what a desktop does
-    /// not keep is no fault.
+    /// A row like the others, because scripts read all rows, with the additional field `guarantees`. The status is always "ok",
+    /// because a missing capability is not an error.
     case guarantees(BackgroundGuarantees)
 
     private enum CodingKeys: CodingKey { case guarantees }
@@ -96,7 +96,7 @@ enum DoctorRow: Encodable {
         case .finding(let finding): try finding.encode(to: encoder)
         case .guarantees(let guarantees):
             let kept = guarantees.all.count(where: \.isKept)
-            try DoctorFinding("guarantees", .ok, "This desktop keeps \(kept) of \(guarantees.all.count) guarantees.")
+            try DoctorFinding("guarantees", .ok, "This desktop has \(kept) of \(guarantees.all.count) capabilities.")
                 .encode(to: encoder)
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(GuaranteesReport(guarantees), forKey: .guarantees)

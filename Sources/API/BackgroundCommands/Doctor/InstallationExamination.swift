@@ -2,7 +2,7 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// What a person types and what the desktop shows, as far as this user has it installed.
+/// Examines the program in PATH and the desktop files, if this user installed them.
 struct InstallationExamination: Examination {
     private let check = "installation"
 
@@ -32,8 +32,8 @@ struct InstallationExamination: Examination {
             return DoctorFinding(
                 check, .warning,
                 changes.count == 1
-                    ? "1 file that was installed is missing, or of another version"
-                    : "\(changes.count) files that were installed are missing, or of another version",
+                    ? "1 installed file is missing or has another version"
+                    : "\(changes.count) installed files are missing or have another version",
                 fix: fix)
         } catch {
             let list = ShellWord.quoted(app.directories.data.appendingPathComponent("installed.json").path)

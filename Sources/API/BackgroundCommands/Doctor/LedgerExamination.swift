@@ -2,32 +2,33 @@ import BackgroundLedger
 import Foundation
 import ProcessSupport
 
-/// The ledger: whether it can be read, and whether somebody holds it.
+/// Examines the ledger: whether it can be read, and whether a process blocks it.
 struct LedgerExamination: Examination {
     private let check = "ledger"
 
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {
         let path = app.directories.ledger.path
         let isBusy = if case .failure(.busy) = app.ledger { true } else { false }
-        // One who was stopped while writing keeps everybody waiting: readers see nothing of it.
+        // A process that was stopped during a write blocks all writers. Readers do not notice it.
         if let holder = LockHolder.find(database: path), holder.isStopped || isBusy {
             let fix = holder.isStopped ? DoctorFinding.Fix("kill -CONT \(holder.pid)") : nil
-            return [DoctorFinding(check, .failed, "\(path) is held by \(holder)", fix: fix)]
+            return [DoctorFinding(check, .failed, "\(path) is locked by \(holder)", fix: fix)]
         }
         switch app.ledger {
-        case .success(.missing): return [DoctorFinding(check, .ok, "Nothing has been asked for yet.")]
+        case .success(.missing): return [DoctorFinding(check, .ok, "No work has been scheduled yet.")]
         case .success(.ofAnEarlierVersion):
             return [
                 DoctorFinding(
-                    check, .warning, "\(path) is of an earlier version; the next verb brings it to this one",
+                    check, .warning, "\(path) has an earlier version; the next command upgrades it",
                     fix: .init("\(app.command) why", isSafe: true))
             ]
-        case .success(.found): return [DoctorFinding(check, .ok, "The ledger is whole.")]
+        case .success(.found): return [DoctorFinding(check, .ok, "The agent's database (ledger) is intact.")]
         case .failure(let error): return [DoctorFinding(check, .failed, "\(error)", fix: fix(error, path))]
         }
     }
 
-    /// Moving it away loses what is queued, so it is a person's to decide. Its side files belong to it.
+    /// Returns a command that moves a damaged ledger and its side files. The command loses queued work, so it is not safe and the
+    /// user decides.
     private func fix(_ error: StoreError, _ path: String) -> DoctorFinding.Fix? {
         guard case .notADatabase = error else { return nil }
         let aside = ["", "-wal", "-shm"].map { ending -> String in

@@ -2,7 +2,7 @@ import BackgroundRuntime
 import Foundation
 import UserUnits
 
-/// What brings the agent back after a login.
+/// Examines what starts the agent after a login.
 struct LoginExamination: Examination {
     private let check = "login"
 
@@ -12,13 +12,13 @@ struct LoginExamination: Examination {
         let fix = DoctorFinding.Fix("\(app.command) install", isSafe: true)
         switch entry.standing(agent: agent) {
         case nil where app.books?.hasWorkLeft != true:
-            return [DoctorFinding(check, .ok, "There is nothing to come back for.")]
-        case nil: return [DoctorFinding(check, .failed, "nothing brings the agent back at the next login", fix: fix)]
+            return [DoctorFinding(check, .ok, "No work is left for the next login.")]
+        case nil: return [DoctorFinding(check, .failed, "nothing starts the agent at the next login", fix: fix)]
         case .startsNothing(let program):
-            let what = program.isEmpty ? "nothing" : "\(program), which is not there"
+            let what = program.isEmpty ? "nothing" : "\(program), which does not exist"
             return [DoctorFinding(check, .failed, "the next login would start \(what)", fix: fix)]
         case .starts(let program):
-            return [DoctorFinding(check, .warning, "the next login starts \(program) in place of this program", fix: fix)]
+            return [DoctorFinding(check, .warning, "the next login starts \(program) instead of this program", fix: fix)]
         case .isNotEnabled:
             return [
                 DoctorFinding(
@@ -34,13 +34,13 @@ struct LoginExamination: Examination {
         case .lacksSocket:
             return [
                 DoctorFinding(
-                    check, .warning, "\(entry.units.name(.service)) has no socket: the agent stays in memory between two events",
+                    check, .warning, "\(entry.units.name(.service)) has no socket: the agent stays in memory when it is idle",
                     fix: fix)
             ]
         case .asItShouldBe:
             let kind =
-                entry.units.hasManager ? "" : " No systemd user manager runs here: an agent that is killed comes back then."
-            return [DoctorFinding(check, .ok, "The agent comes back at the next login.\(kind)")]
+                entry.units.hasManager ? "" : " No systemd user manager runs here: a killed agent starts again at that login."
+            return [DoctorFinding(check, .ok, "The agent starts at the next login.\(kind)")]
         }
     }
 }

@@ -4,13 +4,14 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// Whether this desktop shows notifications. The agent's program looks: an app's own has none of the libraries for it.
+/// Examines whether this desktop shows notifications. The agent's program examines that, because the app's program does not
+/// contain the libraries.
 struct NotificationsExamination: Examination {
     private let check = "notifications"
 
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {
         if app.books?.settings.notificationsEnabled == false {
-            return [DoctorFinding(check, .warning, "they are turned off in the app's settings")]
+            return [DoctorFinding(check, .warning, "notifications are turned off in the app's settings")]
         }
         guard case .success(let agent) = AgentStarter.findAgent(environment: app.environment) else { return [] }
         do throws(CommandFailure) {
@@ -20,11 +21,11 @@ struct NotificationsExamination: Examination {
         }
     }
 
-    /// Has the agent's program ask the server.
+    /// Runs the agent's program, which queries the notification server.
     static func ask(_ agent: String, _ app: ExaminedApp) throws(CommandFailure) -> NotificationServerReport {
         let session = app.books?.session?.variables ?? [:]
         let arguments = ["--examine-notifications"] + [session["DBUS_SESSION_BUS_ADDRESS"]].compactMap { $0 }
-        // As an agent has them: what the person's verbs told it, where this terminal has nothing.
+        // Uses the environment of an agent: values that the user's commands recorded, if this terminal does not set them.
         let answer: Result<NotificationServerReport, AgentQuestion.Trouble> =
             AgentQuestion(agent: agent, environment: session.merging(app.environment) { $1 }).ask(arguments)
         switch answer {
@@ -38,32 +39,33 @@ struct NotificationsExamination: Examination {
         case nil:
             let server = report.label
             guard report.capabilities.contains("actions") else {
-                return DoctorFinding(check, .warning, "\(server) shows them without buttons: photos are sent from the terminal")
+                return DoctorFinding(
+                    check, .warning, "\(server) shows notifications without buttons: upload photos from the terminal")
             }
             if app.hidesButtons(report) {
                 return DoctorFinding(
                     check, .warning,
-                    "\(server) shows them, and you did not press the button of the last test: photos are sent from the terminal",
+                    "\(server) shows notifications, but the button of the last test was not pressed: upload photos from the terminal",
                     fix: .init("\(app.command) notify --test"))
             }
             let measured = MeasuredServers.all?.words(of: report).map { " " + $0 } ?? ""
-            return DoctorFinding(check, .ok, "\(server) shows them, with buttons.\(measured)")
+            return DoctorFinding(check, .ok, "\(server) shows notifications with buttons.\(measured)")
         case .noBus:
             return DoctorFinding(
                 check, .failed,
-                "no session bus is known (\(report.detail)); type this in a terminal of the desktop, and the agent knows",
+                "no session bus was found (\(report.detail)). Run this command in a terminal on the desktop:",
                 fix: .init("\(app.command) why"))
-        case .noServer: return DoctorFinding(check, .failed, "nobody shows them on this desktop", fix: start(app))
-        case .refused: return DoctorFinding(check, .failed, "their server refuses to answer: \(report.detail)")
+        case .noServer: return DoctorFinding(check, .failed, "no notification server runs on this desktop", fix: start(app))
+        case .refused: return DoctorFinding(check, .failed, "the notification server refuses requests: \(report.detail)")
         case .silent:
             let stopped = report.pid.map(RunningProcess.init).flatMap { $0.isStopped ? $0 : nil }
             return DoctorFinding(
-                check, .failed, "their server does not answer" + (stopped.map { ": \($0)" } ?? ""),
+                check, .failed, "the notification server does not respond" + (stopped.map { ": \($0)" } ?? ""),
                 fix: stopped.map { .init("kill -CONT \($0.pid)") })
         }
     }
 
-    /// Servers that run on any desktop, once they are started.
+    /// Returns a command that starts a server that works on any desktop.
     private func start(_ app: ExaminedApp) -> DoctorFinding.Fix? {
         let servers = app.environment["WAYLAND_DISPLAY"] == nil ? ["dunst"] : ["mako", "dunst", "swaync"]
         if let server = servers.first(where: { CompanionProgram.findInPath($0) != nil }) {

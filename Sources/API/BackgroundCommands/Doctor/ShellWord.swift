@@ -1,6 +1,6 @@
-/// Words of a shell.
+/// Quotes words for a shell.
 package enum ShellWord {
-    /// As one word, whatever is in it.
+    /// Returns the text as one word, whatever it contains.
     package static func quoted(_ text: String) -> String {
         let isPlain =
             !text.isEmpty

@@ -2,7 +2,7 @@ import ArgumentParser
 import BackgroundLedger
 import Foundation
 
-/// Transfers that go on only when a person says so.
+/// Examines transfers that continue only after a command of the user.
 struct TransfersExamination: Examination {
     private let check = "transfers"
 
@@ -13,16 +13,16 @@ struct TransfersExamination: Examination {
             rows.append(DoctorFinding(check, .warning, "\(Self.words(count)) paused", fix: fix("resume", app)))
         }
         if let count = books.transfers[.failed] {
-            rows.append(DoctorFinding(check, .warning, "\(Self.words(count)) given up", fix: fix("retry", app)))
+            rows.append(DoctorFinding(check, .warning, "\(Self.words(count)) failed", fix: fix("retry", app)))
         }
         if books.missingCopies > 0 {
             rows.append(
                 DoctorFinding(check, .warning, Self.sentence(missingCopies: books.missingCopies, in: app.directories.spool)))
         }
-        return rows.isEmpty ? [DoctorFinding(check, .ok, "None waits for a person's word.")] : rows
+        return rows.isEmpty ? [DoctorFinding(check, .ok, "Nothing needs your attention.")] : rows
     }
 
-    /// The number of missing copies, and the remedy.
+    /// Returns a sentence with the number of missing copies and the remedy.
     static func sentence(missingCopies count: Int, in spool: URL) -> String {
         "\(count) queued \(count == 1 ? "copy is" : "copies are") missing from \(spool.path). Put the folder with the copies back, or upload "
             + "the files again."
@@ -30,7 +30,7 @@ struct TransfersExamination: Examination {
 
     private static func words(_ count: Int) -> String { "\(count) transfer\(count == 1 ? " is" : "s are")" }
 
-    /// Where the app has a verb for it.
+    /// Returns a fix if the app has a command for it.
     private func fix(_ action: String, _ app: ExaminedApp) -> DoctorFinding.Fix? {
         let verbs = DesktopIntegration.current.commands?.configuration.subcommands ?? []
         guard verbs.contains(where: { $0.configuration.commandName == "transfers" }) else { return nil }

@@ -5,28 +5,29 @@ import Foundation
 import ProcessSupport
 import UserUnits
 
-/// Whether the machine is woken for what asks for it. Says nothing where nothing does, but of a unit that asks in vain.
+/// Examines whether the machine is woken for requests that ask for it. Without such requests, the only finding is a unit that
+/// does not start.
 struct WakeExamination {
     private static let check = "wake"
-    /// What a service ends with that asks for a capability in vain.
+    /// The exit status of a service whose capabilities could not be applied.
     private static let failedCapabilities = "218"
-    /// The first systemd that gives it.
+    /// The first version of systemd that provides the capability.
     private static let firstVersion = 254
 
     private let units: UserUnits
     private let environment: [String: String]
 
-    /// - Parameter machine: as the agent's program sees it now; `nil`: no logind answers.
+    /// - Parameter machine: the machine as the agent's program examined it now, or `nil` if logind does not respond.
     static func findings(_ app: ExaminedApp, _ machine: MachineLook?) -> [DoctorFinding] {
         let examination = WakeExamination(
             units: UserUnits(directories: app.directories, environment: app.environment), environment: app.environment)
-        // Of a service that does not start everything depends.
+        // Everything depends on the service, so a service that does not start is the only finding.
         if let vain = examination.vain { return [vain] }
         guard let books = app.books else { return [] }
         let asking = books.requests.filter(\.wakesSystem).map(\.identifier)
         guard !asking.isEmpty else { return [] }
         let rows = examination.troubles(
-            books.alarm, machine, "\(asking.joined(separator: ", ")) runs late where the machine sleeps: ")
+            books.alarm, machine, "\(asking.joined(separator: ", ")) runs late if the machine sleeps: ")
         guard rows.isEmpty else { return rows }
         let alarm = books.alarm?.alarm.map { "The machine is woken at \(Output.moment($0))." }
         return [DoctorFinding(check, .ok, alarm ?? "The machine is woken for \(asking.joined(separator: ", ")).")]
@@ -49,12 +50,12 @@ struct WakeExamination {
     }
 
     static func giver(_ version: Int?) -> String {
-        "systemd \(firstVersion) and later give it to user services that ask for it" + (version.map { "; this is \($0)" } ?? "")
+        "systemd \(firstVersion) and later grant it to user services that request it" + (version.map { "; this is \($0)" } ?? "")
     }
 
     // MARK: The unit
 
-    /// The unit asks for a capability that its manager does not have any more.
+    /// The finding for a unit that requests a capability that its manager does not have any more.
     private var vain: DoctorFinding? {
         guard access(units.wakeDropIn.path, F_OK) == 0, units.hasManager,
             units.property("ExecMainStatus", of: .service) == Self.failedCapabilities
@@ -62,12 +63,12 @@ struct WakeExamination {
         let path = ShellWord.quoted(units.wakeDropIn.path)
         return DoctorFinding(
             Self.check, .failed,
-            "\(units.name(.service)) asks for CAP_WAKE_ALARM, which the user manager does not have: it does not start",
+            "\(units.name(.service)) requests CAP_WAKE_ALARM, which the user manager does not have: the unit does not start",
             fix: .init(
                 "rm \(path) && systemctl --user daemon-reload && systemctl --user restart \(units.name(.service))", isSafe: true))
     }
 
-    /// Tried first: a service that asks in vain does not start.
+    /// Tests the capability first, because a service does not start if it requests a capability that it cannot have.
     private var fix: DoctorFinding.Fix? {
         guard units.hasManager, units.isInstalled(.service), access(units.wakeDropIn.path, F_OK) != 0 else { return nil }
         let setting = "AmbientCapabilities=CAP_WAKE_ALARM"
@@ -86,7 +87,7 @@ struct WakeExamination {
         return (try? systemd.run(within: 5, outputLimit: 4_096)).flatMap { Self.version($0.output) }
     }
 
-    /// "systemd 252 (252.38-1~deb12u1)".
+    /// Returns the version number in "systemd 252 (252.38-1~deb12u1)".
     static func version(_ output: String) -> Int? {
         let parts = output.split(separator: "\n").first?.split(separator: " ") ?? []
         return parts.count > 1 && parts[0] == "systemd" ? Int(parts[1].prefix { $0.isNumber }) : nil

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// What shells offer behind a half-typed word, where each of them looks for it.
+/// The completion files of shells, in the folders where the shells look for them.
 struct Completions {
     let root: any ParsableCommand.Type
     let command: String
@@ -10,14 +10,15 @@ struct Completions {
 
     var files: [InstalledFile] {
         [
-            // It is read, not run.
+            // The file is read, not executed.
             InstalledFile("bash-completion/completions/\(command)", script(.bash).replacing(/^#!.*\n+/, with: "")),
             InstalledFile("zsh/site-functions/_\(command)", script(.zsh)),
             InstalledFile("fish/vendor_completions.d/\(command).fish", script(.fish)),
         ]
     }
 
-    /// The library writes it for the command's own name; its functions keep that, the command that they are for does not.
+    /// Returns the script of the library with the command's name replaced. The library generates it for the name of the root
+    /// command, and its functions keep that name.
     private func script(_ shell: CompletionShell) -> String {
         let (text, name) = (root.completionScript(for: shell), root._commandName)
         guard name != command else { return text }
@@ -26,7 +27,7 @@ struct Completions {
             case .bash where line.hasPrefix("complete "): Self.ending(line, name, command)
             case .zsh where line.hasPrefix("#compdef "): "#compdef \(command)"
             case .fish:
-                // The word itself, and the path of commands that a suggestion is for.
+                // Replaces the word itself, and the path of commands that a suggestion is for.
                 line.replacingOccurrences(of: "'\(name)'", with: "'\(command)'")
                     .replacingOccurrences(of: " \"\(name)\"", with: " \"\(command)\"")
                     .replacingOccurrences(of: " \"\(name) ", with: " \"\(command) ")

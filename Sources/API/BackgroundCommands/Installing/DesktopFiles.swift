@@ -1,7 +1,7 @@
 import Foundation
 import ProcessSupport
 
-/// A file that an installation has, below a folder like `/usr/share` or `~/.local/share`.
+/// A file of an installation, below a folder like `/usr/share` or `~/.local/share`.
 struct InstalledFile: Equatable {
     let path: String
     let content: Data
@@ -11,16 +11,16 @@ struct InstalledFile: Equatable {
     init(_ path: String, _ text: String) { self.init(path, Data(text.utf8)) }
 }
 
-/// Writes what a desktop and a shell show of an app. Pure: an app's description in, files out.
+/// Generates the files that a desktop and a shell show of an app. Pure: an app's description in, files out.
 struct DesktopFiles {
     let integration: DesktopIntegration
-    /// `CFBundleIdentifier`: names the files.
+    /// The `CFBundleIdentifier`, used in file names.
     let identifier: String
     let displayName: String
     let version: String
-    /// What is run: an absolute path.
+    /// The absolute path of the program.
     let program: String
-    /// What a person types.
+    /// The command that a user types.
     var command: String { URL(exactPath: program).lastPathComponent }
 
     var all: [InstalledFile] {
@@ -64,12 +64,12 @@ struct DesktopFiles {
 
     private func exec(_ arguments: [String]) -> String { ([program] + arguments).map(Self.execWord).joined(separator: " ") }
 
-    /// A value of one line.
+    /// Escapes a value of one line.
     static func value(_ text: String) -> String {
         text.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\n", with: " ")
     }
 
-    /// Quoted where it has to be; inside quotes four characters are escaped, and the value once more as a whole.
+    /// Quotes a word if necessary. Inside quotes, four characters are escaped. The complete value is then escaped again.
     static func execWord(_ word: String) -> String {
         let isPlain = !word.isEmpty && word.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "/._-+:,@=".contains($0)) }
         if isPlain { return word }

@@ -2,51 +2,52 @@ import ArgumentParser
 import Foundation
 import Synchronization
 
-/// What a desktop and a shell show of an app: `install` writes it. Set ``current`` before a command runs.
+/// The description of an app for desktops and shells, written by `install`. Set ``current`` before a command runs.
 ///
 ///     DesktopIntegration.current = DesktopIntegration(
 ///         summary: "Tells of storms", commands: Tool.self, icon: Data(PackageResources.Tide_svg))
 ///
-/// Beyond Apple, where the system takes all of this from the app's bundle.
+/// Beyond Apple, where the system reads all of this from the app's bundle.
 public struct DesktopIntegration: Sendable {
     /// An entry in the menu of the app's icon.
     public struct Action: Sendable {
-        /// Letters, digits and hyphens.
+        /// The identifier: letters, digits and hyphens.
         public var identifier: String
-        /// What the person reads.
+        /// The name that the user reads.
         public var name: String
-        /// Of the app's own command.
+        /// The arguments of the app's command.
         public var arguments: [String]
 
-        /// An action of the app's own.
+        /// Creates an action.
         public init(identifier: String, name: String, arguments: [String]) {
             (self.identifier, self.name, self.arguments) = (identifier, name, arguments)
         }
     }
 
-    /// One line, without a full stop.
+    /// A summary in one line, without a full stop.
     public var summary: String
     /// Paragraphs for software centres, separated by an empty line.
     public var details: String
-    /// The app's own root command: its manual pages and its completions are made from it.
+    /// The root command of the app, from which manual pages and completions are generated.
     public var commands: (any ParsableCommand.Type)?
-    /// SVG. `nil`: the desktop's picture of a program.
+    /// The icon as SVG, or `nil` for the desktop's icon of a program.
     public var icon: Data?
-    /// Of the desktop menu specification, one main category among them.
+    /// The categories of the desktop menu specification, including one main category.
     public var categories: [String]
-    /// In the menu of the app's icon, in this order.
+    /// The actions in the menu of the app's icon, in this order.
     public var actions: [Action]
-    /// Kinds of files that the app opens.
+    /// The kinds of files that the app opens.
     public var mimeTypes: [String]
-    /// Arguments before the files that a person opens with it, or before nothing where it is started from a menu. `nil`: a menu does not
+    /// The arguments before the files that a user opens with the app; a start from a menu has no files. If `nil`, menus do not
     /// show the app.
     public var openArguments: [String]?
-    /// SPDX.
+    /// The SPDX identifier of the license.
     public var license: String
-    /// Of the app in software centres, in reverse-DNS form (`org.example.Tide`). `nil`: the app's own identifier.
+    /// The identifier of the app in software centers, in reverse-DNS form (`org.example.Tide`), or `nil` for the app's
+    /// identifier.
     public var componentIdentifier: String?
 
-    /// Describes an app. What is left out the desktop does without.
+    /// Creates a description. Values that are left out are not shown on the desktop.
     public init(
         summary: String = "", details: String = "", commands: (any ParsableCommand.Type)? = nil, icon: Data? = nil,
         categories: [String] = ["Utility"], actions: [Action] = [], mimeTypes: [String] = [], openArguments: [String]? = nil,
@@ -59,7 +60,7 @@ public struct DesktopIntegration: Sendable {
 
     private static let chosen = Mutex(DesktopIntegration())
 
-    /// Of this process.
+    /// The description of this process.
     public static var current: DesktopIntegration {
         get { chosen.withLock { $0 } }
         set { chosen.withLock { $0 = newValue } }

@@ -3,13 +3,13 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// `install`.
+/// `install`: writes the files that show the app on this desktop.
 public struct InstallCommand: BackgroundCommand {
     public static let configuration = describe(
-        "install", "Shows the app on this desktop: its entry and icon, completions, manual pages, its start at login.",
+        "install", "Installs the desktop entry, icon, shell completions, manual pages and the start at login.",
         example: "install --dry-run")
 
-    @Flag(help: "Say what would be done, and do nothing.") var dryRun = false
+    @Flag(help: "Print what would be done, and change nothing.") var dryRun = false
     @Option(help: ArgumentHelp("For packagers: the folder of shared files.", visibility: .hidden)) var into: String?
     @Option(help: ArgumentHelp("For packagers: where the program will be.", visibility: .hidden)) var program: String?
 
@@ -21,8 +21,8 @@ public struct InstallCommand: BackgroundCommand {
         let installation = try Self.installation(into)
         var files = Self.files(program ?? AppManifest.executableURL.path).all
         if into == nil, let shared = Self.folderBesideProgram(), shared != installation.folder.path {
-            Output.line("All of it is there for everybody, in \(shared).")
-            // Nothing twice.
+            Output.line("Everything is installed for all users in \(shared).")
+            // Files that are installed for all users are not installed twice.
             files = []
         }
         let steps = try installation.plan(files)
@@ -33,8 +33,8 @@ public struct InstallCommand: BackgroundCommand {
         }
     }
 
-    /// What is left to do is done after the next login too: an entry that is not there, not enabled, or starts another program is written
-    /// anew.
+    /// Writes the login entry if it is missing, is not enabled, or starts another program, so that remaining work also continues
+    /// after the next login.
     private func comeBackAtLogin() throws {
         let (runtime, environment) = (AppRuntime.shared, ThisProcess.environment)
         let entry = AutostartEntry(directories: runtime.directories, environment: environment)
@@ -49,7 +49,7 @@ public struct InstallCommand: BackgroundCommand {
         Output.line(try entry.install(agent: agent, displayName: runtime.manifest.displayName).path)
     }
 
-    /// Where a package, or `make install`, has put the same beside the program.
+    /// Returns the folder in which a package, or `make install`, has installed the same files next to the program.
     fileprivate static func folderBesideProgram() -> String? {
         let prefix = AppManifest.executableURL.deletingLastPathComponent().deletingLastPathComponent()
         let shared = prefix.appendingPathComponent("share")
@@ -72,13 +72,13 @@ public struct InstallCommand: BackgroundCommand {
         return Installation(folder: data.deletingLastPathComponent(), list: data.appendingPathComponent("installed.json"))
     }
 
-    /// Says what is done, and does it unless this is a dry run.
+    /// Prints the steps, and runs them unless this is a dry run.
     static func report(
         _ steps: [Installation.Step], in installation: Installation, isDryRun: Bool, _ carryOut: () throws -> Void
     ) throws {
         if !isDryRun { try carryOut() }
         for case .leave(let path) in steps {
-            Output.note("\(installation.folder.appendingPathComponent(path).path) is not as it was written, and stays")
+            Output.note("\(installation.folder.appendingPathComponent(path).path) was changed since it was installed and is kept")
         }
         let written = steps.filter { if case .write = $0 { true } else { false } }.count
         let removed = steps.filter { if case .remove = $0 { true } else { false } }.count
@@ -105,18 +105,18 @@ public struct InstallCommand: BackgroundCommand {
         }
         if ThisProcess.environment["SHELL"]?.hasSuffix("/zsh") == true {
             let folder = AppRuntime.shared.directories.data.deletingLastPathComponent().path + "/zsh/site-functions"
-            Output.note("zsh looks there after this line in ~/.zshrc, before compinit: fpath=(\(folder) $fpath)")
+            Output.note("To use the zsh completions, add this line to ~/.zshrc before compinit: fpath=(\(folder) $fpath)")
         }
     }
 }
 
-/// `uninstall`.
+/// `uninstall`: removes the files that `install` wrote.
 public struct UninstallCommand: BackgroundCommand {
     public static let configuration = describe(
-        "uninstall", "Takes back what install wrote. What is scheduled and queued stays; quit ends it.",
+        "uninstall", "Removes the files that install wrote. Scheduled and queued work is kept; quit ends it.",
         example: "uninstall --dry-run")
 
-    @Flag(help: "Say what would be done, and do nothing.") var dryRun = false
+    @Flag(help: "Print what would be done, and change nothing.") var dryRun = false
 
     public init() {}
 
@@ -127,7 +127,7 @@ public struct UninstallCommand: BackgroundCommand {
         let steps = try installation.plan([])
         if steps.isEmpty, let shared = InstallCommand.folderBesideProgram() {
             return Output.line(
-                "`install` wrote nothing. What is in \(shared) came with the program, and goes with its package or by `make uninstall`."
+                "There is nothing to remove. The files in \(shared) belong to the package: remove the package or run `make uninstall`."
             )
         }
         try InstallCommand.report(steps, in: installation, isDryRun: dryRun) { try installation.carryOut(steps, []) }

@@ -3,26 +3,26 @@ import Foundation
 import ProcessSupport
 import Spool
 
-/// The files of one installation, below one folder. What was written is listed, so that `uninstall` takes away what an earlier version
-/// wrote, and leaves what a person changed.
+/// The files of one installation, below one folder. A list records the written files, so that `uninstall` removes files of
+/// earlier versions and keeps files that a user changed.
 struct Installation {
-    /// `~/.local/share`, or what a packager fills.
+    /// The folder: `~/.local/share`, or a folder that a packager fills.
     let folder: URL
-    /// The list of what was written; `nil`: none, a packager's tool has its own.
+    /// The file that lists the written files, or `nil` if a packager's tool has its own list.
     let list: URL?
 
-    /// What is done about one file.
+    /// The action for one file.
     enum Step: Equatable {
         case write(String)
-        /// It is there already, as it should be.
+        /// The file exists and is correct.
         case keep(String)
         case remove(String)
-        /// A person changed it, or it is somebody else's.
+        /// A user changed the file, or another program wrote it.
         case leave(String)
     }
 
     private struct Written: Codable {
-        /// SHA-256 by path.
+        /// The SHA-256 digests, by path.
         var files: [String: String] = [:]
     }
 
@@ -35,14 +35,14 @@ struct Installation {
         }
     }
 
-    /// Something is listed as written.
+    /// `true` if the list of written files exists.
     var isThere: Bool { list.map { FileManager.default.fileExists(atPath: $0.path) } ?? false }
 
     private func digest(_ path: String) -> String? { (try? Data(contentsOf: url(path))).map { FileDigest.sha256(of: $0) } }
 
     private func url(_ path: String) -> URL { folder.appendingPathComponent(path) }
 
-    /// What makes these files, and no others of ours, be there.
+    /// Returns the steps after which exactly these files of the app are installed.
     func plan(_ files: [InstalledFile]) throws -> [Step] {
         let before = try written().files
         var steps = files.map { file -> Step in
@@ -58,7 +58,8 @@ struct Installation {
         return steps
     }
 
-    /// Each file appears whole or not at all; the list is written before them, so that whatever was written is in it.
+    /// Carries out the steps. Each file is written completely or not at all. The list is written first, so that it contains every
+    /// written file.
     func carryOut(_ steps: [Step], _ files: [InstalledFile]) throws {
         let contents = Dictionary(files.map { ($0.path, $0.content) }) { $1 }
         var after = try written()
@@ -101,7 +102,7 @@ struct Installation {
         guard unlink(file) == 0 || errno == ENOENT else {
             throw CommandFailure(.cannotCreate, "\(file): \(String(cString: strerror(errno)))")
         }
-        // Folders that are empty now: nobody else's, or they would not be.
+        // Removes folders that are empty now. A folder that another program uses is not empty.
         var folder = url(path).deletingLastPathComponent()
         while folder.path.hasPrefix(self.folder.path + "/"), rmdir(folder.path) == 0 { folder.deleteLastPathComponent() }
     }

@@ -1,10 +1,10 @@
 import ArgumentParser
 import Foundation
 
-/// Manual pages: one for the tool, one for each of its commands. Made from what the commands say of themselves in help, so that the two
-/// never differ.
+/// Generates manual pages: one for the tool, one for each of its commands. The text comes from the help of the commands, so that
+/// pages and help never differ.
 struct ManualPages {
-    /// What the library prints for `--experimental-dump-help`, as far as pages need it.
+    /// The part of the library's `--experimental-dump-help` output that the pages need.
     private struct Tool: Decodable { let command: Command }
 
     private struct Command: Decodable {
@@ -39,13 +39,13 @@ struct ManualPages {
         var isPositional: Bool { kind == "positional" }
         private var value: String { (valueName ?? "value").uppercased() }
 
-        /// As in a synopsis.
+        /// The text for a synopsis.
         var usage: String {
             let name = isPositional ? value : names?.last.map { kind == "flag" ? $0.text : "\($0.text) \(value)" } ?? ""
             return (isOptional ? "[\(name)]" : name) + (isRepeating ? " ..." : "")
         }
 
-        /// As the head of its paragraph.
+        /// The head of the paragraph.
         var head: String {
             if isPositional { return value }
             return (names ?? []).map { kind == "flag" ? $0.text : "\($0.text) \(value)" }.joined(separator: ", ")
@@ -75,7 +75,7 @@ struct ManualPages {
     }
 
     private func pages(of command: Command, _ path: [String]) -> [InstalledFile] {
-        // A command's own commands stand on its page: there are few, and a person looks for them there.
+        // The subcommands of a command are described on its page, because there are few and a user expects them there.
         let page = InstalledFile("man/man1/\(path.joined(separator: "-")).1", page(of: command, path))
         guard path.count == 1 else { return [page] }
         return [page] + command.shown.flatMap { pages(of: $0, path + [$0.commandName]) }
@@ -111,7 +111,7 @@ struct ManualPages {
         return (words + ((command.subcommands ?? []).isEmpty ? [] : ["COMMAND"])).joined(separator: " ")
     }
 
-    /// The discussion, whose examples are set as they are.
+    /// Returns the discussion. Its examples are printed unchanged.
     private func description(of command: Command) -> String {
         guard let discussion = command.discussion, !discussion.isEmpty else { return "" }
         let parts = discussion.components(separatedBy: "Example:\n")
@@ -150,7 +150,7 @@ struct ManualPages {
 
     private static func quoted(_ text: String) -> String { "\"\(line(text).replacingOccurrences(of: "\"", with: "\\(dq"))\"" }
 
-    /// One line of text: nothing in it is a request, and hyphens can be copied into a shell.
+    /// Escapes one line of text, so that it contains no request and hyphens can be copied into a shell.
     static func line(_ text: String) -> String {
         let escaped = text.replacingOccurrences(of: "\\", with: "\\e").replacingOccurrences(of: "-", with: "\\-")
             .replacingOccurrences(of: "\n", with: " ")
@@ -165,7 +165,7 @@ struct ManualPages {
         text.trimmingCharacters(in: .newlines).components(separatedBy: "\n\n").map(lines).joined(separator: ".PP\n")
     }
 
-    /// Examples are written with the tool's own name, as a word of a line.
+    /// Replaces the tool's own name in examples, if it is a separate word.
     private func renamed(_ text: String) -> String {
         guard let own = root?.commandName, own != name else { return text }
         return text.components(separatedBy: "\n").map { line in

@@ -13,12 +13,12 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
         commandName: "agent", abstract: "Runs the agent in the foreground.", discussion: "Example:\n  stormy agent")
 
     func run() async throws {
-        // The person's login runs this: whatever is wrong here, an agent there must be, which says the rest.
+        // This command runs at login. The agent must start in spite of any error here, and then reports the problems.
         do {
             try StormyTool.configureIfPossible()
-            // Where this app is, for the agent to launch.
+            // Tells the agent the location of this app, which the agent launches.
             try AppRuntime.shared.introduceApp()
-            // This process becomes the agent: what it plans starts no other.
+            // This process becomes the agent, so the check that it schedules must not start another agent.
             let variable = AgentStarter(directories: AppRuntime.shared.directories).forbiddingVariable
             let isForbidden = getenv(variable) != nil
             setenv(variable, "1", 0)
@@ -42,7 +42,8 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
         startIfWorkIsLeft()
     }
 
-    /// A ledger that was moved away, or comes from a backup, does not know of the daily check; Stormy's own store does.
+    /// Schedules the daily check again. A ledger that was moved away or restored from a backup lacks the check, which the store still
+    /// contains.
     static func restoreLostCheck() {
         let file = AppRuntime.shared.directories.data.appendingPathComponent(StormyStore.fileName)
         guard StormySettings.areSet, FileManager.default.fileExists(atPath: file.path),
@@ -50,14 +51,14 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
         else { return }
         do {
             if try NoonSchedule(store: StormyStore.open()).restoreIfLost() {
-                Output.note("stormy: the daily check is planned again: the agent did not know of it any more")
+                Output.note("stormy: the daily check was scheduled again, because the agent had no request for it")
             }
         } catch {
-            // The verb itself has said what is wrong with the store, or does not need it.
+            // The command itself has reported the problem of the store, or does not need the store.
         }
     }
 
-    /// For verbs that show whether one runs, or stay.
+    /// Starts an agent for commands that show whether an agent runs, or that continue to run.
     static func startIfWorkIsLeft() {
         AppRuntime.shared.startAgentIfWorkIsLeft()
     }
@@ -67,13 +68,15 @@ struct QuitVerb: AsyncParsableCommand, CommandWithEffect {
     var effect: CommandEffect { .ends }
 
     static let configuration = CommandConfiguration(
-        commandName: "quit", abstract: "Ends all background work; nothing queued is lost.", discussion: "Example:\n  stormy quit")
+        commandName: "quit", abstract: "Ends all background work. Queued transfers are paused, not deleted.",
+        discussion: "Example:\n  stormy quit")
 
     func run() async throws {
         try StormyTool.configureIfPossible()
         let store = try StormyStore.open()
         let wasOn = try NoonSchedule(store: store).isEnabled
-        // First, or a check that runs just now would plan the next one. All the rest ends also where that cannot be written.
+        // The check is turned off first, because a running check would schedule the next one. If the store cannot be written, the other
+        // work still ends.
         let noted = Result { try NoonSchedule.setEnabled(false, in: store) }
         var isOff = false
         do {
@@ -82,16 +85,17 @@ struct QuitVerb: AsyncParsableCommand, CommandWithEffect {
                 if wasOn || requests > 0 { Output.line("The daily check is off. `stormy schedule` turns it on again.") }
                 if transfers > 0 {
                     Output.line(
-                        "Paused \(transfers) transfer\(transfers == 1 ? "" : "s"). `stormy transfers resume all` goes on.")
+                        "Paused \(transfers) transfer\(transfers == 1 ? "" : "s"). `stormy transfers resume all` continues them.")
                 }
             }
         } catch {
-            // Nothing was ended: then the check is on as before.
+            // Nothing was ended, so the check is turned on again.
             if wasOn, !isOff {
                 do {
                     try NoonSchedule.setEnabled(true, in: store)
                 } catch {
-                    Output.note("stormy: the daily check is off all the same: \(CommandFailure(ofStormy: error).message)")
+                    Output.note(
+                        "stormy: the daily check is off, although an error occurred: \(CommandFailure(ofStormy: error).message)")
                 }
             }
             throw error
@@ -102,7 +106,7 @@ struct QuitVerb: AsyncParsableCommand, CommandWithEffect {
             let failure = CommandFailure(ofStormy: error)
             throw CommandFailure(
                 failure.status,
-                "all work is ended, but the next verb plans the daily check again, as that could not be written down: \(failure.message)"
+                "all work has ended, but the next command schedules the daily check again, because the change could not be stored: \(failure.message)"
             )
         }
     }

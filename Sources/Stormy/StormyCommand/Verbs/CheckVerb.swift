@@ -7,35 +7,35 @@ import StormyWeather
 
 struct CheckVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "check", abstract: "Checks now: stormy or calm, and why.",
+        commandName: "check", abstract: "Checks the weather now: stormy or calm, and why.",
         discussion: "Example:\n  stormy check Sydney --exit-code; [ $? -eq 10 ] && echo storm")
 
-    @Argument(help: "One place; all of them without it.") var name: String?
-    @Flag(help: "Refresh, and fail when that is not possible.") var fresh = false
+    @Argument(help: "One place. Default: all places.") var name: String?
+    @Flag(help: "Fetch a new forecast, and fail if that is not possible.") var fresh = false
     @Flag(help: "Use the stored forecast only.") var offline = false
-    @Flag(help: "Raise a desktop notification for a storm not told yet.") var notify = false
-    @Flag(help: "Say how it stands in a desktop notification, storm or not.") var tell = false
-    @Flag(help: "Exit with 10 when stormy.") var exitCode = false
+    @Flag(help: "Show a desktop notification for a storm that was not shown yet.") var notify = false
+    @Flag(help: "Show the result in a desktop notification, storm or not.") var tell = false
+    @Flag(help: "Exit with 10 if it is stormy.") var exitCode = false
     @Flag(name: .shortAndLong, help: "Print the texts of official warnings.") var verbose = false
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
-        if fresh && offline { throw ValidationError("--fresh and --offline exclude each other") }
+        if fresh && offline { throw ValidationError("--fresh and --offline cannot be used together") }
     }
 
     struct Reason: Encodable {
         let kind: String
         let detail: String
         let from: Date
-        /// Assumed if ``openEnd``.
+        /// The end. An assumed end if ``openEnd`` is `true`.
         let until: Date
-        /// `true` if the service names no end.
+        /// `true` if the service states no end.
         let openEnd: Bool?
         let source: OrNull<String>
         let key: OrNull<String>
         /// `nil` for reasons of the forecast.
         let warning: Warning?
-        /// ``detail`` for the person.
+        /// The text of ``detail`` in the user's units.
         let words: String
 
         private enum CodingKeys: CodingKey { case kind, detail, from, until, openEnd, source, key, warning }
@@ -130,7 +130,7 @@ struct CheckVerb: AsyncParsableCommand {
         }
     }
 
-    /// For which a person waits.
+    /// The time for which the user waits for services.
     static let patience: Duration = .seconds(40)
 
     private func open(_ store: StormyStore, _ places: [String]) async throws -> OpenedWeather {
@@ -156,14 +156,14 @@ struct CheckVerb: AsyncParsableCommand {
 
     private static func title(_ outcomes: [CheckOutcome]) -> String {
         if outcomes.contains(where: { $0.assessment?.isStormy == true }) { return "Storm expected" }
-        guard outcomes.allSatisfy({ $0.assessment?.isStormy == false }) else { return "The weather is not known" }
+        guard outcomes.allSatisfy({ $0.assessment?.isStormy == false }) else { return "The weather is unknown" }
         let isPartial = outcomes.contains { $0.assessment?.unknownHours != nil }
-        return isPartial ? "No storm expected in the hours that are known" : "No storm expected"
+        return isPartial ? "No storm expected in the known hours" : "No storm expected"
     }
 
     static func line(_ outcome: CheckOutcome) -> String { "\(outcome.place.name): \(words(outcome))" }
 
-    /// What is expected, without the place.
+    /// Returns the expected weather, without the place.
     static func words(_ outcome: CheckOutcome) -> String {
         switch outcome.assessment?.verdict {
         case .stormy?:
@@ -176,10 +176,10 @@ struct CheckVerb: AsyncParsableCommand {
     }
 
     private static func calm(_ outcome: CheckOutcome) -> String {
-        outcome.assessment?.unknownHours == nil ? "calm" : "calm in the hours that are known"
+        outcome.assessment?.unknownHours == nil ? "calm" : "calm in the known hours"
     }
 
-    /// The reasons that do not count, with one sentence each. Ignored kinds of warnings come last, one kind after the other.
+    /// Returns the reasons that do not count, with one sentence each. Ignored kinds of warnings come last, grouped by kind.
     static func notCounted(_ outcome: CheckOutcome) -> [(sentence: String, reason: StormReason)] {
         let rule = StormySettings.current.rule
         let reasons = outcome.assessment?.unconfirmed ?? []
@@ -196,13 +196,13 @@ struct CheckVerb: AsyncParsableCommand {
         }
     }
 
-    /// The texts of a warning, one line each. Empty for reasons of the forecast.
+    /// Returns the texts of a warning, one line each. The result is empty for reasons of the forecast.
     static func texts(_ reason: StormReason) -> [String] {
         guard let texts = reason.texts else { return [] }
         return [texts.headline, texts.description, texts.instruction.map { "What to do: \($0)" }].compactMap { $0 }
     }
 
-    /// The values that the forecast lacks, one sentence each.
+    /// Returns sentences about missing values of the forecast, one for each value.
     static func missing(_ outcome: CheckOutcome) -> [String] {
         var sentences = hourSentences(outcome)
         let unreadable = outcome.forecast?.unreadable ?? []
@@ -218,7 +218,7 @@ struct CheckVerb: AsyncParsableCommand {
         return sentences
     }
 
-    /// The hours just ahead that the forecast's service does not know.
+    /// Returns sentences about hours just ahead that the forecast's service does not know.
     private static func hourSentences(_ outcome: CheckOutcome) -> [String] {
         func span(_ window: StormWindow) -> String {
             StormText.span(window, timeZone: outcome.place.zone, locale: PersonLocale.current)

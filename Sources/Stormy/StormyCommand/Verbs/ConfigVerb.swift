@@ -19,7 +19,7 @@ struct ConfigVerb: AsyncParsableCommand {
             \(template)
             """)
 
-    /// For its manual page, which is the configuration's.
+    /// The template for the manual page, which also documents the configuration.
     private static let template =
         Configuration.template.replacing("#: ", with: "# ").split(separator: "\n", omittingEmptySubsequences: false)
         .map { $0.isEmpty ? "" : "  " + $0 }.joined(separator: "\n")
@@ -29,7 +29,7 @@ struct ConfigVerb: AsyncParsableCommand {
     func run() async throws {
         guard check else { return Output.line(Configuration.template.replacing("#: ", with: "# ")) }
         let file = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
-        // Each destination's secrets, too.
+        // The secrets of each destination are also checked.
         let configuration = try Configuration.load(path: file)
         let destinations = Destinations(configuration)
         for name in configuration.upload.destinations.keys.sorted() { _ = try destinations.named(name) }

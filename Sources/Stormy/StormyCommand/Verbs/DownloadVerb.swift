@@ -11,7 +11,7 @@ struct DownloadVerb: AsyncParsableCommand {
         commandName: "download", abstract: "Queues the download of a file and returns at once.",
         discussion: """
             The file grows under a hidden name beside its place and gets its name when it is whole and verified. It survives
-            the terminal, the network, the server and the agent; "stormy transfers" shows how it gets on.
+            the terminal, the network, the server and the agent; "stormy transfers" shows its progress.
 
             What stands there already is replaced only if -o names it, or with --force. A file that appears there meanwhile stays: the
             download then gets a numbered name beside it. A link is replaced only with --force; the file that it leads to stays.
@@ -23,19 +23,19 @@ struct DownloadVerb: AsyncParsableCommand {
     @Argument(help: "An http or https address.") var url: String
     @Option(name: [.customShort("o"), .long], help: "The file, replaced if it exists. Default: the name in the address.")
     var output: String?
-    @Flag(help: "Replace whatever stands there in the end.") var force = false
-    @Flag(help: "Follow it to the end, with a progress bar.") var wait = false
-    @Option(help: "The file's SHA-256, 64 hex digits: any other file is a failure.") var sha256: String?
-    @Option(help: "Bytes per second at most; k and m count thousands and millions.") var limitRate: String?
+    @Flag(help: "Replace a file that exists at the end of the download.") var force = false
+    @Flag(help: "Wait for the end, with a progress bar.") var wait = false
+    @Option(help: "The expected SHA-256 of the file, 64 hexadecimal digits. Any other file is a failure.") var sha256: String?
+    @Option(help: "The maximum number of bytes per second, for example 500k or 2m.") var limitRate: String?
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
-        if output?.isEmpty == true { throw ValidationError("--output takes the name of a file") }
+        if output?.isEmpty == true { throw ValidationError("--output expects a file name") }
         if let sha256, !URLSessionDownloadTask.isSHA256(sha256) {
-            throw ValidationError("--sha256 takes 64 hex digits")
+            throw ValidationError("--sha256 expects 64 hexadecimal digits")
         }
         if let limitRate, Self.bytes(limitRate) == nil {
-            throw ValidationError("--limit-rate takes a number of bytes, such as 500k or 2m")
+            throw ValidationError("--limit-rate expects a number of bytes, for example 500k or 2m")
         }
     }
 
@@ -66,7 +66,7 @@ struct DownloadVerb: AsyncParsableCommand {
         configuration.maximumBytesPerSecond = limitRate.flatMap(Self.bytes)
         let task = Downloads.task(
             from: address, to: file, replacing: replaces, sha256: sha256, in: URLSession(configuration: configuration))
-        // Followed here, its end is told here, and no other's. The app is launched for it when this process is gone.
+        // A followed download reports its end only here. If this process exits before, the app is launched for the end.
         let follower = DownloadFollower()
         if wait { task.delegate = follower }
         task.taskDescription = file.path
@@ -88,15 +88,16 @@ struct DownloadVerb: AsyncParsableCommand {
         try report(ended, file, follower)
     }
 
-    /// - Returns: the file, and whether what stands there in the end is meant to go; `nil`: what stands there now is.
+    /// - Returns: the file, and whether the finished download may replace any file there. `nil` if it may replace only the file that exists
+    ///   now.
     private func place(for address: URL) throws -> (file: URL, replaces: Bool?) {
         let chosen = output ?? Self.fileName(of: address)
-        // What Swift cannot read as text arrives with replacement characters, and names another file.
+        // An argument that is not UTF-8 arrives with replacement characters, and would name another file.
         let path = PathName.absolute(chosen)
         if path.unicodeScalars.contains("\u{FFFD}") { throw CommandFailure(.badData, "\(path): a name that is not UTF-8") }
         let file = URL(exactPath: chosen)
         guard path.utf8.first == UInt8(ascii: "/") else {
-            throw CommandFailure(.notFound, "the folder that this terminal is in is gone")
+            throw CommandFailure(.notFound, "the current folder does not exist any more")
         }
         let folder = file.deletingLastPathComponent().path
         var isFolder: ObjCBool = false
@@ -104,7 +105,11 @@ struct DownloadVerb: AsyncParsableCommand {
             throw CommandFailure(.notFound, "\(folder): no such folder")
         }
         guard access(folder, W_OK) == 0 else { throw CommandFailure(.cannotCreate, "\(folder): not writable") }
-        if OwnFiles().contain(file.path) {
+        let isOwn: Bool
+        do { isOwn = try OwnFiles().contain(file.path) } catch {
+            throw CommandFailure(.inputOutput, "\(file.path): cannot be checked: \(error.reason)")
+        }
+        if isOwn {
             throw CommandFailure(.cannotCreate, "\(file.path): is a file of Stormy; choose another name")
         }
         var (found, replaces) = (stat(), force as Bool?)
@@ -123,15 +128,16 @@ struct DownloadVerb: AsyncParsableCommand {
             }
             if !force { replaces = nil }
         }
-        // A ledger that cannot be read has its own exit code. Of two commands at once, the transaction that adds the transfer decides.
+        // An unreadable ledger has a separate exit code. If two commands run at the same time, the transaction that adds the transfer
+        // decides.
         if let other = try BackgroundTransfers.download(to: file) {
             throw CommandFailure(.cannotCreate, "\(file.path): transfer \(other.id) downloads to it already")
         }
         return (file, replaces)
     }
 
-    /// The last part of the address, made harmless: it is the server's choice, and must not lead to another folder, hide, or
-    /// write on the terminal.
+    /// Returns the last part of the address as a safe file name. The server chooses the address. The name must not lead to another folder,
+    /// be hidden, or contain control characters.
     static func fileName(of address: URL) -> String {
         let scalars = address.lastPathComponent.unicodeScalars.map { scalar in
             scalar == "/" || scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value) ? "_" : scalar
@@ -160,14 +166,14 @@ struct DownloadVerb: AsyncParsableCommand {
             let place = ended.destination ?? file.path
             if let trouble = Self.absence(of: place, byteCount: ended.bytesDone) { throw CommandFailure(.cannotCreate, trouble) }
             guard !json else { return }
-            if place != file.path { Output.note("\(file.path) appeared meanwhile, and stays as it is.") }
+            if place != file.path { Output.note("\(file.path) was created during the download and is kept.") }
             let isTaken = Output.lineIsTaken("\(place): \(Output.bytes(ended.bytesDone)), SHA-256 \(ended.sha256 ?? "")")
             if !isTaken { follower.tell(place, trouble: nil, ended.taskIdentifier) }
             if let note = ended.note, note.hasPrefix("resumed") || note.hasPrefix("started over") {
                 Output.note("The download \(note).")
             }
         case .paused:
-            Output.note("paused: stormy transfers resume \(ended.id) lets it go on")
+            Output.note("paused: stormy transfers resume \(ended.id) continues it")
             throw ExitCode(ExitStatus.tryAgain.rawValue)
         case .cancelled:
             Output.note("\(file.path): cancelled")
@@ -182,9 +188,9 @@ struct DownloadVerb: AsyncParsableCommand {
         }
     }
 
-    /// Returns why a file that is complete is not what this command promised; `nil` if it is there.
+    /// Returns the reason why a complete download is not at the promised path. `nil` if it is there.
     ///
-    /// An agent of an earlier version may run in a container, and give the file its name there.
+    /// An agent of an earlier version may run in a container, and store the file under a path of the container.
     static func absence(of place: String, byteCount: Int64) -> String? {
         var found = stat()
         if stat(place, &found) == 0, found.st_mode & S_IFMT == S_IFREG, Int64(found.st_size) == byteCount { return nil }
@@ -201,22 +207,23 @@ struct DownloadVerb: AsyncParsableCommand {
     }
 }
 
-/// Takes the end of the download in place of an app launched for it: the terminal says it, or a notification where the terminal takes nothing.
+/// Receives the end of the download instead of a launched app. The terminal prints the end. If the terminal accepts no output, a
+/// notification shows it.
 private final class DownloadFollower: URLSessionDownloadDelegate, Sendable {
     private let isTold = Mutex(false)
 
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {}
 
-    /// It does not count as told before a terminal that was stopped goes on.
+    /// Waits while the terminal is stopped (Ctrl-S). The end counts as reported after this method returns.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         if Output.takes() || (error as? URLError)?.code == .cancelled { return }
         let file = (task as? URLSessionDownloadTask)?.destination ?? task.originalRequest?.url
         tell(file?.path ?? "The file", trouble: error?.localizedDescription, task.taskIdentifier)
     }
 
-    /// The first call counts.
+    /// Shows a notification. Only the first call has an effect.
     ///
-    /// - Parameter trouble: `nil`: it is there.
+    /// - Parameter trouble: `nil` if the download succeeded.
     func tell(_ path: String, trouble: String?, _ taskIdentifier: Int) {
         let isFirst = isTold.withLock { isTold in
             defer { isTold = true }
@@ -225,7 +232,7 @@ private final class DownloadFollower: URLSessionDownloadDelegate, Sendable {
         guard isFirst, PersonAnswer.hasDesktop else { return }
         let name = URL(exactPath: path).lastPathComponent
         Downloads.tell(name, trouble: trouble, taskIdentifier: taskIdentifier) { error in
-            if let error { Output.note("stormy: \(name): not told on the desktop: \(error.localizedDescription)") }
+            if let error { Output.note("stormy: \(name): no notification could be shown: \(error.localizedDescription)") }
         }
     }
 }

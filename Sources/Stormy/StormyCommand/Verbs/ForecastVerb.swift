@@ -8,15 +8,16 @@ import StormyWeather
 
 struct ForecastVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "forecast", abstract: "The coming hours as a plot in the terminal, or as a picture.",
+        commandName: "forecast", abstract: "Shows the coming hours as a plot in the terminal, or as a picture.",
         discussion: "Example:\n  stormy forecast Sydney --svg sydney.svg")
 
-    @Argument(help: "One place; all of them without it.") var name: String?
+    @Argument(help: "One place. Default: all places.") var name: String?
     @Flag(help: "Use the stored forecast only.") var offline = false
-    @Option(help: "How many hours, 1 to 72.") var hours = 24
+    @Option(help: "The number of hours, 1 to 72.") var hours = 24
     @Option(help: ArgumentHelp("Write a picture of one place into this file.", valueName: "file"), completion: .file())
     var svg: String?
-    @Option(help: ArgumentHelp("The same as a PNG.", valueName: "file"), completion: .file()) var png: String?
+    @Option(help: ArgumentHelp("Write the picture as a PNG into this file.", valueName: "file"), completion: .file()) var png:
+        String?
     @Flag(help: "Print JSON.") var json = false
 
     private struct Row: Encodable {
@@ -32,14 +33,14 @@ struct ForecastVerb: AsyncParsableCommand {
         let source: String
         let fetchedAt: OrNull<Date>
         let stale: Bool
-        /// Values that the service gave in a form that cannot be read. They are `null` in ``hours``.
+        /// Values of the service that cannot be read. In ``hours`` they are `null`.
         let unreadable: [StormValue]
         let hours: [Hour]
     }
 
     func validate() throws {
-        guard (1...72).contains(hours) else { throw ValidationError("--hours is a number from 1 to 72") }
-        if svg != nil || png != nil, json { throw ValidationError("a picture and --json exclude each other") }
+        guard (1...72).contains(hours) else { throw ValidationError("--hours expects a number from 1 to 72") }
+        if svg != nil || png != nil, json { throw ValidationError("--svg and --png cannot be used with --json") }
     }
 
     func run() async throws {
@@ -47,7 +48,7 @@ struct ForecastVerb: AsyncParsableCommand {
         let store = try offline ? StormyStore.toRead() : StormyStore.open()
         let places = try PlaceVerb.places(named: name, in: store)
         guard svg == nil && png == nil || places.count == 1 else {
-            throw CommandFailure(.usage, "a picture shows one place: stormy forecast \(places[0].name) --svg FILE")
+            throw CommandFailure(.usage, "a picture shows one place only: stormy forecast \(places[0].name) --svg FILE")
         }
         let outcomes = try await AutoOpen(
             store, places: places.map(\.name), offline ? .never : .always, timeout: CheckVerb.patience
@@ -121,9 +122,9 @@ struct ForecastVerb: AsyncParsableCommand {
     }
 }
 
-/// What the terminal of this process shows.
+/// The terminal of this process.
 private enum Terminal {
-    /// 80 where nothing says.
+    /// The number of columns, or 80 if it is unknown.
     static var columns: Int {
         var size = winsize()
         if Output.isTerminal, ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 { return max(20, Int(size.ws_col)) }

@@ -8,26 +8,26 @@ extension WeatherProvider: ExpressibleByArgument {}
 
 struct PlaceVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "place", abstract: "Places to watch.",
+        commandName: "place", abstract: "Adds, lists, renames, moves and removes places.",
         discussion: "Example:\n  stormy place add Sydney -33.87,151.21",
         subcommands: [Add.self, List.self, Rename.self, Move.self, Remove.self])
 
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Adds a place; without coordinates its name is looked up.",
+            abstract: "Adds a place. Without coordinates, its name is looked up.",
             usage: "stormy place add <name> [<lat,lon>] [--no-sync] [--provider <service>]",
             discussion: "Example:\n  stormy place add Sydney -33.87,151.21")
 
-        @Flag(name: .customLong("no-sync"), help: "Do not fetch its first forecast now.") var isNotFetched = false
+        @Flag(name: .customLong("no-sync"), help: "Do not fetch the first forecast now.") var isNotFetched = false
         @Option(
             help: ArgumentHelp(
-                "The weather service that is asked first, instead of the configuration\u{2019}s.", valueName: "service"))
+                "The weather service to use first, instead of the configured one.", valueName: "service"))
         var provider: WeatherProvider?
-        @Argument(help: "What you call it.") var name: String
-        // As it may begin with a minus sign, what follows the name is taken as it stands.
+        @Argument(help: "A name for the place.") var name: String
+        // The coordinates may begin with a minus sign, so all words after the name are passed unparsed.
         @Argument(
             parsing: .captureForPassthrough,
-            help: ArgumentHelp("Degrees north and east, negative: south and west.", valueName: "lat,lon"))
+            help: ArgumentHelp("Degrees north and east; negative numbers for south and west.", valueName: "lat,lon"))
         var rest: [String] = []
 
         func run() async throws {
@@ -51,7 +51,7 @@ struct PlaceVerb: AsyncParsableCommand {
             try await PlaceVerb.show(place, store, syncs: syncs)
         }
 
-        /// Before the name, or behind the coordinates, which nothing may be taken from.
+        /// Returns the provider, and removes its option from the words. The option may be before the name or after the coordinates.
         private func chosenProvider(_ words: inout [String]) throws -> WeatherProvider? {
             guard let index = words.firstIndex(where: { $0 == "--provider" || $0.hasPrefix("--provider=") }) else {
                 return provider
@@ -60,7 +60,7 @@ struct PlaceVerb: AsyncParsableCommand {
             if text.isEmpty, words.indices.contains(index) { text = words.remove(at: index) }
             guard let chosen = WeatherProvider(rawValue: text) else {
                 let known = WeatherProvider.allCases.map(\.rawValue).joined(separator: ", ")
-                throw CommandFailure(.usage, "\"\(text)\" is no weather service; they are \(known)")
+                throw CommandFailure(.usage, "\"\(text)\" is not a weather service. Known services: \(known)")
             }
             return chosen
         }
@@ -74,7 +74,7 @@ struct PlaceVerb: AsyncParsableCommand {
             guard StormySettings.current.hasContact || !provider.needsContact else {
                 throw CommandFailure(
                     .badConfiguration,
-                    "\(name) answers nobody without a contact: write contact = \"you@example.org\" into [weather]"
+                    "\(name) requires a contact address: add contact = \"you@example.org\" to [weather]"
                 )
             }
         }
@@ -88,7 +88,7 @@ struct PlaceVerb: AsyncParsableCommand {
             }
             Output.line("Found \(best.label) (\(best.coordinates.text)).")
             for other in matches.dropFirst().prefix(2) {
-                Output.line("  not meant? also \(other.label) (\(other.coordinates.text))")
+                Output.line("  Another place with this name: \(other.label) (\(other.coordinates.text))")
             }
             return best.coordinates
         }
@@ -96,31 +96,31 @@ struct PlaceVerb: AsyncParsableCommand {
 
     struct Rename: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Gives a place another name; its storms stay its own.",
+            abstract: "Renames a place. Its storms are kept.",
             discussion: "Example:\n  stormy place rename Sydney Home")
 
-        @Argument(help: "Its name.") var name: String
-        @Argument(help: "What you call it from now on.") var newName: String
+        @Argument(help: "The name of the place.") var name: String
+        @Argument(help: "The new name.") var newName: String
 
         func run() async throws {
             try StormyTool.configure()
             let checked = try PlaceVerb.checked(newName)
             try StormyStore.open().renamePlace(name, to: checked)
-            Output.line("\(name) is called \(checked) now.")
+            Output.line("Renamed \(name) to \(checked).")
         }
     }
 
     struct Move: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Moves a place to other coordinates; its storms stay its own.",
+            abstract: "Moves a place to other coordinates. Its storms are kept.",
             usage: "stormy place move <name> <lat,lon> [--no-sync]", discussion: "Example:\n  stormy place move Home -33.9,151.2")
 
-        @Flag(name: .customLong("no-sync"), help: "Do not fetch its forecast now.") var isNotFetched = false
-        @Argument(help: "Its name.") var name: String
-        // As it may begin with a minus sign, what follows the name is taken as it stands.
+        @Flag(name: .customLong("no-sync"), help: "Do not fetch a forecast now.") var isNotFetched = false
+        @Argument(help: "The name of the place.") var name: String
+        // The coordinates may begin with a minus sign, so all words after the name are passed unparsed.
         @Argument(
             parsing: .captureForPassthrough,
-            help: ArgumentHelp("Degrees north and east, negative: south and west.", valueName: "lat,lon"))
+            help: ArgumentHelp("Degrees north and east; negative numbers for south and west.", valueName: "lat,lon"))
         var rest: [String] = []
 
         func run() async throws {
@@ -133,14 +133,14 @@ struct PlaceVerb: AsyncParsableCommand {
             let coordinates = try Coordinates(parsing: text)
             let store = try StormyStore.open()
             let place = try store.movePlace(name, to: coordinates)
-            Output.line("\(place.name) is at \(coordinates.text) now.")
+            Output.line("Moved \(place.name) to \(coordinates.text).")
             try await PlaceVerb.show(place, store, syncs: !isNotFetched && !rest.contains("--no-sync"))
         }
     }
 
-    /// One place, or all of them.
+    /// Returns the place with a name, or all places if the name is `nil`.
     ///
-    /// - Throws: ``CommandFailure`` where there is none.
+    /// - Throws: ``CommandFailure`` if there is no such place.
     static func places(named name: String?, in store: StormyStore) throws -> [Place] {
         let places = try name.map { [try store.place(named: $0)] } ?? store.places()
         guard !places.isEmpty else {
@@ -149,11 +149,12 @@ struct PlaceVerb: AsyncParsableCommand {
         return places
     }
 
-    /// One form of each letter: "Å" can be written in two ways that look alike.
+    /// Returns a name in the composed Unicode form, because "Å" has two encodings that look alike.
     private static func checked(_ name: String) throws -> String {
         let trimmed = name.trimmingCharacters(in: .whitespacesAndNewlines).precomposedStringWithCanonicalMapping
         guard (1...100).contains(trimmed.count), !trimmed.contains("\n"), Output.withoutControls(trimmed) == trimmed else {
-            throw CommandFailure(.badData, "a place's name has 1 to 100 characters on one line, without control characters")
+            throw CommandFailure(
+                .badData, "not a valid name for a place: expected 1 to 100 characters on one line, without control characters")
         }
         return trimmed
     }
@@ -164,7 +165,7 @@ struct PlaceVerb: AsyncParsableCommand {
         for sentence in try WarningLines(of: place, in: store).sentences { Output.line("  " + sentence) }
     }
 
-    /// - Returns: whether there is a forecast.
+    /// - Returns: `true` if there is a forecast.
     private static func sync(_ place: Place, _ store: StormyStore) async throws -> Bool {
         let outcomes: [CheckOutcome]
         do {
@@ -184,7 +185,7 @@ struct PlaceVerb: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows the places.", discussion: "Example:\n  stormy place list --json")
+            abstract: "Lists the places.", discussion: "Example:\n  stormy place list --json")
 
         @Flag(help: "Print JSON.") var json = false
 
@@ -217,10 +218,10 @@ struct PlaceVerb: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Forgets places, their forecasts and their storms.",
+            abstract: "Removes places, their forecasts and their storms.",
             discussion: "Example:\n  stormy place remove Sydney")
 
-        @Argument(help: "Their names.") var names: [String]
+        @Argument(help: "The names of the places.") var names: [String]
 
         func run() async throws {
             try StormyTool.configure()

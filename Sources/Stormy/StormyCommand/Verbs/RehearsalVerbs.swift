@@ -3,8 +3,8 @@ import BackgroundCommands
 import BackgroundRuntime
 import Foundation
 
-/// `demo` and `rehearse` are a program of their own, `stormy-rehearse`: they bring an HTTP server that nobody needs who only wants to
-/// know about storms.
+/// The commands `demo` and `rehearse`, which start the separate program `stormy-rehearse`. That program contains an HTTP server, which the
+/// other commands do not need.
 private protocol RehearsalVerb: AsyncParsableCommand, CommandWithEffect {
     var arguments: [String] { get }
 }
@@ -21,13 +21,13 @@ extension RehearsalVerb {
         let name = configuration.commandName ?? ""
         switch CompanionProgram.find("stormy-rehearse") {
         case .success(let path):
-            // It runs the verbs of this very program.
+            // `stormy-rehearse` starts the commands of this executable.
             setenv(CompanionProgram.starterVariable, AppManifest.executableURL.path, 1)
             throw become(path, [name] + arguments)
         case .failure(let missing):
             throw CommandFailure(
                 .unavailable,
-                "`stormy \(name)` is a program of its own, and \(missing): install it beside stormy, or, in a checkout of the "
+                "`stormy \(name)` needs the program stormy-rehearse, but \(missing). Install it beside stormy, or, in a checkout of the "
                     + "sources, build it with `swift build --product stormy-rehearse`")
         }
     }
@@ -35,7 +35,7 @@ extension RehearsalVerb {
 
 struct DemoVerb: RehearsalVerb {
     static let configuration = CommandConfiguration(
-        commandName: "demo", abstract: "Shows the whole main job in under 30 s, in a throw-away home.",
+        commandName: "demo", abstract: "Shows the complete main job in under 30 s, in a temporary home.",
         discussion: "Example:\n  stormy demo")
 
     @Argument(parsing: .captureForPassthrough) var arguments: [String] = []
@@ -43,15 +43,16 @@ struct DemoVerb: RehearsalVerb {
 
 struct RehearseVerb: RehearsalVerb {
     static let configuration = CommandConfiguration(
-        commandName: "rehearse", abstract: "Runs every way in which work can be cancelled, and prints promised against seen.",
+        commandName: "rehearse",
+        abstract: "Runs every way in which work can be cancelled, and compares the result with the promise.",
         discussion: "Example:\n  stormy rehearse")
 
     @Argument(parsing: .captureForPassthrough) var arguments: [String] = []
 }
 
-/// Another program takes this process over: signals and exit code are its own.
+/// Replaces this process with another program, which then receives the signals and sets the exit code.
 ///
-/// - Returns: only where it cannot be started, and then why.
+/// - Returns: the reason if the program cannot be started. Otherwise this function does not return.
 func become(_ path: String, _ arguments: [String]) -> CommandFailure {
     var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) }
     words.append(nil)

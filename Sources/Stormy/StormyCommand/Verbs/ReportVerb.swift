@@ -10,28 +10,30 @@ import StormyWeather
 struct ReportVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",
-        abstract: "One page that says how it stands: hours to come, storms, wakes and why, transfers, this desktop.",
+        abstract: "Writes one page with the coming hours, storms, launches, transfers and this desktop.",
         discussion: "Example:\n  stormy report --open")
 
-    @Flag(help: "Open it in the browser.") var open = false
-    @Option(name: [.customShort("o"), .long], help: "The file; \u{201C}-\u{201D}: standard output.", completion: .file())
+    @Flag(help: "Open the page in the browser.") var open = false
+    @Option(
+        name: [.customShort("o"), .long], help: "The file to write, or \u{201C}-\u{201D} for standard output.",
+        completion: .file())
     var output: String?
 
-    /// Days of wakes and storms.
+    /// The number of days whose wakes and storms are shown.
     private static let days = 30.0
-    /// Transfers that are listed, and places that are drawn.
+    /// The maximum numbers of listed transfers and of drawn places.
     private static let (mostTransfers, mostPictures) = (200, 20)
 
     func run() async throws {
         let trouble = try StormyTool.configureIfPossible().map {
-            "The configuration cannot be read, so what follows is judged by the defaults, and feeds of warnings do not count: \($0)"
+            "The configuration cannot be read, so this page uses the defaults, without your warning feeds: \($0)"
         }
         let store = try StormyStore.toRead()
         let page = try await page(store, trouble).html
         if output == "-" { return Output.document(page) }
         if output == nil { try AppDirectories.createPrivateFolder(AppRuntime.shared.directories.data) }
         let path = output ?? AppRuntime.shared.directories.data.appendingPathComponent("report.html").path
-        // Places and photos are the person's own business.
+        // Other users must not read the user's places and photos.
         try Output.file(Data(page.utf8), to: path, isPrivate: true)
         Output.line(path)
         guard open else { return }
@@ -42,7 +44,7 @@ struct ReportVerb: AsyncParsableCommand {
         let now = AppRuntime.shared.now
         let since = now - Self.days * 86_400
         let places = try store.places()
-        // What is known here: a page is made in a moment, network or not.
+        // The page uses stored forecasts only, so that it is made quickly and without a network.
         let outcomes = places.isEmpty ? [] : try await AutoOpen(store, .never).opened().outcomes
         let transfers = try BackgroundTransfers.all().sorted { $0.id > $1.id }
         let names = Dictionary(uniqueKeysWithValues: places.map { ($0.id ?? 0, $0) })
@@ -73,7 +75,7 @@ struct ReportVerb: AsyncParsableCommand {
         sentences += CheckVerb.missing(outcome)
         if let fetchedAt = outcome.fetchedAt {
             let age = Output.relative(fetchedAt, now: AppRuntime.shared.now)
-            sentences.append("Forecast of \(outcome.source), \(age)\(outcome.isStale ? ": an old one" : "").")
+            sentences.append("Forecast of \(outcome.source), \(age)\(outcome.isStale ? ", outdated" : "").")
         }
         let picture = number.flatMap { number in
             outcome.forecast.map { forecast in
@@ -98,7 +100,7 @@ struct ReportVerb: AsyncParsableCommand {
             : !life.isOpen(now: AppRuntime.shared.now)
                 ? "over"
                 : isHidden
-                    ? "expected, not seen" : life.isShown ? "expected, told" : "expected, not told yet"
+                    ? "expected, not seen" : life.isShown ? "expected, shown" : "expected, not shown yet"
         return ReportPage.Storm(
             place: place?.name ?? "a place that was removed",
             time: StormText.span(
@@ -128,7 +130,7 @@ struct ReportVerb: AsyncParsableCommand {
         let file = transfer.file.map { URL(exactPath: $0).lastPathComponent }
         let name = isWeather ? "weather" : file ?? transfer.kind.rawValue
         let proof = transfer.receipt.map { receipt in
-            "\(Self.withoutSecrets(receipt.url)), \(Output.bytes(receipt.byteCount)), known by \(receipt.proof.rawValue)"
+            "\(Self.withoutSecrets(receipt.url)), \(Output.bytes(receipt.byteCount)), verified by \(receipt.proof.rawValue)"
         }
         let trouble = transfer.trouble.map(\.message)
         return ReportPage.Transfer(
@@ -136,7 +138,7 @@ struct ReportVerb: AsyncParsableCommand {
             place: proof ?? trouble ?? transfer.url ?? "", isTrouble: transfer.state == .failed)
     }
 
-    /// An address may hold a password, or be signed.
+    /// Returns an address without user, password and query, because the address may contain a password or a signature.
     private static func withoutSecrets(_ address: String) -> String {
         guard var parts = URLComponents(string: address) else { return "" }
         (parts.user, parts.password, parts.query, parts.fragment) = (nil, nil, nil, nil)

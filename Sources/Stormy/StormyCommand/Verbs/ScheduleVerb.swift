@@ -9,35 +9,37 @@ import Stormy
 
 struct ScheduleVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "schedule", abstract: "Turns the daily check on: at noon, or at the time that was given last.",
+        commandName: "schedule", abstract: "Turns the daily check on, at noon or at the time that was used last.",
         discussion: """
-            With --wake a machine that sleeps is woken for the check, and sleeps again when it is done and nobody came: at most 20 s later, and never \
-            on a battery with less than 30 %. `stormy doctor` says what it lacks for that.
+            With --wake the machine is woken from sleep for the check. It sleeps again at most 20 s after the check, unless you use it. On battery it \
+            is woken only with at least 30 % charge. `stormy doctor` shows what is missing for this.
 
             Example:
               stormy schedule --at 12:00
               stormy schedule --wake
             """)
 
-    @Option(help: "Time of day, HH:MM or HH:MM:SS.") var at: String?
-    @Flag(help: "At that second, without the small offset that is kind to public services.") var exact = false
-    @Flag(inversion: .prefixedNo, help: "Wake the machine for it, where that may be.") var wake: Bool?
+    @Option(help: "The time of day: HH:MM, HH:MM:SS, 7, 7pm or noon.") var at: String?
+    @Flag(help: "Check at exactly that second, without the small offset that protects public services.") var exact = false
+    @Flag(inversion: .prefixedNo, help: "Wake the machine from sleep for the check, if this system allows it.") var wake: Bool?
     @Flag(help: "Print JSON.") var json = false
 
     func run() async throws {
         try StormyTool.configure()
-        // Before anything is written: a damaged or newer ledger is said as such, by its own exit code.
+        // The ledger is opened before anything is written, so that a damaged or newer ledger is reported with its exit code.
         try AppRuntime.shared.introduceApp()
         var time: WallClockTime?
         if let at {
-            guard let parsed = WallClockTime(parsing: at) else {
-                throw CommandFailure(.badData, "\"\(at)\" is not a time of day: use HH:MM or HH:MM:SS, such as 12:00")
+            guard let parsed = WallClockTime(typed: at) else {
+                throw CommandFailure(
+                    .badData,
+                    "\"\(at)\" is not a valid time of day: expected HH:MM or HH:MM:SS, for example 12:00, or 7pm, or noon")
             }
             time = parsed
         }
         let store = try StormyStore.open()
         let schedule = NoonSchedule(store: store)
-        // First, so that the agent which the request starts is the user manager's, where there is one.
+        // The autostart is installed first, so that systemd's user manager, if there is one, starts the agent for the request.
         let trouble = installAutostart()
         try schedule.turnOn(at: time, exact: exact, wakesSystem: wake)
         let summary = try StatusReport.schedule(store)
@@ -49,22 +51,24 @@ struct ScheduleVerb: AsyncParsableCommand {
         if let next = summary.next.value { Output.line("The next check is at \(Output.moment(next)).") }
         if let wake = summary.wakeAt.value, let next = summary.next.value, wake.timeIntervalSince(next) >= 1 {
             Output.line(
-                "This machine wakes \(Output.duration(Int(wake.timeIntervalSince(next)))) later, so that not everybody asks at once (--exact turns that off)."
+                "This machine wakes \(Output.duration(Int(wake.timeIntervalSince(next)))) later, so that not all users send requests at the same time (--exact turns this off)."
             )
         }
-        if summary.wakesSystem { Output.line("A machine that sleeps is woken for it, where that may be: stormy why StormyNoon") }
+        if summary.wakesSystem {
+            Output.line("The machine is woken from sleep for the check, if this system allows it: see stormy why StormyNoon")
+        }
         if try store.places().isEmpty { Output.note("No place yet: stormy place add NAME [LAT,LON]") }
         if let trouble { throw trouble }
     }
 
-    /// Returns what kept the agent from being started at the next login, if anything.
+    /// Returns the reason why the agent will not start at the next login. `nil` if it will.
     private func installAutostart() -> CommandFailure? {
         let environment = ThisProcess.environment
         switch AgentStarter.findAgent(environment: environment) {
         case .failure:
             return CommandFailure(
                 .unavailable,
-                "background-agent was not found beside stormy or in PATH: checks run only while it is started by hand")
+                "background-agent was not found beside stormy or in PATH: checks run only if you start it yourself")
         case .success(let agent):
             do {
                 _ = try AutostartEntry(directories: AppRuntime.shared.directories)
@@ -84,10 +88,31 @@ struct UnscheduleVerb: AsyncParsableCommand {
     func run() async throws {
         try StormyTool.configureIfPossible()
         try NoonSchedule(store: try StormyStore.open()).turnOff()
-        // What is still to be sent or fetched brings the agent back, too.
+        // Unfinished transfers still need the agent after the next login.
         if try BackgroundTransfers.all().allSatisfy(\.state.hasEnded) {
             AutostartEntry(directories: AppRuntime.shared.directories).remove()
         }
         Output.line("The daily check is off. `stormy schedule` turns it on again.")
+    }
+}
+
+extension WallClockTime {
+    /// A time of day as people type it: "12:00", "7:30:15", "7", "7pm", "7:30 am", "noon" or "midnight". `nil` for other text.
+    init?(typed text: String) {
+        let text = text.trimmingCharacters(in: .whitespaces).lowercased()
+        switch text {
+        case "noon": self = .noon
+        case "midnight": self.init(parsing: "00:00")
+        default:
+            let isAfternoon = text.hasSuffix("pm")
+            guard isAfternoon || text.hasSuffix("am") else {
+                self.init(parsing: Int(text) == nil ? text : text + ":00")
+                return
+            }
+            let parts = text.dropLast(2).trimmingCharacters(in: .whitespaces).split(separator: ":", maxSplits: 1)
+            guard let first = parts.first, let hour = Int(first), (1...12).contains(hour) else { return nil }
+            let rest = parts.count > 1 ? String(parts[1]) : "00"
+            self.init(parsing: "\(hour % 12 + (isAfternoon ? 12 : 0)):\(rest)")
+        }
     }
 }

@@ -9,42 +9,20 @@ struct StatusVerb: AsyncParsableCommand, CommandWithEffect {
     var effect: CommandEffect { .summarizes }
 
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "What is scheduled, and what happened last.",
+        commandName: "status", abstract: "Shows the next check, the last results, storms and transfers.",
         discussion: "Example:\n  stormy status --json")
 
     @Flag(help: "Print JSON.") var json = false
-    @Flag(help: "Stay, and show it again whenever something changes.") var watch = false
+    @Flag(help: "Keep running, and show the status again after each change.") var watch = false
 
     func run() async throws {
         try StormyTool.configure()
         let store = try watch ? StormyStore.open() : StormyStore.toRead()
-        // Before it is asked what is planned, and whether an agent runs.
+        // The check and the agent are restored before their states are shown.
         AgentVerb.restoreLostCheck()
         AgentVerb.startIfWorkIsLeft()
-        try show(store)
-        guard watch else { return }
-        let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        // Of the ledger, and of the store.
-        let token = try AppRuntime.shared.onCommit { continuation.yield() }
-        let looks = Task {
-            do { for try await _ in store.looks() { continuation.yield() } } catch {
-                Output.note("stormy: \(CommandFailure(ofStormy: error).message)")
-            }
-        }
-        let retry = ReadRetry()
-        for await _ in rings {
-            // The bell rings slightly before what was written can be read. If that takes too long, what can be read is shown first.
-            do {
-                try AppRuntime.shared.ledger().readAfterRing { _ in }
-                retry.succeeded()
-            } catch {
-                retry.failed { continuation.yield() }
-            }
-            Output.clearScreen()
-            try show(store)
-        }
-        token.cancel()
-        looks.cancel()
+        guard watch else { return try show(store) }
+        try await store.showAgainOnChanges { try show(store) }
     }
 
     private func show(_ store: StormyStore) throws {
@@ -53,10 +31,15 @@ struct StatusVerb: AsyncParsableCommand, CommandWithEffect {
         printForPeople(report)
         let photos = try TransferReport.all(store)
         for photo in photos where photo.state == "awaitingPhoto" {
-            Output.line("Photo job \(photo.id) waits for a photo: stormy upload FILE")
+            Output.line("Photo       request \(photo.id) waits for a photo: stormy upload FILE")
         }
         let held = photos.filter { $0.state == "held" }.count
-        if held > 0 { Output.line("\(held) photo\(held == 1 ? " is" : "s are") held back: stormy transfers says why") }
+        if held > 0 { Output.line("Photos      \(held) held back: see stormy transfers") }
+    }
+
+    /// A label in the first column, at least 12 characters wide.
+    private static func label(_ text: String) -> String {
+        text.padding(toLength: max(12, text.count + 2), withPad: " ", startingAt: 0)
     }
 
     private func printForPeople(_ report: StatusReport) {
@@ -70,7 +53,7 @@ struct StatusVerb: AsyncParsableCommand, CommandWithEffect {
         for check in report.checks {
             let verdict = check.stormy.value.map { $0 ? Output.loud("stormy") : "calm" } ?? "unknown"
             Output.line(
-                "\(check.place)  \(verdict), checked \(Output.relative(check.at))"
+                "\(Self.label(check.place))\(verdict), checked \(Output.relative(check.at))"
                     + (check.trouble.value.map { " (not refreshed: \($0))" } ?? ""))
             for reason in check.notAnswered { Output.line("  Not used: \(reason)") }
             for hours in check.unknownHours {
@@ -85,13 +68,13 @@ struct StatusVerb: AsyncParsableCommand, CommandWithEffect {
                 report.notifications.hidden.contains(identifier)
                 ? "not seen: do not disturb is on"
                 : report.notifications.waiting.contains(identifier)
-                    ? "its notification waits to be shown" : storm.told ? "told" : "not told yet"
-            Output.line("Storm at \(storm.place)  from \(Output.moment(storm.from)), \(told)")
+                    ? "its notification waits to be shown" : storm.told ? "shown" : "not shown yet"
+            Output.line("Storm at \(storm.place), from \(Output.moment(storm.from)), \(told)")
         }
         let moving = report.transfers.filter { $0.value > 0 && $0.key != "completed" }.sorted { $0.key < $1.key }
         if !moving.isEmpty { Output.line("Transfers   " + moving.map { "\($0.value) \($0.key)" }.joined(separator: ", ")) }
-        UnseenNotifications.list()
-        if report.notifications.pending > 0 {
+        let isListed = UnseenNotifications.list()
+        if report.notifications.pending > 0, !isListed {
             Output.line(
                 "Notifications  \(report.notifications.pending) waiting"
                     + (report.notifications.trouble.value.map { ": \($0)" } ?? ""))

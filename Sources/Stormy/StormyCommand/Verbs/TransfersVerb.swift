@@ -6,60 +6,103 @@ import Stormy
 
 struct TransfersVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "transfers", abstract: "Every download, upload and waiting photo job.",
+        commandName: "transfers", abstract: "Lists downloads, uploads and photo requests, or changes them.",
         discussion: "Example:\n  stormy transfers\n  stormy transfers retry 12\n  stormy transfers pause all")
 
-    @Argument(help: "cancel, pause, resume or retry.") var action: BackgroundTransfers.Action?
-    @Argument(help: "Transfers by their ids, or \"all\".") var ids: [String] = []
-    @Flag(name: .shortAndLong, help: "Print whole addresses and paths, too.") var verbose = false
-    @Flag(help: "Print JSON.") var json = false
+    /// What the user wants of transfers. `clear` changes the list only.
+    enum Action: String, CaseIterable, ExpressibleByArgument {
+        case cancel, pause, resume, retry, clear
+
+        /// `nil` for ``clear``.
+        var ofTransfers: BackgroundTransfers.Action? { BackgroundTransfers.Action(rawValue: rawValue) }
+    }
+
+    @Argument(help: "cancel, pause, resume, retry or clear (removes ended transfers from the list).") var action: Action?
+    @Argument(help: "Ids of transfers, or \"all\".") var ids: [String] = []
+    @Flag(help: "Also show the requests for forecasts, and transfers that were cleared.") var all = false
+    @Option(help: "The maximum number of completed and cancelled transfers to show.") var limit = 20
+    @Flag(help: "Keep running, and show the transfers again after each change.") var watch = false
+    @Flag(name: .shortAndLong, help: "Print complete addresses and paths.") var verbose = false
+    @Flag(help: "Print JSON, with all transfers.") var json = false
 
     func validate() throws {
-        if action != nil, ids.isEmpty { throw ValidationError("say which: ids, or \"all\"") }
+        switch action {
+        case .clear where !ids.isEmpty:
+            throw ValidationError("clear expects no ids: it removes all ended transfers from the list")
+        case .cancel where ids.isEmpty, .pause where ids.isEmpty, .resume where ids.isEmpty, .retry where ids.isEmpty:
+            throw ValidationError("missing argument: ids of transfers, or \"all\"")
+        default: break
+        }
+        if action != nil, watch { throw ValidationError("--watch cannot be used with an action") }
+        guard limit >= 0 else { throw ValidationError("--limit expects a number from 0 up") }
     }
 
     func run() async throws {
         switch action {
-        case .cancel, .pause, nil: try StormyTool.configureIfPossible()
+        case .cancel, .pause, .clear, nil: try StormyTool.configureIfPossible()
         case .resume, .retry: try StormyTool.configure()
         }
-        let store = try action == nil ? StormyStore.toRead() : StormyStore.open()
-        let problem = try action.map { try apply($0, store) }
-        // Nobody waits any more for what is paused.
+        guard let action else { return try await list() }
+        let store = try StormyStore.open()
+        let problem = try action.ofTransfers.map { try apply($0, store) }
+        // No photo of a paused upload is waited for any more.
         if action == .pause { try await PhotoBatch.tell(store) }
-        if action == .retry { try await PhotoBatch.takeBackFailures(store) }
-        let reports = try TransferReport.all(store)
-        if json { try Output.json(reports) }
+        if action == .retry {
+            try store.listAgain(ids.contains("all") ? nil : ids)
+            try await PhotoBatch.takeBackFailures(store)
+        }
+        if action == .clear { try clear(store) }
+        if json { try Output.json(try TransferReport.all(store)) }
         try problem?.throwIfAny()
-        guard action == nil, !json else { return }
-        if reports.isEmpty { Output.line("No transfers.") }
-        for report in reports {
-            Output.line(Self.line(report))
-            if verbose { report.details.forEach(Output.line) }
+    }
+
+    private func list() async throws {
+        let store = try watch ? StormyStore.open() : StormyStore.toRead()
+        var speeds = TransferSpeeds()
+        guard watch else { return try show(store, &speeds) }
+        try await store.showAgainOnChanges { try show(store, &speeds) }
+    }
+
+    private func show(_ store: StormyStore, _ speeds: inout TransferSpeeds) throws {
+        let reports = try TransferReport.all(store)
+        if json { return try Output.json(reports) }
+        let cleared = all ? [] : try store.clearedTransfers()
+        let names = try TransferNames(store)
+        let shown = reports.filter { report in
+            all || !(report.session == WeatherSession.identifier || report.hasEnded && cleared.contains(report.id))
+        }
+        speeds.measure(shown)
+        for line in TransferList(shown, limit: limit).lines(
+            isVerbose: verbose, speeds: speeds.bytesPerSecond, name: names.name(of:))
+        {
+            Output.line(line)
         }
         if let sentence = AgentReport.waiting { Output.line(sentence) }
     }
 
-    private static func line(_ report: TransferReport) -> String {
-        guard report.session == WeatherSession.identifier else { return report.line() }
-        // Whose file is the agent's own.
-        let host = report.url.value.flatMap(URLComponents.init(string:))?.host
-        return report.line(name: "forecast of " + (host ?? "a weather service"))
+    private func clear(_ store: StormyStore) throws {
+        let ended = try TransferReport.all(store).filter { $0.hasEnded && $0.session != WeatherSession.identifier }
+        let count = try store.clearTransfers(ended.map(\.id))
+        if !json {
+            Output.note(
+                "Removed \(count) ended transfer\(count == 1 ? "" : "s") from the list. `stormy transfers --all` still shows them."
+            )
+        }
     }
 
     private func apply(_ action: BackgroundTransfers.Action, _ store: StormyStore) throws -> FirstProblem {
         var problem = FirstProblem()
         var unknown = Set(ids.filter { $0 != "all" })
-        // What the ledger can end it ends, also where this store cannot be written.
+        // Transfers of the ledger are cancelled even if the store cannot be written.
         let photosEnded = Result { try action == .cancel ? cancelPhotos(store, &unknown) : 0 }
-        // What goes on goes to its destination as it is configured now.
+        // Continued transfers use the current configuration of their destination.
         let destinations = action == .resume || action == .retry ? try Destinations() : nil
         let photos = try store.photos()
         let photosBySubmission = photos.bySubmission
         let numbers = unknown.compactMap(BackgroundTransfers.number(of:))
         var selection = ids.contains("all") ? BackgroundTransfers.Selection.all : .ids(Set(numbers))
         if action == .retry {
-            // A photo that was given again, and whose upload has ended since, is no obstacle.
+            // A photo that was given again does not prevent a retry if its second upload has ended since.
             try TransferReport.reconcile(store)
             selection = try withoutPhotosElsewhere(selection, store, &problem)
             Self.forgetTold(try Self.asked(selection))
@@ -76,30 +119,30 @@ struct TransfersVerb: AsyncParsableCommand {
         }
         for id in changes.unrenewed {
             Output.note(
-                "\(id): its destination is not in the configuration any more; it goes to its old address. Or upload the file again."
+                "\(id): its destination was removed from the configuration, so it goes to its old address. Or upload the file again."
             )
         }
         changes.say(after: action, counts: !json, photos: cancelledPhotos, ids, failures, &problem)
         return problem
     }
 
-    /// Why an action does nothing for an id that is not of a transfer. `nil` if it has nothing to do.
+    /// Returns the reason why an action does nothing for an id that is not a transfer's. `nil` if there is nothing to do.
     private static func failure(_ action: BackgroundTransfers.Action, _ id: String, _ photo: PhotoRecord?) -> CommandFailure? {
         let transfer = try? PhotoUploads.transfers(of: [photo].compactMap(\.self)).values.first?.id
         return switch photo?.state {
         case nil: CommandFailure(.notFound, "no transfer has the id \(id)")
         case .cancelled where action == .cancel: nil
-        case .awaitingPhoto, .held: CommandFailure(.usage, "\(id) is not being sent: only cancel applies to it")
+        case .awaitingPhoto, .held: CommandFailure(.usage, "\(id) is not being uploaded: only cancel applies to it")
         case .queued:
-            CommandFailure(.usage, "\(id) is being sent: use the id of its transfer instead (\(transfer ?? 0))")
+            CommandFailure(.usage, "\(id) is being uploaded: use the id of its transfer instead (\(transfer ?? 0))")
         case .completed, .failed, .cancelled, .lost:
             CommandFailure(.unavailable, "\(id) has ended: \(action.rawValue) does not apply to it")
         }
     }
 
-    /// Photos that are with no agent: jobs that wait, and those that are held back.
+    /// Cancels photo requests and held photos, which were not given to the agent.
     ///
-    /// - Returns: How many were cancelled.
+    /// - Returns: The number of cancelled photos.
     private func cancelPhotos(_ store: StormyStore, _ unknown: inout Set<String>) throws -> Int {
         var count = 0
         for photo in try store.photos() {
@@ -119,14 +162,14 @@ struct TransfersVerb: AsyncParsableCommand {
         }
     }
 
-    /// How it ends this time is told, also in the words of the last time.
+    /// Removes the last notifications of retried transfers, so that the next result is shown even if its text is the same.
     private static func forgetTold(_ retried: [BackgroundTransferStatus]) {
         let failed = retried.filter { $0.state.hasEnded && $0.state != .completed }
         Downloads.forgetTold(failed.filter { $0.session == Downloads.sessionIdentifier })
     }
 
-    /// A photo that was given again since its upload failed would be there twice. One whose presigned address has another photo by now
-    /// would replace that, and is not sent.
+    /// Leaves out transfers that must not be retried. A photo that was given again since would be uploaded twice. A photo whose presigned
+    /// address was used for another photo would replace that photo.
     private func withoutPhotosElsewhere(
         _ selection: BackgroundTransfers.Selection, _ store: StormyStore, _ problem: inout FirstProblem
     ) throws -> BackgroundTransfers.Selection {

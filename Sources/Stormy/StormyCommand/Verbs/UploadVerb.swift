@@ -30,27 +30,31 @@ struct UploadVerb: AsyncParsableCommand {
         help: "Photos, patterns with * and ?, folders (with --recursive), or - for a list on standard input.", completion: .file()
     )
     var files: [String] = []
-    @Option(help: "A configured destination.") var to: String?
-    @Flag(help: "Choose them with the desktop's file chooser where none are given, and say by notification what is wrong.")
+    @Option(help: "The name of a configured destination.") var to: String?
+    @Option(help: "The place whose latest storm the photos show. Default: the storm that waits longest for a photo.") var storm:
+        String?
+    @Flag(help: "Choose photos with the desktop's file chooser if no file is named, and report problems in a notification.")
     var choose = false
-    @Flag(help: "Follow them to the end, with a progress bar.") var wait = false
+    @Flag(help: "Wait until all are uploaded, with a progress bar.") var wait = false
     @Flag(
-        help: "Send the photos in folders and all folders in them, without hidden files and folders and without linked folders.")
+        help: "Upload the photos in folders and their subfolders, except hidden files and folders and linked folders.")
     var recursive = false
-    @Flag(help: "Send photos as they are, with their location. Before all settings.") var keepLocation = false
-    @Flag(help: "Send photos without their location. Before all settings.") var removeLocation = false
-    @Option(help: "now, or charging: on external power and a network that costs nothing.") var when = Moment.now
-    @Flag(help: "Send photos again, also if they are known to be on the server.") var again = false
-    @Flag(help: "Ask the servers again whether they have what was uploaded: these files, or all.") var verify = false
+    @Flag(help: "Upload photos with their location, whatever the configuration says.") var keepLocation = false
+    @Flag(help: "Upload photos without their location, whatever the configuration says.") var removeLocation = false
+    @Option(help: "now, or charging: on external power and an unmetered network.") var when = Moment.now
+    @Flag(help: "Upload photos again, even if they are on the server.") var again = false
+    @Flag(help: "Verify that the servers still have the uploaded files: the named files, or all.") var verify = false
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
-        if files.isEmpty, !verify, !choose { throw ValidationError("say which photos") }
-        if verify, wait || recursive || keepLocation || removeLocation || choose || again || when != .now {
-            throw ValidationError("--verify only looks; it goes with files, --to and --json alone")
+        if files.isEmpty, !verify, !choose { throw ValidationError("missing argument: photos to upload") }
+        if verify, wait || storm != nil || recursive || keepLocation || removeLocation || choose || again || when != .now {
+            throw ValidationError("--verify can be used with files, --to and --json only")
         }
-        if keepLocation, removeLocation { throw ValidationError("--keep-location and --remove-location: use one of them") }
-        if wait, when != .now { throw ValidationError("--wait and --when charging: that may take days") }
+        if keepLocation, removeLocation { throw ValidationError("--keep-location and --remove-location cannot be used together") }
+        if wait, when != .now {
+            throw ValidationError("--wait and --when charging cannot be used together, because the upload may start days later")
+        }
     }
 
     func run() async throws {
@@ -61,7 +65,7 @@ struct UploadVerb: AsyncParsableCommand {
         try StormyTool.configure()
         if verify { return try await UploadVerification(store: try StormyStore.open()).run(files, at: to, json: json) }
         let destination = try Destinations().named(to)
-        // Chosen when there is somewhere to send them.
+        // The file chooser opens only after the destination is known to be configured.
         guard let given = choose && files.isEmpty ? try await PhotoChoice.ask() : files else { return }
         var finder = PhotoFinder(isRecursive: recursive)
         let found = finder.find(given)
@@ -72,13 +76,15 @@ struct UploadVerb: AsyncParsableCommand {
                 location: LocationDecision(
                     option: keepLocation ? true : removeLocation ? false : nil, destination: destination,
                     configuration: StormySettings.current.keepsLocation),
-                tells: PersonAnswer.hasDesktop, isHeld: when == .charging, isAgain: again,
+                storm: try storm.map { try StormyStore.open().latestStorm(at: $0).id } ?? nil, tells: PersonAnswer.hasDesktop,
+                isHeld: when == .charging, isAgain: again,
                 follower: wait
                     ? FollowedPhotos(try StormyStore.open(), notifies: PersonAnswer.hasDesktop) { said.say($0, $1) } : nil
             ))
         try TransferReport.reconcile(try StormyStore.open())
         let hasFiles = found.contains { if case .file = $0 { true } else { false } }
-        // Before them, too: were this process to end in between, they would wait for a moment that nobody asked for.
+        // The processing task is requested before and after the photos are queued. If this process ends in between, the photos would wait
+        // forever without the first request.
         if batch.order.isHeld, hasFiles { try HeldUploads.submit() }
         try await batch.add(found)
         for sentence in finder.sentences { Output.sentence(sentence) }
@@ -88,8 +94,9 @@ struct UploadVerb: AsyncParsableCommand {
         if batch.order.isHeld, !batch.transfers.isEmpty { try HeldUploads.submit() }
         if !json, batch.queued > 0 {
             Output.line(batch.order.location.sentence)
-            let rest = batch.order.isHeld ? ", held until there is external power and a network that costs nothing" : ""
+            let rest = batch.order.isHeld ? ", held until there is external power and an unmetered network" : ""
             Output.line("Queued \(batch.queued) photo\(batch.queued == 1 ? "" : "s") for \(destination.name)\(rest).")
+            for line in try StormyStore.open().stormsOfPhotos(batch.queuedPhotos) { Output.line(line) }
         }
         if let follower = batch.order.follower, !batch.toFollow.isEmpty {
             for (transfer, status) in try await follow(batch.toFollow, follower, said) { batch.noteNotUploaded(transfer, status) }
@@ -99,7 +106,7 @@ struct UploadVerb: AsyncParsableCommand {
         try batch.problem.throwIfAny()
     }
 
-    /// Given again, a photo that was paused goes on, and one that was held goes now, unless this is to be held as well.
+    /// Resumes photos that were given before: paused photos, and also held photos unless this order holds them.
     private func wake(_ batch: inout Batch, _ said: SaidEnds) throws {
         let transfers = batch.known
         guard !transfers.isEmpty else { return }
@@ -108,7 +115,7 @@ struct UploadVerb: AsyncParsableCommand {
         } else {
             try BackgroundTransfers.perform(.resume, on: .ids(Set(transfers))) { _ in batch.order.destination.asCredential }
         }
-        // Since it was found to be on its way, a transfer may have been cancelled by another command.
+        // Another command may have cancelled a transfer since it was found.
         let unfinished = try BackgroundTransfers.unfinished(among: transfers)
         for ended in try BackgroundTransfers.statuses(of: transfers.filter { !unfinished.contains($0) })
         where ended.state != .completed {
@@ -117,38 +124,41 @@ struct UploadVerb: AsyncParsableCommand {
         }
     }
 
-    /// Photos of one call, and what became of each.
+    /// The photos of one call, and their results.
     private struct Batch {
         let order: PhotoUploads.BatchOptions
         private(set) var transfers: [Int64] = []
-        /// Of those, photos that were given before and are on their way.
+        /// The transfers of photos that were given before and are not complete.
         private(set) var known: [Int64] = []
-        /// Of those, photos that are where they belong.
+        /// The transfers of photos that were uploaded before.
         private var arrived: Set<Int64> = []
         var toFollow: [Int64] { transfers.filter { !arrived.contains($0) } }
+        /// The photos that this call queued, by their numbers in the store.
+        private(set) var queuedPhotos: Set<Int64> = []
         /// Transfers that this call queued.
         private(set) var queuedNow: Set<Int64> = []
         var queued: Int { queuedNow.count }
-        /// A failed upload continues.
+        /// `true` if a failed upload continues.
         private(set) var hasContinued = false
-        /// Photos that are held back, by their numbers in the store.
+        /// The numbers of held photos in the store.
         private(set) var held: [Int64] = []
         private(set) var problem = FirstProblem()
         /// The position of each transfer's file among the files that were given.
         private var positions: [Int64: Int] = [:]
         /// Files that were not queued. The file is `nil` if only the message names it.
         private(set) var refused: [(file: String?, failure: CommandFailure)] = []
-        /// What keeps some of them here, and what was given before, for whoever sees no terminal.
+        /// The reasons why photos were not queued, and the photos that were given before. They are shown if there is no terminal.
         private var troubles: [String] = []
         private var knownBefore: [String] = []
 
-        /// Photos that are made durable together: few at first, so that the agent begins early, then more, because each commit takes time.
+        /// The numbers of photos in one durable commit: few at first, so that the agent begins early, then more, because each commit takes
+        /// time.
         private static let sizes = (first: 100, largest: 400)
 
         init(_ order: PhotoUploads.BatchOptions) { self.order = order }
 
-        /// One bad file does not keep the others: each says what is wrong with it. While some are made durable, the next are
-        /// copied and cleaned.
+        /// Adds photos. A bad file does not prevent the others, and is reported. While some photos are committed, the next ones are copied
+        /// and cleaned.
         mutating func add(_ found: [PhotoFinder.Found]) async throws {
             let uploads = PhotoUploads(store: try StormyStore.open())
             let order = order
@@ -206,7 +216,8 @@ struct UploadVerb: AsyncParsableCommand {
 
         private mutating func note(_ result: PhotoUploads.Result, of file: String, _ position: Int) {
             switch result {
-            case .queued(_, let transfer, let removed, let note, let isContinued):
+            case .queued(let photo, let transfer, let removed, let note, let isContinued):
+                queuedPhotos.insert(photo)
                 hasContinued = hasContinued || isContinued
                 transfers.append(transfer)
                 positions[transfer] = position
@@ -222,26 +233,26 @@ struct UploadVerb: AsyncParsableCommand {
                 if let transfer {
                     transfers.append(transfer)
                     positions[transfer] = min(position, positions[transfer] ?? position)
-                    // The number of one that arrived may be another's by now: the ledger may be a new one.
+                    // The number of an uploaded photo's transfer may belong to another photo in a new ledger.
                     if url == nil { known.append(transfer) } else { arrived.insert(transfer) }
                 }
-                let sentence = "\(file): \(url.map { "is there already, as \($0)" } ?? "is on its way already")"
+                let sentence = "\(file): \(url.map { "is already uploaded, as \($0)" } ?? "is already queued")"
                 knownBefore.append(sentence)
                 Output.sentence(sentence)
             }
         }
 
-        /// What is queued is told with its end.
+        /// Shows the results as a notification. The end of a queued photo is shown later by another notification.
         func tellOnTheDesktop() async throws {
             if !troubles.isEmpty {
                 try await PersonAnswer.show("Photo not queued", troubles.prefix(3).joined(separator: "\n"))
             } else if queued == 0, !knownBefore.isEmpty {
-                try await PersonAnswer.show("Given before", knownBefore.prefix(3).joined(separator: "\n"))
+                try await PersonAnswer.show("Already uploaded or queued", knownBefore.prefix(3).joined(separator: "\n"))
             }
         }
     }
 
-    /// The first few names of blocks.
+    /// Returns the first names of blocks.
     private static func short(_ names: [String]) -> String {
         names.prefix(4).joined(separator: ", ") + (names.count > 4 ? " and \(names.count - 4) more" : "")
     }
@@ -256,7 +267,7 @@ struct UploadVerb: AsyncParsableCommand {
         } + photos.map { .transfer(TransferReport($0), location) } + batch.refused.map { .refused(file: $0.file, $0.failure) }
     }
 
-    /// - Returns: The transfers that did not complete, and their exit codes. A paused one can continue.
+    /// - Returns: The transfers that did not complete, and their exit codes. A paused transfer can continue.
     private func follow(
         _ transfers: [Int64], _ follower: FollowedPhotos, _ said: SaidEnds
     ) async throws -> [Int64: ExitStatus] {
@@ -278,13 +289,13 @@ struct UploadVerb: AsyncParsableCommand {
         }
         noteRemarks(of: ended)
         try await follower.finish()
-        // A row that is gone says nothing of how it ended.
+        // A transfer without a row counts as not complete.
         let missing = Set(transfers).subtracting(ended.filter { $0.state == .completed }.map(\.id))
         guard missing.isEmpty else {
             return missing.reduce(into: [:]) { $0[$1] = paused.contains($1) ? .tryAgain : .unavailable }
         }
         let bytes = ended.reduce(0) { $0 + ($1.bytesTotal ?? 0) }
-        // With --json the document says it.
+        // With --json, the result is in the document.
         if !json, !Output.lineIsTaken("Uploaded \(ended.count), \(Output.bytes(bytes)).") {
             try await follower.tell(completed: transfers)
         }
@@ -294,7 +305,7 @@ struct UploadVerb: AsyncParsableCommand {
 
 /// An element of `upload --json`.
 private enum UploadReport: Encodable {
-    /// The decision of this command on the location; `nil` if the photo was given before.
+    /// The decision of this command about the location. `nil` if the photo was given before.
     case transfer(TransferReport, LocationDecision?)
     /// The file was not queued.
     case refused(file: String?, CommandFailure)
@@ -328,15 +339,15 @@ private enum UploadReport: Encodable {
     }
 }
 
-/// What a terminal that waits was told of photos that did not arrive: each at once, as the terminal may be closed before the last.
+/// The ends that a waiting terminal has printed. Each failure is printed at once, because the terminal may be closed before the last end.
 private final class SaidEnds: Sendable {
     private let transfers = Mutex<Set<Int64>>([])
     /// The output of the command. A delegate's queue does not carry it.
     private let output = CapturedOutput.current
 
-    /// - Returns: `false`: the terminal did not take it.
+    /// - Returns: `false` if the terminal did not accept the line.
     func say(_ photo: PhotoRecord, _ transfer: Int64) -> Bool {
-        // Good news are said at the end of all.
+        // Successful uploads are printed together at the end.
         guard photo.state != .completed else { return Output.takes() }
         return say(transfer, photo.path ?? "transfer \(transfer)", photo.state.rawValue, photo.message ?? "")
     }

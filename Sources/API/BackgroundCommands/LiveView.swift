@@ -1,0 +1,31 @@
+import BackgroundRuntime
+import Foundation
+
+/// Shows something again after each change, until the process ends.
+package enum LiveView {
+    /// - Parameters:
+    ///   - changes: Changes beside those of the ledger.
+    ///   - show: Prints the current state.
+    package static func run(also changes: AsyncStream<Void>? = nil, show: () throws -> Void) async throws {
+        try show()
+        let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let token = try AppRuntime.shared.onCommit { continuation.yield() }
+        let others = changes.map { changes in Task { for await _ in changes { continuation.yield() } } }
+        defer {
+            token.cancel()
+            others?.cancel()
+        }
+        let retry = ReadRetry()
+        for await _ in rings {
+            // A change notification can arrive before the commit is visible. If that takes too long, the readable state is shown first.
+            do {
+                try AppRuntime.shared.ledger().readAfterRing { _ in }
+                retry.succeeded()
+            } catch {
+                retry.failed { continuation.yield() }
+            }
+            Output.clearScreen()
+            try show()
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import Foundation
+
+/// The transfers that `transfers` shows: unfinished and failed ones first, then completed and cancelled ones, each with the newest last.
+package struct TransferList {
+    private let open: [TransferReport]
+    private let ended: [TransferReport]
+    /// The number of completed and cancelled transfers that are not shown.
+    private let hidden: Int
+    private let limit: Int
+
+    /// - Parameter limit: The maximum number of completed and cancelled transfers to show.
+    package init(_ reports: [TransferReport], limit: Int) {
+        let done = reports.filter(\.isDone)
+        (open, ended) = (reports.filter { !$0.isDone }, done.suffix(max(0, limit)))
+        (hidden, self.limit) = (done.count - ended.count, limit)
+    }
+
+    /// - Parameters:
+    ///   - name: The name that the user knows a transfer by. `nil` for its file or address.
+    ///   - speeds: Bytes per second by transfer id, for the time that is left.
+    ///   - isVerbose: Complete addresses and paths are shown.
+    package func lines(
+        isVerbose: Bool = false, speeds: [String: Double] = [:], name: (TransferReport) -> String? = { _ in nil }
+    ) -> [String] {
+        guard !open.isEmpty || !ended.isEmpty || hidden > 0 else { return ["No transfers."] }
+        var table = TextTable("ID", "KIND", "STATE", "NAME", "PROGRESS")
+        for report in open + ended {
+            table.add(
+                report.cells(name: name(report), speed: speeds[report.id]),
+                remarks: report.remarks + (isVerbose ? report.details : []))
+        }
+        let rest =
+            hidden == 0 ? [] : ["\(hidden) older transfer\(hidden == 1 ? "" : "s") not shown: use --limit \(limit + hidden)"]
+        return (open.isEmpty && ended.isEmpty ? [] : table.lines) + rest
+    }
+}
+
+/// Bytes per second of running transfers, from one look to the next.
+package struct TransferSpeeds {
+    private var last: [String: (bytes: Int64, time: ContinuousClock.Instant)] = [:]
+    package private(set) var bytesPerSecond: [String: Double] = [:]
+
+    package init() {}
+
+    package mutating func measure(_ reports: [TransferReport]) {
+        let now = ContinuousClock.now
+        for report in reports where report.state == "running" {
+            if let before = last[report.id], report.bytesDone > before.bytes {
+                bytesPerSecond[report.id] = Double(report.bytesDone - before.bytes) / ((now - before.time) / .seconds(1))
+            }
+            if last[report.id]?.bytes != report.bytesDone { last[report.id] = (report.bytesDone, now) }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+import BackgroundCommands
+import Foundation
+import Stormy
+
+/// The names that `transfers` shows for requests of Stormy: a photo request has the name of its storm's place.
+struct TransferNames {
+    private let photoRequests: [String: String]
+
+    /// Cost: a read of the store.
+    init(_ store: StormyStore) throws {
+        let places = Dictionary(try store.places().map { ($0.id, $0.name) }) { first, _ in first }
+        let storms = Dictionary(try store.storms().map { ($0.id, $0) }) { first, _ in first }
+        photoRequests = Dictionary(
+            try store.photos().filter { $0.path == nil }.map { photo in
+                let place = storms[photo.storm].flatMap { places[$0.place] }
+                return (TransferReport.identifier(of: photo), "a photo of the storm" + (place.map { " at \($0)" } ?? ""))
+            }
+        ) { first, _ in first }
+    }
+
+    /// `nil` if the file or the address is the best name.
+    func name(of report: TransferReport) -> String? {
+        if report.session == WeatherSession.identifier {
+            let host = report.url.value.flatMap(URLComponents.init(string:))?.host
+            return "forecast of " + (host ?? "a weather service")
+        }
+        return photoRequests[report.id]
+    }
+}
