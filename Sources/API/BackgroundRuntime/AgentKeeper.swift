@@ -1,18 +1,18 @@
 import BackgroundLedger
 import Foundation
 
-/// Keeps an agent there while a process waits for its word: one that died is replaced, one that leaves at once again and
-/// again is given up. Asked once a second or so.
+/// Keeps an agent running while a process waits for its response. An agent that died is replaced. An agent that exits at once is
+/// given up after several starts. Called about once a second.
 package struct AgentKeeper: Sendable {
     private var failures = 0
     private var pause = 0
 
-    /// Starts without effect after which it is given up; with growing pauses that is a quarter of a minute.
+    /// The number of starts without effect after which the agent is given up. With growing pauses, that takes about 15 seconds.
     static let patience = 3
 
     package init() {}
 
-    /// `false`: there is no keeping an agent here.
+    /// Returns `false` if an agent cannot be kept running.
     package mutating func tick(isRunning: Bool, start: () -> Void) -> Bool {
         if isRunning {
             (failures, pause) = (0, 0)
@@ -29,9 +29,9 @@ package struct AgentKeeper: Sendable {
         return true
     }
 
-    /// With this app's agent. Where none may be started there is nothing to give up.
+    /// Keeps this app's agent running. Returns `true` if agents are forbidden, because then there is nothing to give up.
     package mutating func tick() -> Bool {
-        // On a test host whoever commits brings an agent back.
+        // On a test host, each commit starts an agent if necessary.
         if AppRuntime.shared.isHosted { return true }
         let starter = AgentStarter(directories: AppRuntime.shared.directories)
         if starter.isForbidden { return true }
@@ -39,7 +39,7 @@ package struct AgentKeeper: Sendable {
     }
 }
 
-/// No agent stays to do what was asked.
+/// The error that an agent does not stay running to do the requested work.
 package struct NoAgent: Error, CustomStringConvertible, Sendable {
     let log: String
 

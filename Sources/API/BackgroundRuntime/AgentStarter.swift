@@ -10,9 +10,9 @@ package struct AgentStarter: Sendable {
     package enum Result: Sendable, Equatable {
         case alreadyRunning
         case started
-        /// `<APP>_NO_AGENT=1` is set: the work waits in the ledger.
+        /// `<APP>_NO_AGENT=1` is set, so the work waits in the ledger.
         case forbidden
-        /// No `background-agent` was found in these places.
+        /// The program `background-agent` was not found in these places.
         case notFound([String])
         case failed(String)
     }
@@ -20,13 +20,13 @@ package struct AgentStarter: Sendable {
     let directories: AppDirectories
     private let given: [String: String]?
 
-    /// - Parameter environment: `nil`: this process's own, read when it is needed.
+    /// - Parameter environment: the environment, or `nil` for the environment of this process, read when it is needed.
     package init(directories: AppDirectories, environment: [String: String]? = nil) {
         self.directories = directories
         given = environment
     }
 
-    /// A copy of all of it: not for what every submit asks.
+    /// Copies the complete environment. Do not use it on every submit.
     private var environment: [String: String] { given ?? ThisProcess.environment }
 
     var isForbidden: Bool {
@@ -38,11 +38,12 @@ package struct AgentStarter: Sendable {
 
     package var forbiddingVariable: String { directories.forbiddingVariable }
 
-    /// - Parameter isSure: it is seen that an agent comes; see ``comes(by:)`` for what that costs. `false`: somebody is only asked for one.
+    /// - Parameter isSure: `true` to wait until the agent has started; see ``comes(by:)`` for the cost. `false` to only request a
+    ///   start.
     @discardableResult
     package func startIfNeeded(isSure: Bool = true) -> Result { start(asksManager: true, isSure: isSure) }
 
-    /// - Parameter asksManager: a user manager starts it, where there is one.
+    /// - Parameter asksManager: `true` to start the agent through a user manager, if there is one.
     private func start(asksManager: Bool, isSure: Bool) -> Result {
         if isRunning { return .alreadyRunning }
         if isForbidden { return .forbidden }
@@ -55,20 +56,20 @@ package struct AgentStarter: Sendable {
         }
     }
 
-    /// Whether an agent comes that a user manager was asked for. It may have a unit that somebody changed, or that an earlier version left, and
-    /// that starts nothing.
+    /// Returns whether the agent that a user manager was asked to start appears. A unit that a user changed, or that an earlier
+    /// version left, may start nothing.
     ///
-    /// Cost: where one comes, what its start takes: about a tenth of a second, and at most some seconds.
+    /// Cost: the time of the start, about a tenth of a second, and at most some seconds.
     private func comes(by units: UserUnits) -> Bool {
         for _ in 0..<10 {
             for _ in 0..<60 {
                 if isRunning { return true }
                 usleep(5_000)
             }
-            // A machine that is busy. The manager is told of the ring before it answers.
+            // The machine is busy. The manager processes the start request before this query.
             switch units.property("SubState", of: .service) {
             case nil, "dead", "failed": return false
-            // After a kill it comes; what ended by itself does so again.
+            // After a kill, the unit starts again. A program that exited with an error will exit again.
             case "auto-restart": return units.property("Result", of: .service) != "exit-code"
             case "condition", "start-pre", "start": break
             default: return true
@@ -77,13 +78,13 @@ package struct AgentStarter: Sendable {
         return true
     }
 
-    /// By which a user manager starts it; `nil`: there are none, or somebody keeps it from using them.
+    /// The units by which a user manager starts the agent, or `nil` if they are not installed or are masked.
     private var startingUnits: UserUnits? {
         let entry = AutostartEntry(directories: directories, environment: environment)
         return entry.isUserUnitInstalled && !entry.units.isMasked(.service) ? entry.units : nil
     }
 
-    /// Whether an agent stays, with one brought back where none ran.
+    /// The result of bringing the agent back.
     package enum Standing: Sendable, Equatable {
         case runs
         case wasBroughtBack
@@ -91,8 +92,8 @@ package struct AgentStarter: Sendable {
         case cannotStart(Result)
     }
 
-    /// Takes up to three seconds where no agent ran, and as long again where a user manager was asked in vain: it may stand still, or its unit
-    /// start something else.
+    /// Starts an agent if none runs, and returns whether it stays. Takes up to three seconds if no agent ran. If a user manager
+    /// started none, takes up to three seconds more, because the manager may hang or its unit may start another program.
     package func bringBack() async throws -> Standing {
         if isRunning { return .runs }
         for asksManager in startingUnits == nil ? [false] : [true, false] {
@@ -114,13 +115,14 @@ package struct AgentStarter: Sendable {
         return looksInARow == enough
     }
 
-    /// Beside the app's executable, in `../libexec` and `../bin`, then in `PATH`; `BACKGROUND_AGENT` names it outright.
+    /// Finds the agent's program: next to the app's executable, in `../libexec` and `../bin`, then in `PATH`. `BACKGROUND_AGENT`
+    /// sets the path directly.
     package static func findAgent(environment: [String: String]) -> Swift.Result<String, CompanionProgram.Missing> {
         CompanionProgram.find("background-agent", environment: environment, override: "BACKGROUND_AGENT")
     }
 
-    /// Starts an agent unless another process is starting one. An agent holds the lock of its start from its first moment, so another starter
-    /// notices the agent before the agent has its own lock.
+    /// Starts an agent unless another process is starting one. An agent holds the lock of its start from its first moment.
+    /// Another starter therefore notices the agent before the agent has its own lock.
     private func startAlone(_ path: String) -> Result {
         let began = SuspendingClock.now
         var pause: UInt32 = 5_000
@@ -131,7 +133,7 @@ package struct AgentStarter: Sendable {
                     return isRunning ? .alreadyRunning : spawn(path, inheriting: turn)
                 }
             } catch {
-                // For example a disk that is read-only.
+                // The lock cannot be created, for example because the disk is read-only.
                 return spawn(path, inheriting: -1)
             }
             usleep(pause)
@@ -141,7 +143,7 @@ package struct AgentStarter: Sendable {
         return spawn(path, inheriting: -1)
     }
 
-    /// Returns whether the start that another process began is waited for. A process that is stopped would be waited for without an end.
+    /// Returns whether to wait for the start that another process began. A stopped process would never finish its start.
     private func isWorthWaiting(since began: SuspendingClock.Instant) -> Bool {
         let waited = began.duration(to: .now)
         guard waited >= .seconds(1) else { return true }
@@ -156,7 +158,7 @@ package struct AgentStarter: Sendable {
     }
 
     private func spawn(_ path: String, inheriting descriptor: Int32) -> Result {
-        // Such an agent could do nothing, and would keep other processes from starting one.
+        // Such an agent could do nothing, and would prevent other processes from starting one.
         if let obstacle = ResourceLimits.obstacle { return .failed("in this shell \(obstacle): use another shell") }
         let log = openLog()
         defer { if log >= 0 { close(log) } }
@@ -173,14 +175,14 @@ package struct AgentStarter: Sendable {
         }
     }
 
-    /// Where what an agent that was started here has said can be read: a file, or the command that shows it.
+    /// The place of the agent's log: a file, or the command that shows it.
     package var logPlace: String {
         let entry = AutostartEntry(directories: directories, environment: environment)
         guard entry.isUserUnitInstalled else { return directories.agentLog.path }
         return "journalctl --user -u \(entry.units.name(.service))"
     }
 
-    /// The log of a detached agent, at most about 1 MiB and its predecessor.
+    /// Opens the log of a detached agent. The log has at most about 1 MiB and one predecessor.
     private func openLog() -> Int32 {
         let path = directories.agentLog.path
         var information = stat()

@@ -3,20 +3,22 @@ import BackgroundLedger
 import Foundation
 import Synchronization
 
-/// What the system must know of an app before it runs any of its code: Apple's `Info.plist`.
+/// The properties of an app that the system must know before it runs the app's code: Apple's `Info.plist`.
 ///
-/// Looked for in this order: what the program set with ``AppManifest/use(propertyList:)``; beside the executable
-/// `<executable>-Info.plist`, the same name in SwiftPM's `<package>_<executable>.resources`, and `Info.plist`. An
-/// executable of SwiftPM has no bundle, and several may share one folder.
+/// The manifest is the property list that the program set with ``AppManifest/use(propertyList:)``, or else the first of these
+/// files next to the executable: `<executable>-Info.plist`, the same name in SwiftPM's `<package>_<executable>.resources`, and
+/// `Info.plist`. The first two names contain the executable's name, because an executable of SwiftPM has no bundle and several
+/// may share one folder.
 package struct AppManifest: Sendable, Equatable {
-    /// `CFBundleIdentifier`: names the app's folders and its agent.
+    /// `CFBundleIdentifier`: the name of the app's folders and its agent.
     package var appIdentifier: String
     package var displayName: String
     package var version: String
     /// `BGTaskSchedulerPermittedIdentifiers`; an entry may end in `.*`.
     package var permittedIdentifiers: [String]
-    /// `CFBundleExecutable`: which of several executables with this manifest is launched, by its name beside this one. The
-    /// others (helpers, as Apple's extensions) may submit. `nil`: whichever ran last.
+    /// `CFBundleExecutable`: the name of the executable in this folder that is launched, if several executables share this
+    /// manifest. The other executables (helpers, like Apple's extensions) may submit requests. `nil` for the executable that ran
+    /// last.
     package var executableName: String?
     /// `BackgroundLaunchEnvironment`, beyond Apple: variables that launches inherit; an entry may end in `*`.
     package var launchVariables: [String]?
@@ -28,7 +30,7 @@ package struct AppManifest: Sendable, Equatable {
         self.permittedIdentifiers = permittedIdentifiers
     }
 
-    /// Why a property list is not a manifest.
+    /// The reason that a property list is not a manifest.
     package enum Failure: Error, Equatable, CustomStringConvertible {
         case notAPropertyList(String)
         case badIdentifier(String)
@@ -68,31 +70,32 @@ package struct AppManifest: Sendable, Equatable {
         self.executableName = (plist["CFBundleExecutable"] as? String).flatMap { $0.contains("/") ? nil : $0 }
     }
 
-    /// What the agent launches for this app.
+    /// The executable that the agent launches for this app.
     package var launchedExecutable: URL {
         guard let executableName else { return Self.executableURL }
         let named = Self.executableURL.deletingLastPathComponent().appendingPathComponent(executableName)
         return access(named.path, X_OK) == 0 ? named : Self.executableURL
     }
 
-    /// Whether requests with this identifier may be submitted.
+    /// Returns whether requests with this identifier may be submitted.
     package func permits(_ identifier: String) -> Bool { !Self.isWildcard(identifier) && permitsHandler(of: identifier) }
 
-    /// Whether a handler of this identifier may be registered: of a wildcard, too, that is listed, or lies under one that is.
+    /// Returns whether a handler of this identifier may be registered. A wildcard is permitted if the list contains it, or a
+    /// wildcard of the list covers it.
     package func permitsHandler(of identifier: String) -> Bool {
-        // Control characters would break every line that an identifier stands in.
+        // Control characters would break every line that contains the identifier.
         guard !identifier.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return false }
         return permittedIdentifiers.contains { $0 == identifier || Self.isWildcard($0) && Self.wildcard($0, covers: identifier) }
     }
 
     package static func isWildcard(_ identifier: String) -> Bool { identifier.hasSuffix(".*") }
 
-    /// - Parameter wildcard: one whose `*` stands for the rest, of which there is some.
+    /// - Parameter wildcard: a wildcard whose `*` matches the rest of an identifier. The rest is not empty.
     package static func wildcard(_ wildcard: String, covers identifier: String) -> Bool {
         identifier.hasPrefix(wildcard.dropLast()) && identifier.utf8.count >= wildcard.utf8.count
     }
 
-    /// Whether the list has this identifier itself, not only a wildcard that covers it.
+    /// Returns whether the list contains this identifier itself, not only a wildcard that covers it.
     package func names(_ identifier: String) -> Bool { permittedIdentifiers.contains(identifier) }
 
     // MARK: The manifest of this process
@@ -106,7 +109,7 @@ package struct AppManifest: Sendable, Equatable {
         MainBundle.teach(manifest)
     }
 
-    /// The manifest of this process. Without any: the executable's name, and nothing permitted.
+    /// The manifest of this process. If there is none, the manifest has the executable's name and permits nothing.
     package static var current: AppManifest {
         chosen.withLock { chosen in
             if let chosen { return chosen }
@@ -147,6 +150,6 @@ package struct AppManifest: Sendable, Equatable {
         }
     }
 
-    /// This process's executable.
+    /// The executable of this process.
     package static var executableURL: URL { URL(fileURLWithPath: ThisProcess.executablePath) }
 }

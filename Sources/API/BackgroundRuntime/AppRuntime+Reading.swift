@@ -3,7 +3,7 @@ import BackgroundScheduling
 import Foundation
 import ProcessSupport
 
-/// Reads whose answer the app or its commands act upon.
+/// Reads whose results the app or its commands use for decisions.
 extension AppRuntime {
     /// The time limit of reads of a list. An app that does not find its work in a list begins the work again.
     package static let patienceForLists = Duration.seconds(60)
@@ -16,7 +16,7 @@ extension AppRuntime {
     package func patiently<Value>(
         for patience: Duration = patience, _ body: (Ledger) throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
-        // A test host has no real time to pass.
+        // Real time does not pass on a test host.
         try ledgerPatience.run(for: isHosted ? .zero : patience) { () throws(StoreError) in try body(try ledger()) }
     }
 
@@ -42,8 +42,8 @@ extension AppRuntime {
         }
     }
 
-    /// Whether a ledger exists. A missing ledger is not made for a read.
-    private var hasLedger: Bool { opened.withLock { $0 != nil } || access(directories.ledger.path, F_OK) == 0 }
+    /// `true` if a ledger exists. A missing ledger is not created for a read.
+    private var hasLedger: Bool { opened.withLock { $0 != nil } || !FileLook.at(directories.ledger.path).isAbsent }
 
     /// True if a command of this app passed a desktop session to the agent, which shows notifications in that session.
     package var knowsDesktop: Bool {
@@ -52,7 +52,7 @@ extension AppRuntime {
         } ?? false
     }
 
-    /// The conditions that the agent observes. `nil` if no agent runs, or if the conditions are not known.
+    /// The conditions that the agent observes, or `nil` if no agent runs or the conditions are not known.
     ///
     /// Cost: one read of the ledger.
     package var observedConditions: DesktopConditions? {
@@ -71,7 +71,7 @@ extension AppRuntime {
         }
     }
 
-    /// Seconds for which a process continues for requests that are under way when its work is done.
+    /// The number of seconds that a process continues for requests that are under way after its work is done.
     package var continuation: Double {
         if let wanted = wantedSettings.withLock({ $0 }) { return wanted.continuation }
         guard isHosted || hasLedger, let settings = read("the settings", { try $0.fact(.settings) }) else {
@@ -81,10 +81,10 @@ extension AppRuntime {
     }
 }
 
-/// For commands that only show the ledger.
+/// Replacements of the ledger for commands that only show it.
 extension AppRuntime {
-    /// If there is no ledger yet, none is made, and an empty one in memory takes its place. A ledger in a folder that cannot be read is
-    /// not a missing one.
+    /// Replaces a missing ledger by an empty one in memory, without creating a file. A ledger in a folder that cannot be read is
+    /// not missing.
     package func makeNoLedger() {
         guard testHost == nil, access(directories.ledger.path, F_OK) != 0, FileFault(errno) == .missing,
             let empty = try? Ledger(inMemory: directories, makesFolders: false)
@@ -92,9 +92,9 @@ extension AppRuntime {
         opened.withLock { $0 = $0 ?? Opened(ledger: empty, isIntroduced: true) }
     }
 
-    /// If the ledger cannot be written, a copy in memory takes its place, and standard error says so.
+    /// Replaces a ledger that cannot be written by a copy in memory, and reports that on standard error.
     package func copyUnwritableLedger() {
-        guard testHost == nil, access(directories.ledger.path, F_OK) == 0 else { return }
+        guard testHost == nil, !FileLook.at(directories.ledger.path).isAbsent else { return }
         do throws(StoreError) {
             _ = try ledger()
         } catch {
@@ -112,16 +112,17 @@ extension AppRuntime {
         report("\(Self.programName): \(error). The stored state is shown, and nothing is changed.")
     }
 
-    /// The ledger of this process is in memory, because there is none on the disk or because that one cannot be written.
+    /// `true` if the ledger of this process is in memory, because the ledger on the disk is missing or cannot be written.
     package var hasLedgerInMemory: Bool { opened.withLock { $0?.ledger.isInMemory == true } }
 }
 
 extension AppRuntime {
-    /// Of this machine, and of what this app's agent has written down. Cost: a dozen looks at files, and one read of the ledger, where there is one.
+    /// The facts of this machine and the facts that this app's agent has recorded. Cost: about a dozen file checks, and one read
+    /// of the ledger if it exists.
     package var desktopFacts: DesktopFacts {
         if isHosted { return .onTestHost }
-        // Nothing is made to look.
-        let isThere = access(directories.ledger.path, F_OK) == 0
+        // A missing ledger is not created.
+        let isThere = !FileLook.at(directories.ledger.path).isAbsent
         let recorded = isThere ? read("what the agent knows of this desktop") { try DesktopFacts.Recorded($0) } : nil
         return DesktopFacts(
             directories, environment: ThisProcess.environment, recorded: recorded ?? DesktopFacts.Recorded())

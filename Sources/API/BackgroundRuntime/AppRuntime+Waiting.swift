@@ -6,11 +6,11 @@ import ProcessSupport
 extension AppRuntime {
     /// The name of the command that a user types.
     package static var programName: String {
-        // Asked before the manifest of a process is set.
+        // The name may be needed before the manifest of a process is set.
         (isTestHosted ? shared.testHost?.manifest.appIdentifier : nil) ?? AppManifest.executableURL.lastPathComponent
     }
 
-    /// Runs the tasks of the app, on a test host that has to know when they wait. `nil` if the process is not hosted.
+    /// The executor for tasks of the app on a test host, which must know when they wait. `nil` if the process is not hosted.
     package var executor: (any TaskExecutor)? { testHost?.executor }
 
     /// Returns the moment on the clock of this process for a date that the app computed. They differ only on a test host.
@@ -50,9 +50,9 @@ extension AppRuntime {
     private static let start = ContinuousClock.now
 }
 
-// Waiting for what an agent does.
+// Waiting for work of an agent.
 extension AppRuntime {
-    /// Like ``waitForAgent(until:)``; where no agent may be started, it is waited for without end.
+    /// Waits like ``waitForAgent(until:)``. If agents are forbidden, waits without a time limit.
     package func waitWithAgent<Value: Sendable>(
         until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
@@ -60,7 +60,7 @@ extension AppRuntime {
         return try await waitForAgent(until: condition)
     }
 
-    /// Like ``wait(until:)``, for what only an agent brings about: one that dies meanwhile is replaced.
+    /// Waits like ``wait(until:)`` for a result of the agent. An agent that dies during the wait is replaced.
     ///
     /// - Throws: also ``NoAgent``.
     package func waitForAgent<Value: Sendable>(
@@ -90,14 +90,14 @@ extension AppRuntime {
         whenNothingIsLost(.ofThisProcess, Beginnings.current) { ProcessExit.leave(0) }
     }
 
-    /// Calls an action when the app was told to the end what it is being told, and what the app began is durable.
+    /// Calls an action when the delivery under way is complete, and everything that the app began is durable.
     static func whenNothingIsLost(
         _ deliveries: DeliveryGate, _ beginnings: WorkUnderWay, _ action: @escaping @Sendable () -> Void
     ) {
         deliveries.close {
             beginnings.whenNone {
                 if let error = DurableWrites.shared.settle() { AppRuntime.shared.report("not recorded: \(error)") }
-                // A commit that has begun is finished.
+                // A commit that has begun is completed first.
                 (try? AppRuntime.shared.ledger())?.waitForWrites()
                 action()
             }

@@ -3,17 +3,17 @@ import BackgroundLedger
 import Foundation
 import Synchronization
 
-/// This process's way to its ledger and its agent. One per process; everything it does is one durable transaction
-/// followed by making sure that an agent is there to hear of it.
+/// The access of this process to its ledger and its agent. One per process. Every change is one durable transaction, after which an agent
+/// is started if none runs.
 package final class AppRuntime: Sendable {
-    /// That of this process; while a test drives the app, that of its test host.
+    /// The runtime of this process, or of its test host while a test drives the app.
     package static var shared: AppRuntime { LaunchContext.own?.runtime ?? ofBlock ?? hosted.withLock { $0 } ?? process }
 
-    /// The runtime of a block that was made on a test host. The block may run after its test, beside the next one.
+    /// The runtime of a block that was created on a test host. The block may run after its test, during the next one.
     @TaskLocal static var ofBlock: AppRuntime?
 
-    /// Of the work that asks: a test's where it is known to be part of one, else the process's. For what is kept between tests, and by a clock that
-    /// tests do not set.
+    /// The runtime of the current work: the test's runtime if the work is part of a test, or else the process's. For state that is kept
+    /// between tests, and for clocks that tests do not set.
     package static var ofWork: AppRuntime { isOnTestHost ? shared : process }
     package static var ofProcess: AppRuntime { process }
 
@@ -29,14 +29,14 @@ package final class AppRuntime: Sendable {
     let testHost: TestHost?
     private let waits = HostedWaits()
     private let isClosed = Mutex(false)
-    /// What there is one of: recursive, as parts are made of parts.
+    /// The lock of the parts. Recursive, because parts are created from parts.
     private let partsLock = NSRecursiveLock()
     nonisolated(unsafe) private var parts: [ObjectIdentifier: AnyObject] = [:]
 
     /// The ledger of this process.
     struct Opened {
         let ledger: Ledger
-        /// It says where this app is to be launched, and where the person's session is. Who only reads does not wait to write that.
+        /// `true` if the ledger contains the app's program and the user's session. A process that only reads does not wait to write them.
         var isIntroduced: Bool
     }
 
@@ -55,39 +55,39 @@ package final class AppRuntime: Sendable {
 
     // MARK: On a test host
 
-    /// From here on ``shared`` is this test host's.
+    /// Makes this test host the source of ``shared``.
     package static func enter(_ testHost: TestHost) -> AppRuntime {
         let runtime = AppRuntime(testHost)
-        // Foundation learns who this process is.
+        // Sets the app's identity in Foundation.
         _ = AppManifest.current
         hosted.withLock { $0 = runtime }
         return runtime
     }
 
-    /// The test is over. What still runs of it reaches nothing any more, neither this test host nor the person's own ledger.
+    /// Ends the test. Work of the test that still runs reaches neither this test host nor the user's own ledger.
     package func close() { isClosed.withLock { $0 = true } }
 
     package var isHosted: Bool { testHost != nil }
 
-    /// On a test host: something goes on, and is waited for.
+    /// On a test host, reports that work is running and is waited for.
     package func noteActivity() { testHost?.waitsChanged() }
 
-    /// Whether the work that asks is part of the test that plays on the test host. What is not may be a callback of it, on a queue, or
-    /// another test of the same process.
+    /// `true` if the current work is part of the test on the test host. Other work may be a callback of the test on a queue, or another
+    /// test of the same process.
     package static var isOnTestHost: Bool { LaunchContext.own != nil || isTestHosted }
     @TaskLocal package static var isTestHosted = false
 
-    /// This launch awaits something of the ledger, and has seen all of it.
+    /// Returns whether this launch awaits a change of the ledger and has seen all commits.
     package func isWaiting(launch: Int64) -> Bool {
         waits.isWaiting(launch: launch, commits: testHost?.ledger.commitCount ?? 0)
     }
 
-    /// Lets go of everything that went with a process.
+    /// Releases all objects that are bound to a process that ended.
     package func processEnded(launch: Int64) {
         for part in partsLock.withLock({ Array(parts.values) }) { (part as? any ProcessBound)?.processEnded(launch: launch) }
     }
 
-    /// The one object of a kind that this runtime has.
+    /// Returns the single object of this type that the runtime has.
     package func part<Part: AnyObject & Sendable>(_ make: () -> Part) -> Part {
         partsLock.withLock {
             if let known = parts[ObjectIdentifier(Part.self)] as? Part { return known }
@@ -99,31 +99,31 @@ package final class AppRuntime: Sendable {
 
     // MARK: This process
 
-    /// The time, as this process sees it.
+    /// The time of this process.
     package var now: Date { testHost?.now() ?? ThisProcess.now }
 
-    /// The zone that the person is in.
+    /// The user's time zone.
     package var zone: TimeZone { testHost?.zone() ?? ThisProcess.zone }
 
-    /// Who this is, among processes.
+    /// The identity of this process.
     package var identity: ProcessIdentity { LaunchContext.current?.identity ?? HostedCommand.current?.identity ?? .current }
 
     package func isAlive(_ process: ProcessIdentity) -> Bool { testHost?.isAlive(process) ?? process.isAlive(in: directories) }
 
-    /// For whoever reads standard error. The process of a test that is over, or was killed in it, has nothing to say.
+    /// Prints a line on standard error, except on a test host.
     package func report(_ line: String) {
         if testHost == nil { StandardError.write(line + "\n") }
     }
 
-    /// Gives up what is reserved on the disk for ending things. `true`: there is more room now.
+    /// Releases the disk space that is reserved for ending work. Returns `true` if there is more space now.
     package func giveUpReserve() -> Bool { testHost == nil && DiskReserve.giveUp(directories) }
 
     // MARK: The agent
 
-    /// Makes sure that an agent is there.
+    /// Starts an agent if none runs.
     @discardableResult
     package func startAgent() -> AgentStarter.Result {
-        // An agent would not find there what is in memory.
+        // An agent could not read work that is only in memory.
         if hasLedgerInMemory { return .forbidden }
         let starter = AgentStarter(directories: directories)
         guard let testHost else { return reportStart(starter.startIfNeeded(), afterCommit: true) }
@@ -156,7 +156,7 @@ package final class AppRuntime: Sendable {
         return result
     }
 
-    /// The program that would have to be installed for anything to happen. `nil`: an agent runs, can be started, or may not be, on purpose.
+    /// The program that must be installed before anything can run, or `nil` if an agent runs, can be started, or is forbidden.
     ///
     /// Cost: one look at a lock while an agent runs.
     package var missingAgent: CompanionProgram.Missing? {
@@ -172,7 +172,7 @@ package final class AppRuntime: Sendable {
 
     package var isAgentRunning: Bool { testHost?.hasAgent() ?? AgentStarter(directories: directories).isRunning }
 
-    /// The ledger, opened at first use; a failed opening is tried again at the next use.
+    /// Returns the ledger, opened at first use. A failed opening is tried again at the next use.
     package func ledger() throws(StoreError) -> Ledger {
         if let testHost {
             guard !isClosed.withLock({ $0 }), LaunchContext.own?.isDead != true else {
@@ -193,10 +193,10 @@ package final class AppRuntime: Sendable {
         return try result.get()
     }
 
-    /// What the app set in its defaults so far outlives this process. On a test host they are those of the tests' own process, and stay in memory.
+    /// Writes the app's defaults, so that they outlive this process. On a test host, they belong to the test's process and stay in memory.
     func writeDefaults() { if testHost == nil { DefaultsWriting.write() } }
 
-    /// One durable transaction. What the app set in its defaults before it is on the disk first.
+    /// Runs one durable transaction. The app's defaults are written to the disk first.
     package func write<Value>(
         usesReserve: Bool = true, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
@@ -206,15 +206,15 @@ package final class AppRuntime: Sendable {
         return try ledger.write(usesReserve: usesReserve, body)
     }
 
-    /// Opens the ledger, and says in it where this app is to be launched and where the person's session is.
+    /// Opens the ledger, and records the app's program and the user's session in it.
     ///
-    /// - Throws: why the ledger cannot be used, and what helps.
+    /// - Throws: the reason that the ledger cannot be used, and the remedy.
     package func introduceApp() throws {
         _ = try ledger()
         try introduce()
     }
 
-    /// Says so where that could not be said yet.
+    /// Records the app's program and the user's session if that was not possible before.
     private func introduce() throws(StoreError) {
         let trouble: StoreError? = opened.withLock { opened in
             guard let known = opened, !known.isIntroduced else { return nil }
@@ -228,7 +228,7 @@ package final class AppRuntime: Sendable {
         if let trouble { throw trouble }
     }
 
-    /// Starts an agent that is missing, as long as work is left, and sees to the next login: the programs may have been moved since.
+    /// Starts an agent if work is left, and repairs the login entry, because the programs may have been moved.
     package func startAgentIfWorkIsLeft() {
         guard hasWorkLeft else { return }
         if isHosted {
@@ -239,7 +239,7 @@ package final class AppRuntime: Sendable {
         }
     }
 
-    /// Sets what this app asks of its agent; durable with the first use of the ledger.
+    /// Applies the settings of this app's agent; durable with the first use of the ledger.
     package func configure(_ settings: AgentSettings) throws(StoreError) {
         if let testHost {
             try testHost.ledger.write { try $0.setFact(.settings, settings) }
@@ -250,17 +250,17 @@ package final class AppRuntime: Sendable {
         try introduce()
     }
 
-    /// Says where this app is to be launched and where the person's session is, if the ledger does not know.
+    /// Records the app's program and the user's session, if the ledger does not contain them.
     ///
-    /// - Parameter waits: for another process that writes, and for room on the disk.
-    /// - Returns: whether the ledger knows it now; without waiting only.
+    /// - Parameter waits: `true` to wait for another process that writes, and for space on the disk.
+    /// - Returns: `true` if the ledger contains them now. `false` only without waiting.
     private func isIntroduced(to ledger: Ledger, waits: Bool) throws(StoreError) -> Bool {
         let app = AppRecord(
             executable: manifest.launchedExecutable.path, arguments: [], version: manifest.version,
             displayName: manifest.displayName, variables: manifest.launchVariables)
         let environment = SessionEnvironment.current
         let settings = wantedSettings.withLock { $0 }
-        // A launched process has its environment from the agent, and the user manager's own is no person's: they know nothing better.
+        // A launched process has the agent's environment, and the user manager's environment belongs to no session. Neither is better.
         let knowsSession =
             LaunchContext.current == nil && !ThisProcess.isUserManagers
             && environment.variables["DBUS_SESSION_BUS_ADDRESS"] != nil
@@ -287,8 +287,8 @@ package final class AppRuntime: Sendable {
         }
     }
 
-    /// Makes sure that an agent comes back at the next login, where nothing does that yet, or an entry starts what is gone: what was
-    /// accepted survives a reboot. A launched process has it already. Cost: a few looks at the disk, if the entry is there.
+    /// Installs the login entry of the agent if it is missing or starts a missing program, so that accepted work survives a reboot. A
+    /// launched process has the entry already. Cost: a few file checks, if the entry exists.
     package func comeBackAtLogin() {
         guard LaunchContext.current == nil, testHost == nil else { return }
         let environment = ThisProcess.environment
@@ -301,21 +301,21 @@ package final class AppRuntime: Sendable {
         do {
             _ = try entry.install(agent: agent, displayName: manifest.displayName)
         } catch {
-            StandardError.write("the agent will not come back at the next login: \(error)\n")
+            StandardError.write("the agent will not start at the next login: \(error)\n")
         }
     }
 
-    /// One durable transaction; then an agent is started if none runs.
+    /// Runs one durable transaction; then starts an agent if none runs.
     ///
     /// - Parameters:
-    ///   - usesReserve: on a full disk the reserve is given up for it. Not for new work: it is for what ends some.
-    ///   - beforeStart: called between the two.
+    ///   - usesReserve: `true` to release the reserve on a full disk. Not for new work: the reserve is for ending work.
+    ///   - beforeStart: called between the transaction and the start.
     @discardableResult
     package func commit<Value>(
         usesReserve: Bool = true, beforeStart: (Value) -> Void = { _ in }, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
         try Beginnings.current.run { () throws(StoreError) -> Value in
-            // A cancel that still waits must not take away what is asked for after it.
+            // A cancel that still waits must not remove a later request.
             if let error = DurableWrites.shared.settle() { throw error }
             let value = try write(usesReserve: usesReserve, body)
             beforeStart(value)
@@ -324,7 +324,7 @@ package final class AppRuntime: Sendable {
         }
     }
 
-    /// Rings for every commit to the ledger by any process, this one included, until the returned watch is cancelled.
+    /// Calls an action for every commit to the ledger by any process, including this one, until the returned token is cancelled.
     package func onCommit(_ action: @escaping @Sendable () -> Void) throws(StoreError) -> DatabaseWatch.Token {
         let ledger = try ledger()
         if testHost != nil {
@@ -339,14 +339,14 @@ package final class AppRuntime: Sendable {
         return shared.add(action)
     }
 
-    /// How long a wait goes on while the ledger cannot be looked at: another process may stand still within its transaction.
+    /// The time limit of a wait while the ledger cannot be read, because another process may be stopped within its transaction.
     private static let longestTrouble: Duration = .seconds(60)
 
-    /// Waits until `condition`, asked once now and again after every commit, gives a value.
+    /// Waits until `condition`, called once now and again after every commit, returns a value.
     ///
     /// - Parameters:
-    ///   - looked: called after each look, when nobody waits for the ledger any more: the place for what may take long.
-    /// - Throws: what `condition` throws, what the ledger says when it could not be looked at for a minute, or `CancellationError` when the
+    ///   - looked: called after each read, when the ledger is free again. Use it for slow work.
+    /// - Throws: the error of `condition`, the error of a ledger that could not be read for a minute, or `CancellationError` when the
     ///   awaiting task is cancelled.
     package func wait<Value: Sendable>(
         looked: @escaping @Sendable () -> Void = {}, until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
@@ -355,7 +355,7 @@ package final class AppRuntime: Sendable {
         let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let token = try onCommit { continuation.yield() }
         defer { token.cancel() }
-        // Watching began before the first look: a commit in between rings.
+        // Watching began before the first read, so a commit in between is not missed.
         continuation.yield()
         guard let testHost else {
             let retry = ReadRetry()
@@ -366,7 +366,7 @@ package final class AppRuntime: Sendable {
                     if let value { return value }
                     retry.succeeded()
                 } catch {
-                    // Another ledger lies there now: this one rings no more.
+                    // Another ledger has replaced this one, which receives no more changes.
                     if case .replaced = error { throw error }
                     guard error.isPassing, retry.failed(again: { continuation.yield() }) < Self.longestTrouble else {
                         throw error

@@ -5,7 +5,7 @@ import Foundation
 import Synchronization
 import UserUnits
 
-/// Brings the agent back at the next login: a systemd user unit where a user manager runs, an XDG autostart entry otherwise.
+/// The entry that starts the agent at the next login: a systemd user unit if a user manager runs, or else an XDG autostart entry.
 package struct AutostartEntry: Sendable {
     package enum Kind: Sendable, Equatable {
         case userUnit(path: String)
@@ -21,8 +21,8 @@ package struct AutostartEntry: Sendable {
     let directories: AppDirectories
     let environment: [String: String]
 
-    /// What is run at the login in place of the agent itself: a verb that becomes it, and first puts right what the app knows and a lost
-    /// ledger does not. Empty: the agent.
+    /// The command that runs at login instead of the agent, or empty for the agent. The command repairs what the app knows and a
+    /// lost ledger does not, and then becomes the agent.
     package static let command = Mutex<[String]>([])
 
     package init(directories: AppDirectories, environment: [String: String] = ThisProcess.environment) {
@@ -30,7 +30,7 @@ package struct AutostartEntry: Sendable {
         self.environment = environment
     }
 
-    /// Those of a systemd user manager.
+    /// The units of a systemd user manager.
     package var units: UserUnits { UserUnits(directories: directories, environment: environment) }
     private var desktopURL: URL {
         directories.configuration.deletingLastPathComponent()
@@ -39,29 +39,29 @@ package struct AutostartEntry: Sendable {
 
     package var isUserUnitInstalled: Bool { units.hasManager && units.isInstalled(.service) }
 
-    /// What is installed now, if anything.
+    /// The installed entry, if there is one.
     package var installed: Kind? {
         if units.isInstalled(.service) { return .userUnit(path: units.url(.service).path) }
         if access(desktopURL.path, F_OK) == 0 { return .xdgAutostart(path: desktopURL.path) }
         return nil
     }
 
-    /// How an entry that is installed stands.
+    /// The state of an installed entry.
     package enum Standing: Sendable, Equatable {
         case asItShouldBe
-        /// It starts another program.
+        /// The entry starts another program.
         case starts(String)
-        /// It starts a program that is not there any more.
+        /// The entry starts a program that does not exist any more.
         case startsNothing(String)
-        /// The user manager has it, and does not start it at login.
+        /// The user manager has the unit, and does not start it at login.
         case isNotEnabled
-        /// The user manager is kept from using it, by a link to /dev/null in its place.
+        /// The unit is masked by a link to /dev/null in its place.
         case isMasked
-        /// An earlier version wrote it, or somebody took the socket away: an agent that leaves is not brought back.
+        /// The entry was written by an earlier version, or its socket was removed. An agent that exits is not started again.
         case lacksSocket
     }
 
-    /// How what is installed stands; `nil`: nothing is.
+    /// Returns the state of the installed entry, or `nil` if no entry is installed.
     package func standing(agent: String) -> Standing? {
         guard let installed else { return nil }
         if units.isMasked(.service) { return .isMasked }
@@ -83,7 +83,7 @@ package struct AutostartEntry: Sendable {
         return text.contains(units.name(.socket)) && units.isInstalled(.socket) ? .asItShouldBe : .lacksSocket
     }
 
-    /// Writes the one entry that fits this machine, and removes one of the other kind. Repeating it is harmless.
+    /// Writes the entry that fits this machine, and removes an entry of the other kind. Repeating the call is harmless.
     package func install(agent: String, displayName: String) throws -> Kind {
         guard units.hasManager else {
             try StartingFile.write(desktopText(agent: agent, displayName: displayName), to: desktopURL)
@@ -91,12 +91,12 @@ package struct AutostartEntry: Sendable {
         }
         try units.install(command: command(agent), program: program(agent), displayName: displayName)
         unlink(desktopURL.path)
-        // An agent that somebody else started: the unit's stands by, and goes on where that one is killed.
+        // If another process started the running agent, the unit's agent waits and takes over when the running agent is killed.
         if FileLock.isHeld(directories.agentLock) { units.startService() }
         return .userUnit(path: units.url(.service).path)
     }
 
-    /// Removes whatever was installed; returns what it removed.
+    /// Removes the installed entries and returns them.
     @discardableResult
     package func remove() -> [Kind] {
         var removed = units.remove().map { [Kind.userUnit(path: $0)] } ?? []
@@ -109,7 +109,7 @@ package struct AutostartEntry: Sendable {
         return command.isEmpty ? [agent, "--app", directories.appIdentifier] : command
     }
 
-    /// The words behind the program are ours, and need no quotes.
+    /// The words after the program are fixed, and need no quotes.
     private func line(_ agent: String, _ escaped: (String) -> String) -> String {
         let words = command(agent)
         return "\"\(escaped(words[0]))\"" + words.dropFirst().map { " \($0)" }.joined()
@@ -117,7 +117,7 @@ package struct AutostartEntry: Sendable {
 
     private func program(_ agent: String) -> String { Self.command.withLock { $0.first } ?? agent }
 
-    /// A value of a desktop entry, which is no command line.
+    /// Escapes a value of a desktop entry that is not a command line.
     private static func desktopString(_ text: String) -> String {
         text.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\n", with: "\\n")
     }
@@ -141,7 +141,8 @@ package struct AutostartEntry: Sendable {
             """
     }
 
-    /// Quoting of Exec values: backslash, quote, dollar and backtick inside quotes; percent doubled; then the string level.
+    /// Escapes a word of an Exec value: backslash, quote, dollar and backtick inside quotes; percent doubled; then the escapes of
+    /// strings.
     private static func desktopEscaped(_ text: String) -> String {
         var escaped = ""
         for character in text {

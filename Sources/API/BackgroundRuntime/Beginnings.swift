@@ -1,11 +1,12 @@
 import ProcessSupport
 
-/// What the app begins (a transfer, a request, a notification) until it is durable, or refused. A process does not leave before.
+/// Work that the app begins (a transfer, a request, a notification) until it is durable or refused. A process does not end
+/// before.
 package final class Beginnings: Sendable {
     package let work = WorkUnderWay()
 
     package init() {}
 
-    /// Those of the launch that the current work is part of, or of this process.
+    /// The work of the launch that the current task is part of, or of this process.
     package static var current: WorkUnderWay { LaunchContext.current?.beginnings ?? AppRuntime.shared.part { Beginnings() }.work }
 }

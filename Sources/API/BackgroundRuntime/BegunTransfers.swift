@@ -3,10 +3,11 @@ import Synchronization
 
 /// The transfers whose ends a process delivers to the app. A process that has done its work continues while attempts at them are under way.
 package final class BegunTransfers: Sendable {
-    /// Those of the launch that the current work is part of, or of this process.
+    /// The transfers of the launch that the current task is part of, or of this process.
     package static var current: BegunTransfers { LaunchContext.current?.begun ?? AppRuntime.shared.part { BegunTransfers() } }
 
-    /// Tasks of ordinary sessions that are not suspended and whose ends were not delivered to the app, and transfers that are awaited.
+    /// The tasks of ordinary sessions that are not suspended and whose ends were not delivered to the app, and transfers that are
+    /// awaited.
     package let ordinary = WorkUnderWay()
     /// Transfers of background sessions whose ends this process delivers to the app.
     private let background = Mutex<Set<Int64>>([])
@@ -35,7 +36,7 @@ package final class BegunTransfers: Sendable {
 
     /// Returns when no attempt is under way and the app's code that follows on an end had a moment to begin the next one.
     ///
-    /// - Parameter seconds: Limits the wait.
+    /// - Parameter seconds: the time limit of the wait.
     package func finished(within seconds: Double) async {
         guard seconds > 0, !isEmpty else { return }
         let (quiet, isQuiet) = AsyncStream.makeStream(of: Void.self)
@@ -49,7 +50,7 @@ package final class BegunTransfers: Sendable {
         cancelAlarm()
     }
 
-    /// The same without a limit. The current task can be cancelled.
+    /// Waits like ``finished(within:)``, without a limit. The current task can be cancelled.
     func untilQuiet() async {
         while !Task.isCancelled, await attemptsEnded() { await LaunchContext.graceAfterResult() }
     }

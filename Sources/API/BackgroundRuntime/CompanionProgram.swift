@@ -1,24 +1,24 @@
 import Foundation
 import ProcessSupport
 
-/// The other programs of an installation: found from where this one is.
+/// The other programs of an installation, found from the path of this program.
 package enum CompanionProgram {
     package struct Missing: Error, CustomStringConvertible {
         let name: String
         let folder: String
-        /// Where it was looked for, in this order.
+        /// The places that were searched, in this order.
         package let places: [String]
 
-        /// Half a sentence; `PATH` may be long.
+        /// A part of a sentence. The folders of `PATH` are left out, because `PATH` may be long.
         package var description: String { "\(name) is not in \(folder), in ../libexec or ../bin from there, or in PATH" }
     }
 
-    /// Where a program says which one started it, for a companion that runs it in turn.
+    /// The variable that contains the program that started a companion, because the companion may run that program.
     package static let starterVariable = "BACKGROUND_STARTED_BY"
 
-    /// Beside this program, in `../libexec`, in `../bin`, then in `PATH`.
+    /// Finds a program next to this program, in `../libexec`, in `../bin`, then in `PATH`.
     ///
-    /// - Parameter override: a variable that names the program outright, and first.
+    /// - Parameter override: the name of a variable that contains the path. This path is tried first.
     package static func find(
         _ name: String, environment: [String: String] = ThisProcess.environment, override: String? = nil
     ) -> Result<String, Missing> {
@@ -34,19 +34,19 @@ package enum CompanionProgram {
         return .failure(Missing(name: name, folder: folder.path, places: places))
     }
 
-    /// Somebody else's.
+    /// Finds a program that does not belong to the installation.
     package static func findInPath(
         _ name: String, environment: [String: String] = ThisProcess.environment
     ) -> String? {
         inPath(name, environment).first(where: isProgram)
     }
 
-    /// Seconds that a program which is to end by itself is given.
+    /// The time limit in seconds for a program that must end by itself.
     private static let patience = 30.0
 
-    /// Starts a program that ends by itself, with no input. Blocks.
+    /// Starts a program without input and waits until it ends. Blocks.
     ///
-    /// - Returns: why it does not work; `nil`: it does.
+    /// - Returns: the reason that the program does not work, or `nil` if it works.
     package static func trouble(starting path: String, _ arguments: [String]) -> String? {
         let child = ChildProcess(path: path, arguments: arguments, environment: ThisProcess.environment)
         do throws(ChildProcess.Failure) {

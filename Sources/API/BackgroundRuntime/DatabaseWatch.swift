@@ -4,7 +4,7 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Turns the bell of a database into calls, on a queue of its own. One inotify descriptor however many listen.
+/// Converts the change notifications of a database to calls on a separate queue. One inotify descriptor serves all listeners.
 package final class DatabaseWatch: Sendable {
     private struct Listeners {
         var next = 0
@@ -16,13 +16,13 @@ package final class DatabaseWatch: Sendable {
 
     private let listeners = Mutex(Listeners())
     private let queue = DispatchQueue(label: "database-watch")
-    /// Set once in `init`; dispatch sources may be used from any thread. `nil` if the database cannot be watched.
+    /// The source, set once in `init`, or `nil` if the database cannot be watched. Dispatch sources may be used from any thread.
     nonisolated(unsafe) private let source: (any DispatchSourceProtocol)?
 
-    /// Where other programs have used up the system's inotify instances or watches, everybody is called every half second: to be called
-    /// for nothing is no harm.
+    /// Begins to watch a database. If other programs have used up the system's inotify instances or watches, all listeners are
+    /// called every half second. An unnecessary call is harmless.
     ///
-    /// - Parameter database: its path; this process has opened it.
+    /// - Parameter database: the path of the database, which this process has opened.
     package init(database: String) {
         guard let bell = try? BellBox(Bell(database: database)) else {
             source = nil
@@ -31,7 +31,7 @@ package final class DatabaseWatch: Sendable {
         }
         let source = DispatchSource.makeReadSource(fileDescriptor: bell.descriptor, queue: queue)
         self.source = source
-        // @Sendable: a handler made in an isolated context would trap when called on this queue.
+        // @Sendable, because a handler from an isolated context would trap on this queue.
         source.setEventHandler { @Sendable [weak self] in
             bell.drain()
             self?.ring()
@@ -58,7 +58,7 @@ package final class DatabaseWatch: Sendable {
         for action in actions { action() }
     }
 
-    /// Calls for every commit by any process, this one included, until the token is cancelled or released.
+    /// Calls the action for every commit by any process, including this one, until the token is cancelled or released.
     package func add(_ action: @escaping @Sendable () -> Void) -> Token {
         let number = listeners.withLock { listeners in
             listeners.next += 1
@@ -68,7 +68,7 @@ package final class DatabaseWatch: Sendable {
         return Token { [weak self] in self?.listeners.withLock { _ = $0.actions.removeValue(forKey: number) } }
     }
 
-    /// Ends listening, at the latest when it is released.
+    /// A token that ends listening, at the latest when it is released.
     package final class Token: Sendable {
         private let end: @Sendable () -> Void
 
@@ -80,7 +80,7 @@ package final class DatabaseWatch: Sendable {
     }
 }
 
-/// Lets a closure own the non-copyable bell.
+/// A class that lets a closure own the non-copyable `Bell`.
 private final class BellBox: Sendable {
     private let bell: Bell
 

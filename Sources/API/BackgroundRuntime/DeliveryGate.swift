@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Between a process that wants to leave and what it tells the app: what was told has to be acknowledged, or the next process
-/// tells it again.
+/// Coordinates the end of a process with deliveries to the app. A delivery must be acknowledged, or the next process delivers it
+/// again.
 ///
-/// Whoever tells something enters, tells, acknowledges, and leaves. A gate that was closed lets nobody in: what is not told stays in
-/// the ledger for the next process.
+/// A delivery enters the gate, calls the app, acknowledges, and leaves the gate. After the gate is closed, `enter()` fails and
+/// the remaining deliveries stay in the ledger for the next process.
 package final class DeliveryGate: Sendable {
     private enum State {
         case open(inside: Int)
-        /// To be called by the last who leaves.
+        /// The last delivery that leaves calls these actions.
         case closing(inside: Int, whenEmpty: [@Sendable () -> Void])
         case closed
     }
@@ -17,13 +17,13 @@ package final class DeliveryGate: Sendable {
 
     package init() {}
 
-    /// Of a process that a person started.
+    /// The gate of a process that a user started.
     package static var ofThisProcess: DeliveryGate { AppRuntime.shared.part { DeliveryGate() } }
 
-    /// The process wants to leave: whoever is inside tells to the end what it is telling, and no more.
+    /// `true` if the process wants to end. A delivery inside the gate finishes its current call, and makes no other.
     package var isClosing: Bool { state.withLock { if case .open = $0 { false } else { true } } }
 
-    /// `false`: the process is leaving, and nothing may be told any more.
+    /// Returns `false` if the process is ending and nothing may be delivered any more.
     package func enter() -> Bool {
         state.withLock { state in
             guard case .open(let inside) = state else { return false }
@@ -50,7 +50,7 @@ package final class DeliveryGate: Sendable {
         for action in whenEmpty { action() }
     }
 
-    /// Lets nobody in from now on. The action is called when the last one inside has left: at once if nobody is.
+    /// Closes the gate. The action is called when the last delivery has left, or at once if the gate is empty.
     package func close(_ whenEmpty: @escaping @Sendable () -> Void) {
         let isEmpty = state.withLock { state -> Bool in
             switch state {

@@ -4,53 +4,53 @@ import Foundation
 import ProcessSupport
 import UserUnits
 
-/// What is known of this machine and this app that decides what background work outlives here. Looked up in files and in the ledger alone:
-/// nothing of it waits for another process.
+/// The facts of this machine and this app that decide what background work survives. The facts come only from files and from the
+/// ledger, without waiting for another process.
 package struct DesktopFacts: Sendable, Equatable {
     /// The entry that starts the agent at login.
     package enum Entry: Sendable, Equatable {
-        /// Nothing is installed. It is written with the first work that is to outlive a login.
+        /// No entry is installed. The entry is written with the first work that must survive a login.
         case none(workIsLeft: Bool)
         case userUnit(AutostartEntry.Standing)
         case xdgAutostart(AutostartEntry.Standing)
     }
 
-    /// Whether a person who presses a button of a notification is heard.
+    /// The support for buttons of notifications.
     package enum Buttons: Sendable, Equatable {
-        /// Nobody has asked the notification server yet.
+        /// The notification server has not been queried yet.
         case unknown
         case switchedOff
         case noSession
-        /// Why notifications cannot be shown.
+        /// Notifications cannot be shown, for this reason.
         case unreachable(String)
         case notShown
         case shown
     }
 
-    /// Whether the machine is woken from its sleep.
+    /// The support for waking the machine from sleep.
     package enum Waking: Sendable, Equatable {
-        /// Neither this process nor the user manager may set an alarm.
+        /// An alarm is not allowed, for this process and for the user manager.
         case notAllowed
-        /// No request has asked for it yet.
+        /// No request has asked for an alarm yet.
         case untried
         case alarmIsSet
-        /// What an agent that wanted to was kept by.
+        /// The obstacle that prevented an agent from setting an alarm.
         case hindered(WakeObstacle)
     }
 
-    /// The agent's program was found, or a unit that starts it is installed.
+    /// `true` if the agent's program was found, or a unit that starts it is installed.
     package var hasAgent: Bool
-    /// In a Flatpak sandbox, whose entries and units nobody outside reads.
+    /// `true` in a Flatpak sandbox, whose entries and units are not read outside.
     package var isInFlatpak: Bool
     package var hasUserManager: Bool
-    /// The user manager runs from boot on, whether the person is logged in or not.
+    /// `true` if the user manager runs from boot on, whether the user is logged in or not.
     package var lingers: Bool
     package var entry: Entry
     package var waking: Waking
-    /// What of network and power somebody says; `nil`: nobody has looked yet.
+    /// The facts about network and power that services report, or `nil` if no agent has examined them yet.
     package var knowledge: DesktopConditions.Knowledge?
     package var buttons: Buttons
-    /// What a person types to put the entry right; `nil`: that is not known here.
+    /// The command that repairs the entry, or `nil` if the command is not known here.
     package var installCommand: String?
 
     package init(
@@ -64,7 +64,7 @@ package struct DesktopFacts: Sendable, Equatable {
         self.installCommand = installCommand
     }
 
-    /// What the ledger says of it, as an agent saw it last.
+    /// The facts in the ledger, as an agent recorded them last.
     package struct Recorded: Sendable, Equatable {
         package var knowledge: DesktopConditions.Knowledge?
         package var notificationsEnabled = true
@@ -75,7 +75,7 @@ package struct DesktopFacts: Sendable, Equatable {
         package var knowsSession = false
         package var hasWorkLeft = false
 
-        /// Of a ledger that nobody has written yet.
+        /// Creates the facts of a ledger without entries.
         package init() {}
 
         package init(_ transaction: LedgerTransaction) throws {
@@ -90,7 +90,7 @@ package struct DesktopFacts: Sendable, Equatable {
         }
     }
 
-    /// Looks at this machine. Cost: a dozen looks at files.
+    /// Examines this machine. Cost: about a dozen file checks.
     package init(_ directories: AppDirectories, environment: [String: String], recorded: Recorded) {
         let entry = AutostartEntry(directories: directories, environment: environment)
         let agent = try? AgentStarter.findAgent(environment: environment).get()
@@ -112,8 +112,8 @@ package struct DesktopFacts: Sendable, Equatable {
         }
     }
 
-    /// An agent that tried knows best. Before, only the capability can be looked at: an agent has those of who starts it, which is this
-    /// process or the user manager.
+    /// A recorded try of an agent decides. Before the first try, only the capability can be examined. An agent inherits the
+    /// capabilities of its starter, which is this process or the user manager.
     private static func waking(_ report: AlarmReport?) -> Waking {
         if let obstacle = report?.obstacle { return .hindered(obstacle) }
         if report?.alarm != nil { return .alarmIsSet }
@@ -125,7 +125,7 @@ package struct DesktopFacts: Sendable, Equatable {
         guard recorded.notificationsEnabled else { return .switchedOff }
         if let trouble = recorded.presenterTrouble { return .unreachable(trouble) }
         if let hasButtons = recorded.serverHasButtons { return hasButtons ? .shown : .notShown }
-        // Where an agent looks for a session's bus.
+        // An agent looks for the session bus in the same place.
         let socket = environment["XDG_RUNTIME_DIR"].map { $0 + "/bus" }
         let isKnown =
             recorded.knowsSession || environment["DBUS_SESSION_BUS_ADDRESS"] != nil
@@ -133,7 +133,8 @@ package struct DesktopFacts: Sendable, Equatable {
         return isKnown ? .unknown : .noSession
     }
 
-    /// In a test: its host brings an agent back at once, says everything of network and power, and shows notifications with buttons.
+    /// The facts in a test. The test host restarts an agent at once, reports network and power, and shows notifications with
+    /// buttons.
     package static let onTestHost = DesktopFacts(
         hasAgent: true, isInFlatpak: false, hasUserManager: true, lingers: true, entry: .userUnit(.asItShouldBe),
         waking: .notAllowed,

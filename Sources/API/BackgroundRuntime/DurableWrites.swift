@@ -4,12 +4,12 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The durable writes of calls that cannot throw, as on iOS: `cancel()`, `suspend()`, removals.
+/// Durable writes of calls that cannot throw, as on iOS: `cancel()`, `suspend()`, removals.
 ///
-/// One that fails because the disk is full or another process is long in the ledger is said on standard error and tried again with
-/// growing pauses; later ones wait behind it, and so do the throwing ones, so that their order stays. A process that a person started does not
-/// leave before they came through, or the time is over; a launch whose writes do not come through has no result, and is made up for. What
-/// cannot be written at all is said, and dropped.
+/// A write fails temporarily if the disk is full or another process blocks the ledger. The failure is then reported on standard
+/// error, and the write is retried with growing pauses. Later writes wait behind it, also writes that can throw, so that their
+/// order stays. A process that a user started does not end before the writes succeed or the time limit is reached. A launch whose
+/// writes do not succeed has no result, and is retried. A write that can never succeed is reported and dropped.
 package final class DurableWrites: Sendable {
     package static var shared: DurableWrites {
         let runtime = AppRuntime.shared
@@ -31,13 +31,13 @@ package final class DurableWrites: Sendable {
         let since: ContinuousClock.Instant
     }
 
-    /// Seconds before the first further try, between two at most, and in all.
+    /// The number of seconds before the first retry. The constants below limit the pause and the total time.
     private let firstPause: Double
     private static let longestPause = 10.0
     private static let patience = Duration.seconds(120)
 
     private let waiting = Mutex<[Waiting]>([])
-    /// Held by whoever tries what waits: nothing is written twice.
+    /// Held during retries, so that nothing is written twice.
     private let working = Mutex(())
     private let queue = DispatchQueue(label: "durable writes")
 
@@ -46,9 +46,9 @@ package final class DurableWrites: Sendable {
     private let write: @Sendable (Body, Bool) throws(StoreError) -> Void
 
     /// - Parameters:
-    ///   - calls: whom a process waits for before it leaves.
-    ///   - report: takes a line for standard error.
-    ///   - write: commits, and then starts an agent if that is wanted.
+    ///   - calls: returns the calls that a process waits for before it ends.
+    ///   - report: prints a line on standard error.
+    ///   - write: commits, and then starts an agent if requested.
     package init(
         firstPause: Double = 0.2, calls: @escaping @Sendable () -> OutstandingCalls,
         report: @escaping @Sendable (String) -> Void, write: @escaping @Sendable (Body, Bool) throws(StoreError) -> Void
@@ -56,15 +56,15 @@ package final class DurableWrites: Sendable {
         (self.firstPause, self.calls, self.report, self.write) = (firstPause, calls, report, write)
     }
 
-    /// Commits now, on the caller's thread, or, where that fails for the moment, later.
+    /// Commits now, on the caller's thread, or later if the write fails temporarily.
     ///
     /// - Parameters:
-    ///   - name: what is recorded, for the message.
-    ///   - startsAgent: an agent is needed for it.
+    ///   - name: the subject of the write, for the message.
+    ///   - startsAgent: `true` if the write needs an agent.
     package func commit(_ name: String, startsAgent: Bool = true, _ body: @escaping Body) {
         let write = Waiting(
             name: name, startsAgent: startsAgent, body: body, since: ContinuousClock.now)
-        // In the order of the calls: what waits goes first.
+        // Earlier writes go first, to keep the order of the calls.
         let error = settle() ?? attempt(write)
         guard let error else { return }
         guard error.isPassing else { return report("\(name) could not be recorded: \(error)") }
@@ -79,9 +79,9 @@ package final class DurableWrites: Sendable {
         tryAgain(after: firstPause, calls)
     }
 
-    /// Tries what waits once more. Whoever writes something that must come after it asks first.
+    /// Retries the waiting writes. Call it before a write that must come after them.
     ///
-    /// - Returns: why it still waits; `nil`: nothing does.
+    /// - Returns: the reason that a write still waits, or `nil` if nothing waits.
     package func settle() -> StoreError? {
         if waiting.withLock({ $0.isEmpty }) { return nil }
         return working.withLock { _ in
@@ -95,7 +95,7 @@ package final class DurableWrites: Sendable {
         }
     }
 
-    /// `nil`: committed.
+    /// Returns `nil` if the write was committed.
     private func attempt(_ waiting: Waiting) -> StoreError? {
         do throws(StoreError) {
             try write(waiting.body, waiting.startsAgent)

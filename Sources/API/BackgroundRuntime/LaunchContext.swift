@@ -5,15 +5,15 @@ import CLinux
 import Foundation
 import Synchronization
 
-/// Why this process was launched by the agent, when its time ends, and how it says that it is done.
+/// The launch of this process by the agent: its reason, the end of its time, and its result.
 ///
-/// `nil` in a process that a person or another program started.
+/// ``current`` is `nil` in a process that a user or another program started.
 package final class LaunchContext: Sendable {
     /// The environment variable that carries the launch's number.
     package static let variable = "BACKGROUND_LAUNCH"
 
-    /// Of the work that asks. On a test host, where launches share a process, work that is no task of the launch's own (a callback
-    /// on a queue) belongs to the one that lives, if it is one.
+    /// The launch of the current work. Launches on a test host share a process. Work outside the launch's tasks (a callback on a queue)
+    /// belongs to the living launch, if there is exactly one.
     package static var current: LaunchContext? {
         if let own { return own }
         if HostedCommand.current != nil { return nil }
@@ -21,13 +21,13 @@ package final class LaunchContext: Sendable {
         return runtime.isHosted ? runtime.part { HostedLaunches() }.only : ofThisProcess
     }
 
-    /// On a test host: the process that this task is part of, a launch or a command. `nil` if that is not known.
+    /// On a test host, the number of the launch or command that this task is part of, or `nil` if that is not known.
     package static var currentNumber: Int64? { current?.id ?? HostedCommand.current?.number }
 
-    /// On a test host: the launch that this task is a part of.
+    /// On a test host, the launch that this task is part of.
     @TaskLocal package static var own: LaunchContext?
 
-    /// Read once; children of this process do not inherit it.
+    /// The launch of this process, read once. Children of this process do not inherit the variable.
     private static let ofThisProcess: LaunchContext? = {
         guard let text = ProcessInfo.processInfo.environment[variable], let id = Int64(text) else { return nil }
         unsetenv(variable)
@@ -38,29 +38,30 @@ package final class LaunchContext: Sendable {
         var stop: StopReason?
         var handlers: [@Sendable (StopReason) -> Void] = []
         var isFinished = false
-        /// What the ledger said of it when it began.
+        /// The row of the launch in the ledger, as read when the launch began.
         var record: LaunchRecord?
         var failure: String?
-        /// What a delegate has heard counts also where the launch's time ran out: nobody in the app makes more of it.
+        /// `true` if deliveries to delegates count even if the time of the launch ran out, because no handler of the app continues with
+        /// them.
         var countsWhatWasHeard = false
-        /// Delegates that hear of what this launch is for.
+        /// The delegates that receive the events of this launch.
         var listeners: [Listener] = []
-        /// The app works on queues or in unstructured tasks, which a test host cannot observe.
+        /// `true` if the app works on queues or in unstructured tasks, which a test host cannot observe.
         var hasUnseenWork = false
-        /// What goes on when the result is known.
+        /// The work that may continue after the result is known.
         var stays: [@Sendable () async -> Void] = []
     }
 
     package let id: Int64
     private let state = Mutex(State())
     private let acknowledgements = LaunchAcknowledgements()
-    /// Who tells the app something in this launch.
+    /// The gate of the deliveries to the app in this launch.
     package let deliveries = DeliveryGate()
-    /// What the app begins in this launch, until it is durable.
+    /// The work that the app begins in this launch, until it is durable.
     let beginnings = WorkUnderWay()
     package let begun = BegunTransfers()
 
-    /// On a test host: what takes the place of the process.
+    /// On a test host, the replacement of the process.
     private struct Role: Sendable {
         let runtime: AppRuntime
         let identity: ProcessIdentity
@@ -76,9 +77,9 @@ package final class LaunchContext: Sendable {
         role = nil
     }
 
-    /// A launch on a test host.
+    /// Creates a launch on a test host.
     ///
-    /// - Parameter leave: takes the place of `exit`.
+    /// - Parameter leave: replaces `exit`.
     package init(
         id: Int64, runtime: AppRuntime, identity: ProcessIdentity, leave: @escaping @Sendable (Int32) -> Void
     ) {
@@ -92,13 +93,13 @@ package final class LaunchContext: Sendable {
     /// The process of this launch.
     package var identity: ProcessIdentity { role?.identity ?? .current }
 
-    /// On a test host: killed; nothing that it still does counts.
+    /// On a test host, `true` if the process was killed. Later work of the launch has no effect.
     package var isDead: Bool { dead.withLock { $0 } }
 
-    /// On a test host: called when it is killed, so that what waits for its work waits no longer.
+    /// On a test host, calls an action when the process is killed, so that a wait for its work ends.
     package func onTermination(_ action: @escaping @Sendable () -> Void) { terminationActions.withLock { $0.append(action) } }
 
-    /// On a test host: SIGKILL.
+    /// On a test host, kills the process like SIGKILL.
     package func die() {
         dead.withLock { $0 = true }
         let terminationActions = terminationActions.withLock { terminationActions in
@@ -109,16 +110,16 @@ package final class LaunchContext: Sendable {
         runtime?.part { HostedLaunches() }.remove(self)
     }
 
-    /// The process ends; on a test host only what stands for it.
+    /// Ends the process. On a test host, ends only its replacement.
     func leave(_ code: Int32) {
         guard let role else { ProcessExit.leave(code) }
         role.runtime.part { HostedLaunches() }.remove(self)
         if !isDead { role.leave(code) }
     }
 
-    /// What the ledger says of this launch, and from now on the warning is heard. Call once, before any work.
+    /// Returns the row of this launch, and begins to listen for the warning. Call it once, before any work.
     ///
-    /// The agent started this process with SIGTERM blocked: a warning that comes early waits for the thread made here.
+    /// The agent started this process with SIGTERM blocked, so an early warning waits for the thread that is created here.
     package func begin() throws -> LaunchRecord {
         let ledger = try AppRuntime.shared.ledger()
         let record = try ledger.write { transaction -> LaunchRecord? in
@@ -142,14 +143,15 @@ package final class LaunchContext: Sendable {
 
     package struct LaunchIsOver: Error {}
 
-    /// Whether it is for the events of this background session.
+    /// Returns whether the launch is for the events of this background session.
     package func isForSession(_ identifier: String) -> Bool {
-        // A session may be made before the launch begins.
+        // A session may be created before the launch begins.
         let record = state.withLock { $0.record } ?? AppRuntime.shared.read("launch \(id)") { try $0.launch(id) } ?? nil
         return record.map { $0.kind == .urlSession && $0.identifier == identifier } ?? false
     }
 
-    /// The reason was committed before the signal was sent; without one somebody else sent it (a logout, say), or the agent cannot write.
+    /// Handles the warning. The reason was committed before the signal was sent. Without a reason, another process sent the signal, for
+    /// example at a logout, or the agent cannot write.
     package func heardWarning() {
         // The time to stop is short.
         let recorded = AppRuntime.shared.read("the reason to stop", for: .seconds(1)) { try $0.launch(id)?.stopReason } ?? nil
@@ -163,10 +165,10 @@ package final class LaunchContext: Sendable {
         for handler in handlers { handler(reason) }
     }
 
-    /// The reason to stop, once warned.
+    /// The reason to stop, after the warning.
     package var stopReason: StopReason? { state.withLock { $0.stop } }
 
-    /// Called once, off the work's own thread, when the time is up; at once if it already is.
+    /// Calls a handler once when the time is up, on another thread than the work, or at once if the time is up already.
     package func onWarning(_ handler: @escaping @Sendable (StopReason) -> Void) {
         let already = state.withLock { state -> StopReason? in
             if state.stop == nil { state.handlers.append(handler) }
@@ -175,34 +177,33 @@ package final class LaunchContext: Sendable {
         if let already { handler(already) }
     }
 
-    /// Something that was delivered during this launch; acknowledged in the transaction that records its result,
-    /// so that a launch which dies first is delivered the same again.
+    /// Records a delivery to the app together with the result of the launch. If the launch dies first, the delivery is repeated.
     package func acknowledgeAtEnd(_ acknowledgement: @escaping @Sendable (LedgerTransaction) throws -> Void) {
         guard acknowledgements.add(acknowledgement) else { return }
         DurableWrites.shared.commit("what was delivered in launch \(id)", acknowledgement)
     }
 
-    /// The app began a background transfer in this launch. If the launch died and everything was delivered again, the app would begin the
-    /// transfer again. For this reason the ledger records deliveries without waiting for the result.
+    /// Records deliveries at once from now on, because the app began a background transfer in this launch. If the launch died and
+    /// everything was delivered again, the app would begin the transfer again.
     package func acknowledgeAtOnce() {
         let earlier = acknowledgements.beginAtOnce()
         if earlier.isEmpty { return }
         DurableWrites.shared.commit("what was delivered in launch \(id)") { for acknowledge in earlier { try acknowledge($0) } }
     }
 
-    /// While a person chooses a file the budget does not run out (ceiling 10 min).
+    /// Stops the time limit while the user chooses a file, for at most 10 min.
     package func setPersonChoosing(_ isChoosing: Bool) {
-        DurableWrites.shared.commit("that a person is choosing", startsAgent: false) { [id] in
+        DurableWrites.shared.commit("that the user is choosing", startsAgent: false) { [id] in
             try $0.setPersonChoosing(isChoosing, launch: id)
         }
     }
 
-    /// A delegate of a session, in a launch that may be for it.
+    /// A delegate of a session, in a launch that may be for its events.
     package struct Listener: Sendable {
         let session: String
-        /// Returns when it has heard all that waited.
+        /// Returns when the delegate has received all waiting events.
         let hearsAll: @Sendable () async -> Void
-        /// Nobody waits for that any more.
+        /// Leaves the remaining events, because the launch does not wait any more.
         let leavesTheRest: @Sendable () -> Void
 
         package init(
@@ -212,10 +213,10 @@ package final class LaunchContext: Sendable {
         }
     }
 
-    /// A registered handler runs on a queue of the app's choice, and may begin tasks of its own there.
+    /// Records that a registered handler runs on a queue of the app's choice, where it may begin other tasks.
     package func noteUnseenWork() { state.withLock { $0.hasUnseenWork = true } }
 
-    /// On a test host: whether the process of this launch has not ended.
+    /// On a test host, `true` if the process of this launch has not ended.
     var isLiving: Bool { runtime?.part { HostedLaunches() }.contains(self) ?? false }
 
     /// The sessions whose delegate this launch has. Empty if the launch has its result, or a test host cannot observe all of its work.
@@ -225,8 +226,8 @@ package final class LaunchContext: Sendable {
 
     package func add(_ listener: Listener) { state.withLock { $0.listeners.append(listener) } }
 
-    /// The handlers have returned, which many do at once: the launch has no result before its delegates have heard what it is for. When its
-    /// time is over they finish what they hear, and what they heard counts: no handler of the app's is behind them.
+    /// Waits until the delegates have received the events of this launch, because handlers often return early. When the time is over, the
+    /// delegates finish their current call. Their deliveries then count, because no handler of the app depends on them.
     func letListenersHear() async {
         let all = state.withLock { $0.stop == nil ? $0.listeners : [] }
         let listeners = all.filter { isForSession($0.session) }
@@ -236,10 +237,11 @@ package final class LaunchContext: Sendable {
         for listener in listeners { await listener.hearsAll() }
     }
 
-    /// Whatever the handler returns: this launch did not do its work. The reason stands in the history.
+    /// Marks the launch as failed, whatever its handler returns. The history shows the reason.
     package func fail(_ reason: String) { state.withLock { $0.failure = $0.failure ?? reason } }
 
-    /// What a person pressed at a notification, and nobody was told of. Where it cannot be read this launch did not do its work: it would count as told.
+    /// Returns the responses to a notification that were not delivered. If they cannot be read, the launch fails, because they would count
+    /// as delivered otherwise.
     package static func undeliveredResponses(to notification: String) -> [NotificationResponseRecord] {
         do {
             return try AppRuntime.shared.ledger().read { try $0.undeliveredResponses() }.filter {
@@ -251,7 +253,7 @@ package final class LaunchContext: Sendable {
         }
     }
 
-    /// The launch ends with a result. Records it durably and leaves the process; the first call counts.
+    /// Ends the launch with a result, records it durably and ends the process. The first call counts.
     package func finish(success: Bool, detail: String? = nil) {
         let isFirst = state.withLock { state -> Bool in
             defer { state.isFinished = true }
@@ -265,11 +267,11 @@ package final class LaunchContext: Sendable {
         let acknowledgements = acknowledgements.close(counting: counts)
         KillPoint.reach(.beforeResult)
         do {
-            // What the handler asked for comes first: without it this launch has no result, and is made up for.
+            // The handler's requests are written first. Without them, this launch has no result and is retried.
             if let error = DurableWrites.shared.settle() { throw error }
             AppRuntime.shared.writeDefaults()
             try AppRuntime.shared.ledger().write { transaction in
-                // Acknowledged only if the handler got through: work cut short is delivered again.
+                // Deliveries are acknowledged only if the handler completed. Interrupted work is delivered again.
                 for acknowledge in acknowledgements { try acknowledge(transaction) }
                 try transaction.setResult(result, detail: detail, ofLaunch: id)
             }
@@ -281,7 +283,7 @@ package final class LaunchContext: Sendable {
         leaveWhenQuiet(mayContinue: result == .completed)
     }
 
-    /// It ends without a result, and is made up for. The first call counts, and none after a result.
+    /// Ends the launch without a result, so that it is retried. The first call counts. A call after a result has no effect.
     package func abandon(_ reason: String) {
         let isFirst = state.withLock { state -> Bool in
             defer { state.isFinished = true }
@@ -292,7 +294,7 @@ package final class LaunchContext: Sendable {
         do {
             try AppRuntime.shared.ledger().write { try $0.handle(.abandoned(because: reason), launch: id) }
         } catch {
-            // It is made up for all the same; the history then does not say why.
+            // The launch is retried anyway, but the history does not show the reason.
             AppRuntime.shared.report("\(error)")
         }
         leave(78)
@@ -300,14 +302,14 @@ package final class LaunchContext: Sendable {
 
     // MARK: After the result
 
-    /// Work that may go on when the launch has its result: this process lives until it is over, or the launch's time is.
+    /// Adds work that may continue after the result. The process continues until the work ends, or the time of the launch is over.
     package func stay(until isOver: @escaping @Sendable () async -> Void) { state.withLock { $0.stays.append(isOver) } }
 
     private func leaveWhenQuiet(mayContinue: Bool) {
         let (stays, isWarned) = state.withLock { ($0.stays, $0.stop != nil) }
         guard !stays.isEmpty || mayContinue && !begun.isEmpty else { return leaveWithoutLoss() }
         let (quiet, isQuiet) = AsyncStream.makeStream(of: Void.self)
-        // Warned before it had a result, it has the rest of its grace time; the agent ends that.
+        // A launch that was warned before its result has the rest of its grace time, which the agent ends.
         if !isWarned { onWarning { _ in isQuiet.finish() } }
         onTermination { isQuiet.finish() }
         // On a test host virtual time does not pass while one of these tasks runs.
@@ -326,7 +328,7 @@ package final class LaunchContext: Sendable {
 
     /// Returns when no attempt at a transfer that the app began is under way.
     ///
-    /// - Parameter timeIsUp: Called if that takes longer than ``AgentSettings/continuation``.
+    /// - Parameter timeIsUp: Called if the wait takes longer than ``AgentSettings/continuation``.
     private func continueForAttempts(_ timeIsUp: @escaping @Sendable () -> Void) async {
         guard !begun.isEmpty else { return }
         let continuation = AppRuntime.shared.continuation
@@ -336,18 +338,18 @@ package final class LaunchContext: Sendable {
         await begun.untilQuiet()
     }
 
-    /// What was asked for after the result counts as what was asked for before it. A delegate that never returns is ended by the agent,
-    /// with the launch's time.
+    /// Ends the process after all deliveries and writes. A request after the result counts like a request before it. If a delegate never
+    /// returns, the agent ends the process with the time of the launch.
     private func leaveWithoutLoss() {
         guard !isDead else { return leave(0) }
         AppRuntime.whenNothingIsLost(deliveries, beginnings) { [self] in leave(0) }
     }
 
-    /// Waits half a second, longer on a busy computer. Code that follows on the completion of a task, for example the submit of the next
-    /// one, runs in that time.
+    /// Waits half a second, longer on a busy computer. In that time, code that follows on the completion of a task can run, for example the
+    /// submission of the next one.
     ///
-    /// A process on a test host does not end. There the wait is some turns, also on the main actor, and a few short pauses, because the
-    /// thread of that code may be delayed by other programs. Virtual time does not pass.
+    /// A process on a test host does not end. There, the wait is some turns, also on the main actor, and a few short pauses, because other
+    /// programs may delay the thread of that code. Virtual time does not pass.
     package static func graceAfterResult() async {
         let runtime = AppRuntime.shared
         guard runtime.isHosted else {
@@ -360,7 +362,7 @@ package final class LaunchContext: Sendable {
         for turn in 0..<50 {
             if turn.isMultiple(of: 10) {
                 await pause(0.0005)
-                // Work that was enqueued on the main actor before this has run then, however slow the main thread is.
+                // Work that was enqueued on the main actor earlier has run after this call, even if the main thread is slow.
                 await MainActor.run {}
             } else {
                 await Task.yield()
@@ -376,7 +378,7 @@ package final class LaunchContext: Sendable {
     }
 }
 
-/// The launches that live on a test host.
+/// The living launches on a test host.
 private final class HostedLaunches: Sendable {
     private let living = Mutex<[LaunchContext]>([])
 

@@ -4,12 +4,12 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// Who in this process handles which kind of launch. The API modules enter themselves here; none knows the other.
+/// The handlers of launches in this process, by kind. The API modules register their handlers here, independent of each other.
 package final class LaunchHandlers: Sendable {
     package static var shared: LaunchHandlers { AppRuntime.shared.part { LaunchHandlers() } }
 
-    /// Runs a launch to its end; returns whether it succeeded, or `nil` when nobody there handles it. Cancelled when the
-    /// time is up.
+    /// Runs a launch to its end. Returns whether it succeeded, or `nil` if the module does not handle it. The task is cancelled
+    /// when the time is up.
     package typealias Handler = @Sendable (LaunchRecord) async -> Bool?
 
     private let handlers = Mutex<[LaunchKind: [Handler]]>([:])
@@ -20,7 +20,7 @@ package final class LaunchHandlers: Sendable {
         handlers.withLock { $0[kind, default: []].append(handler) }
     }
 
-    /// Runs this process's launch and ends the process. Returns at once: the work goes on in a task of its own.
+    /// Runs this process's launch and ends the process. Returns at once, because the work continues in a task.
     @discardableResult
     package func run(_ context: LaunchContext) -> Task<Void, Never>? {
         let record: LaunchRecord

@@ -2,9 +2,9 @@ import Dispatch
 import ProcessSupport
 import Synchronization
 
-/// Repeats uses of the ledger that failed for a moment, for calls of the API that cannot throw.
+/// Repeats uses of the ledger that failed temporarily, for calls of the API that cannot throw.
 ///
-/// An app takes an empty list as an answer and begins its work again.
+/// An app accepts an empty list as the result and begins its work again.
 package final class LedgerPatience: Sendable {
     /// Failures in a row, of all calls.
     private struct Failures {
@@ -22,7 +22,7 @@ package final class LedgerPatience: Sendable {
 
     /// - Parameters:
     ///   - now: returns the time.
-    ///   - retry: makes what repeats the uses of one call.
+    ///   - retry: creates the object that repeats the uses of one call.
     package init(
         now: @escaping @Sendable () -> SuspendingClock.Instant = { .now },
         retry: @escaping @Sendable () -> ReadRetry = { ReadRetry() }
@@ -46,7 +46,7 @@ package final class LedgerPatience: Sendable {
                 return value
             } catch {
                 let failing = recordFailure(ofUseFrom: start)
-                // Another ledger is at its place: this one stays as it is.
+                // Another ledger has replaced this one, so another try cannot help.
                 if case .replaced = error { throw error }
                 guard error.isPassing, failing < patience else { throw error }
                 let pause = DispatchSemaphore(value: 0)
@@ -56,7 +56,8 @@ package final class LedgerPatience: Sendable {
         }
     }
 
-    /// The time of the use itself is no pause: opening the ledger beside a stopped agent fails after 10 seconds.
+    /// Records a failure. The time of the use itself does not count as a pause, because opening the ledger beside a stopped agent
+    /// fails only after 10 seconds.
     ///
     /// - Returns: The time since the begin of the first use in a row that failed.
     private func recordFailure(ofUseFrom start: SuspendingClock.Instant) -> Duration {
@@ -70,9 +71,9 @@ package final class LedgerPatience: Sendable {
         }
     }
 
-    /// Whether a failure is to be reported. An app may ask for the state of a thousand tasks.
+    /// Returns whether a failure must be reported. An app may read the state of a thousand tasks.
     ///
-    /// - Parameter name: What could not be read. It is reported once for failures in a row.
+    /// - Parameter name: The subject that could not be read. It is reported once for failures in a row.
     package func isFirstReport(of name: String) -> Bool {
         failures.withLock { $0?.reported.insert(name).inserted ?? true }
     }

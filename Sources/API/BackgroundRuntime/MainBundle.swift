@@ -1,15 +1,16 @@
 import CCoreFoundation
 import Foundation
 
-/// Teaches Foundation who this app is. On Linux it finds a property list in a bundle's folder alone, which an executable of SwiftPM does not have:
-/// `Bundle.main.bundleIdentifier` is `nil` there, and code for iOS unwraps it.
+/// Sets the app's identity in Foundation. On Linux, Foundation finds a property list only in a bundle's folder, which an
+/// executable of SwiftPM does not have. Without the identity, `Bundle.main.bundleIdentifier` is `nil`, and code for iOS unwraps
+/// it.
 ///
-/// The list that Foundation has of such a program is empty and can be added to, by the functions of CoreFoundation that it is made with. What a
-/// real bundle says stays.
+/// Foundation's property list of such a program is empty. Values can be added with the functions of CoreFoundation that created
+/// it. The list of a real bundle is not changed.
 enum MainBundle {
     static func teach(_ manifest: AppManifest) {
         guard let bundle = CFBundleGetMainBundle(), let list = CFBundleGetInfoDictionary(bundle) else { return }
-        // Somebody else's list may be one that cannot be changed.
+        // The list of a real bundle may be immutable.
         let own = Bundle.main.infoDictionary ?? [:]
         guard own.isEmpty || own[mark] != nil else { return }
         let values = [

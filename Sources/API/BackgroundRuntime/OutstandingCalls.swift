@@ -2,8 +2,8 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Calls whose answer is on its way, and events that are being told: a process that a person started does not leave before
-/// they came through.
+/// Calls whose completion handlers were not called yet, and events that are being delivered. A process that a user started does
+/// not end before they are complete.
 package final class OutstandingCalls: Sendable {
     package static var shared: OutstandingCalls { AppRuntime.shared.part { OutstandingCalls() } }
 
@@ -15,7 +15,7 @@ package final class OutstandingCalls: Sendable {
 
     package var isEmpty: Bool { count.withLock { $0 == 0 } }
 
-    /// Runs the call on a queue of the system's.
+    /// Runs the call on a queue of the system.
     package func run(_ body: @escaping @Sendable () -> Void) {
         enter()
         let body = WorkContext().block(body)
@@ -25,7 +25,7 @@ package final class OutstandingCalls: Sendable {
         }
     }
 
-    /// Something began that ends with ``leave()``.
+    /// Begins a call that ends with ``leave()``.
     package func enter() {
         count.withLock { $0 += 1 }
         group.enter()
@@ -40,7 +40,7 @@ package final class OutstandingCalls: Sendable {
         if isIdle { idle.withLock { $0 }?() }
     }
 
-    /// Called whenever the last of them has come through.
+    /// Calls an action each time the last call is complete.
     package func onIdle(_ action: @escaping @Sendable () -> Void) { idle.withLock { $0 = action } }
 
     package func finished() async {

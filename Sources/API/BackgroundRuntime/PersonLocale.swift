@@ -1,7 +1,8 @@
 import Foundation
 import ProcessSupport
 
-/// The locale in which a person reads dates and times. Foundation on Linux does not ask the environment: there everybody gets "12:00 PM".
+/// The locale for the user's dates and times. Foundation on Linux does not read the environment, so every user would see "12:00
+/// PM".
 package enum PersonLocale {
     package static var current: Locale {
         ThisProcess.givenEnvironment.map(locale(in:)) ?? ofProcess
@@ -9,15 +10,15 @@ package enum PersonLocale {
 
     private static let ofProcess = locale(in: ProcessInfo.processInfo.environment)
 
-    /// Source of the rule: POSIX.1-2017, XBD 8.2: `LC_ALL`, then `LC_TIME`, then `LANG`, the first that is not empty; a codeset and a
-    /// modifier may follow. `C` and `POSIX` have 24 hours, and English words as everything else here.
+    /// Returns the locale of an environment. Source of the rule: POSIX.1-2017, XBD 8.2: `LC_ALL`, then `LC_TIME`, then `LANG`,
+    /// the first that is not empty; a codeset and a modifier may follow. `C` and `POSIX` mean 24 hours and English words.
     package static func locale(in environment: [String: String]) -> Locale {
         let name = name(of: "LC_TIME", in: environment)
         let isKnown = Locale(identifier: name).language.languageCode?.isISOLanguage == true
         return Locale(identifier: isKnown ? name : "en_GB")
     }
 
-    /// The region whose units a person reads: "US". `nil`: none is named.
+    /// Returns the region whose units the user reads, for example "US", or `nil` if the environment contains no region.
     package static func measurementRegion(in environment: [String: String] = ThisProcess.environment) -> String? {
         Locale(identifier: name(of: "LC_MEASUREMENT", in: environment)).region?.identifier
     }
@@ -29,11 +30,11 @@ package enum PersonLocale {
 }
 
 extension PersonLocale {
-    /// The languages in which a person wants answers, the first one first, as `Accept-Language` says it (RFC 9110, 12.5.4).
+    /// The languages that the user prefers, the first one first, in the form of `Accept-Language` (RFC 9110, 12.5.4).
     package static var acceptLanguage: String { acceptLanguage(in: ThisProcess.environment) }
 
-    /// Source of the rule: gettext's `LANGUAGE`, a list between colons, unless the locale is `C`; else `LC_ALL`, `LC_MESSAGES`, `LANG`. Who has none of them
-    /// reads English, as everything here is written.
+    /// Returns the languages of an environment. Source of the rule: gettext's `LANGUAGE`, a list between colons, unless the
+    /// locale is `C`; else `LC_ALL`, `LC_MESSAGES`, `LANG`. The default is English.
     package static func acceptLanguage(in environment: [String: String]) -> String {
         let single = name(of: "LC_MESSAGES", in: environment)
         let listed = (environment["LANGUAGE"] ?? "").split(separator: ":").map(String.init)

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// A change is notified once. Without another read it would be lost until the next change.
 package final class ReadRetry: Sendable {
-    /// Seconds before the first repetition. The pause doubles with each failure.
+    /// The number of seconds before the first repetition. The pause doubles with each failure.
     private static let firstPause = 0.1
     private static let longestPause = 2.0
 
@@ -35,12 +35,12 @@ package final class ReadRetry: Sendable {
 
     package var isFailing: Bool { state.withLock { $0.since != nil } }
 
-    /// A read succeeded: the next failure is a first one.
+    /// Records a successful read, so that the next failure is a first one.
     package func succeeded() { state.withLock { ($0.failures, $0.since) = (0, nil) } }
 
-    /// A read failed.
+    /// Records a failed read.
     ///
-    /// - Parameter again: reads again. It is called after a pause, once for all failures until then.
+    /// - Parameter again: reads again. Called after a pause, once for all failures until then.
     /// - Returns: the time since the first failure in a row.
     @discardableResult
     package func failed(again: @escaping @Sendable () -> Void) -> Duration {

@@ -3,22 +3,22 @@ import BackgroundLedger
 import Foundation
 import Synchronization
 
-/// What takes the system's place while a test drives an app in virtual time.
+/// The replacement of the system while a test drives an app in virtual time.
 package struct TestHost: Sendable {
     package var manifest: AppManifest
-    /// In memory, as the app sees it.
+    /// The ledger in memory, as the app reads it.
     package var ledger: Ledger
     package var now: @Sendable () -> Date
-    /// Seconds that have passed since an arbitrary moment. A clock that is set does not change them.
+    /// Returns the seconds since an arbitrary moment. Setting the clock does not change them.
     package var elapsed: @Sendable () -> Double
-    /// What `Date()` shows to the app, if that is another clock than ``now``.
+    /// Returns the time that `Date()` shows to the app, if that clock differs from ``now``.
     package var appNow: (@Sendable () -> Date)?
     package var zone: @Sendable () -> TimeZone
-    /// Something was committed that an agent should hear of.
+    /// Called after a commit that an agent should process.
     package var agentIsNeeded: @Sendable () -> Void
     package var hasAgent: @Sendable () -> Bool
     package var isAlive: @Sendable (ProcessIdentity) -> Bool
-    /// An await on the ledger began, looked or ended.
+    /// Called when an await on the ledger began, looked or ended.
     package var waitsChanged: @Sendable () -> Void
     /// Calls an action after so many seconds of virtual time. Returns a closure that cancels it.
     package var alarm: @Sendable (Double, @escaping @Sendable () -> Void) -> @Sendable () -> Void
@@ -41,18 +41,18 @@ package struct TestHost: Sendable {
 }
 
 extension Date {
-    /// Returns the date that lies as far from one moment as this date lies from another. Dates that stand for "never" stay.
+    /// Returns the date with the same distance to `other` as this date has to `one`. Dates that stand for "never" do not change.
     func moved(from one: Date, to other: Date) -> Date {
         guard self > .distantPast, self < .distantFuture else { return self }
         return other + timeIntervalSince(one)
     }
 }
 
-/// Who awaits the ledger on a test host, and what of it each has seen.
+/// The awaits on the ledger on a test host, and the commits that they have seen.
 final class HostedWaits: Sendable {
     private struct Wait {
         let launch: Int64?
-        /// Commits that it has looked at, and goes on waiting.
+        /// The number of commits that the await has seen without ending.
         var seen = -1
     }
 
@@ -87,7 +87,7 @@ final class HostedWaits: Sendable {
     }
 }
 
-/// Something that goes with a process: on a test host, where processes share one memory, with each that ends.
+/// An object that is bound to a process. On a test host, where processes share one memory, it must forget a process that ends.
 package protocol ProcessBound: AnyObject, Sendable {
     func processEnded(launch: Int64)
 }

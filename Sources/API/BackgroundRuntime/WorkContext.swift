@@ -33,7 +33,7 @@ package struct WorkContext: Sendable {
         return {
             AppRuntime.$isTestHosted.withValue(hosted.isTestHosted) {
                 AppRuntime.$ofBlock.withValue(hosted.runtime) {
-                    // A session that the app keeps may outlive the launch that made it.
+                    // A session that the app keeps may live longer than the launch that created it.
                     LaunchContext.$own.withValue(hosted.launch.flatMap { $0.isLiving ? $0 : nil }) {
                         HostedCommand.$current.withValue(hosted.command) {
                             ThisProcess.$givenEnvironment.withValue(hosted.environment) { body() }

@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Counts work of one kind that is under way in a process, for the process to wait for.
+/// Counts work of one kind that is under way in a process, so that the process can wait for it.
 package final class WorkUnderWay: Sendable {
     private struct State {
         var begun = 0
         var underWay = 0
-        /// To be called by the last one that ends.
+        /// The last work that ends calls these actions.
         var whenNone: [@Sendable () -> Void] = []
     }
 
@@ -13,7 +13,7 @@ package final class WorkUnderWay: Sendable {
 
     package init() {}
 
-    /// How often work has begun so far.
+    /// The number of times that work has begun.
     package var begun: Int { state.withLock { $0.begun } }
 
     package var isEmpty: Bool { state.withLock { $0.underWay == 0 } }
@@ -24,7 +24,7 @@ package final class WorkUnderWay: Sendable {
         return try body()
     }
 
-    /// Something begins that ends with ``leave()``.
+    /// Begins work that ends with ``leave()``.
     package func enter() {
         state.withLock { state in
             state.begun += 1

@@ -2,10 +2,10 @@
 @_exported import BackgroundTransfer
 @_exported import UserNotifications
 
-/// An app whose scenes say what it does in the background. Mark it `@main`.
+/// An app whose scenes declare its background work. Mark the type `@main`.
 ///
-/// Started by the agent, the process runs the one action it was launched for and ends. Started by a person, it runs
-/// the actions of its ``Worker`` scenes and ends; its ``ScenePhase`` is `.active` meanwhile.
+/// If the agent started the process, the process runs the action that it was launched for, and ends. If a user started the
+/// process, it runs the actions of the app's ``Worker`` scenes, with the ``ScenePhase`` `.active`, and ends.
 @MainActor
 public protocol App {
     associatedtype Body: Scene
@@ -14,9 +14,9 @@ public protocol App {
 }
 
 extension App {
-    /// What launched processes of the app do, on a test host.
+    /// Prepares the app on a test host, as a launched process does.
     package static func enterStage() { AppProcess.begin { Self() }.enterStage() }
 
-    /// Runs the app as whoever started the process wants it: a launch of the agent's, or the workers of a person's.
+    /// Runs the app: the launch if the agent started the process, or the workers if a user started it.
     public static func main() { AppProcess.begin { Self() }.run() }
 }

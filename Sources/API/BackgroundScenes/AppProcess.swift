@@ -1,32 +1,33 @@
 import BackgroundRuntime
 import Foundation
 
-/// An app in its process: launched by the agent, or started by a person.
+/// An app in its process, launched by the agent or started by a user.
 @MainActor
 final class AppProcess {
     private let delegate: (any ApplicationDelegate)?
     private let workers: [@Sendable () async -> Void]
-    /// The observers of the app's body, evaluated anew.
+    /// Evaluates the app's body again and returns its observers.
     private let observers: () -> [ChangeObserver]
 
-    /// What the app holds (a notification delegate, say) lives as long as the process.
+    /// Keeps the app's objects, for example a notification delegate, alive until the process ends.
     private static var current: AppProcess?
 
-    /// Makes the app, and everything known that a launch may ask for.
+    /// Creates the app and registers everything that a launch may need.
     static func begin(_ makeApp: () -> some App) -> AppProcess {
         MountedDelegate.current = nil
-        // Before any of the app's code: it may ask for its bundle's identifier.
+        // Runs before the app's code, which may read its bundle identifier.
         _ = AppManifest.current
         let app = makeApp()
         let delegate = MountedDelegate.current
         delegate?.finishLaunching()
-        // Scenes come before the launch: a request submitted from a handler or from init must find its handler.
+        // Scenes are collected before the launch, because a request that is submitted from a handler or from init must find its
+        // handler.
         let parts = app.body.collectParts()
         parts.actions.forEach { $0() }
         return AppProcess(delegate, parts.workers) { app.body.collectParts().observers }
     }
 
-    /// The same for an app that is its delegate alone.
+    /// Creates the process of an app that consists only of its delegate.
     static func begin(_ delegate: some ApplicationDelegate) -> AppProcess {
         delegate.finishLaunching()
         return AppProcess(delegate, []) { [] }
@@ -40,7 +41,7 @@ final class AppProcess {
         Self.current = self
     }
 
-    /// On a test host, which launches it.
+    /// Prepares the app on a test host, which launches it.
     func enterStage() { BackgroundLaunch.tellWhetherTimeMatters() }
 
     func run() {
@@ -53,7 +54,8 @@ final class AppProcess {
         dispatchMain()
     }
 
-    /// From the foreground to the background, until nothing is left that this process has to wait for.
+    /// Runs a process that a user started, from the foreground to the background. Returns when the process has nothing left to
+    /// wait for.
     func serveThePerson() async {
         let observation = SceneObservation(observers)
         observation.enter(.inactive)
@@ -62,9 +64,10 @@ final class AppProcess {
         observation.enter(.inactive)
         observation.enter(.background)
         delegate?.applicationDidEnterBackground()
-        // Tasks that the change of phase began get to what they ask for, and their answers come.
+        // Lets tasks that the phase change began make their requests and receive the responses.
         for _ in 0..<10 { await Task.yield() }
-        // What a person began goes on. A worker's return says that the app has begun everything; without a worker nothing does.
+        // Work that a user began continues. If the app has workers, their return means that the app has begun everything. Without
+        // a worker, nothing signals that.
         await BackgroundLaunch.settled(hasMore: workers.isEmpty, continuation: AppRuntime.shared.continuation)
     }
 }

@@ -2,59 +2,63 @@ import BackgroundRuntime
 import BackgroundTransfer
 import Foundation
 
-/// What is left of `UIApplicationDelegate` where there is no UIKit: the three moments that background work hangs on.
+/// The part of `UIApplicationDelegate` that exists without UIKit: the three events that background work needs.
 ///
-/// Mark it `@main`, where the iOS app's delegate was its entry; or mount it in an ``App`` with ``ApplicationDelegateAdaptor``.
+/// Mark the type `@main` if the iOS app's delegate was its entry point, or mount it in an ``App`` with
+/// ``ApplicationDelegateAdaptor``.
 ///
-/// Differs from Apple: there is no `UIApplication` to be given, no options, no scenes to connect, and none of the other moments. A
+/// Differs from Apple: there is no `UIApplication` object, no options, no scenes to connect, and none of the other events. A
 /// process that the agent launched is never in the foreground.
 @MainActor
 public protocol ApplicationDelegate: AnyObject {
     init()
 
-    /// Where handlers are registered. First of all, in every process of the app: one that a person started, and every launch. By default
-    /// nothing.
+    /// Registers handlers. Called first in every process of the app: a process that a user started, and every launch. The default
+    /// implementation does nothing.
     ///
-    /// Differs from Apple: nothing is answered, as there is no URL that the app could refuse.
+    /// Differs from Apple: the method returns no value, because the app has no URL to refuse.
     func applicationDidFinishLaunching()
 
-    /// The place to schedule what comes next. Once in a process that a person started, when the app's ``Worker`` scenes have returned; at
-    /// once where it has none. Never in a launch. The process lives on until everything that the app began is durable, also in tasks of its
-    /// own; without a ``Worker`` until the app has begun nothing for half a second. Requests that this process makes itself are waited for as
-    /// well, for `BackgroundSettings.continuation` at most, so that their handlers are called. By default nothing.
+    /// Schedules the next work. Called once in a process that a user started, when the app's ``Worker`` scenes have returned, or
+    /// at once if the app has no worker. Never called in a launch. The process continues until everything that the app began is
+    /// durable, also in unstructured tasks. Without a ``Worker``, the process continues until the app has begun nothing for half
+    /// a second. The process also waits for requests that it makes itself, for `BackgroundSettings.continuation` at most, so that
+    /// their handlers are called. The default implementation does nothing.
     func applicationDidEnterBackground()
 }
 
-/// A delegate that makes its background sessions only when it is told of their events.
+/// A delegate that creates its background sessions only when their events arrive.
 ///
-/// A session that the delegate makes in `applicationDidFinishLaunching` needs none of this, nor does a scene with
-/// `.backgroundTask(.urlSession(…))`.
+/// A session that the delegate creates in `applicationDidFinishLaunching` does not need this protocol. A scene with
+/// `.backgroundTask(.urlSession(…))` does not need it either.
 @MainActor
 public protocol BackgroundSessionApplicationDelegate: ApplicationDelegate {
-    /// This process was launched because transfers of a background session have ended. It makes the session with its delegate, and sees to it
-    /// that the completion handler is called after `urlSessionDidFinishEvents(forBackgroundURLSession:)`: the launch ends with that.
+    /// Handles a launch because transfers of a background session have ended. The method creates the session with its delegate.
+    /// The app must call the completion handler after `urlSessionDidFinishEvents(forBackgroundURLSession:)`; the launch ends with
+    /// that call.
     ///
-    /// Differs from Apple: asked in launches only. A process that a person started makes its sessions itself, and they hear.
+    /// Differs from Apple: called only in launches. A process that a user started creates its sessions itself, and they receive
+    /// the events.
     func application(
         handleEventsForBackgroundURLSession identifier: String, completionHandler: @escaping @Sendable () -> Void)
 }
 
 extension ApplicationDelegate {
-    /// Nothing.
+    /// Does nothing.
     public func applicationDidFinishLaunching() {}
 
-    /// Nothing.
+    /// Does nothing.
     public func applicationDidEnterBackground() {}
 
-    /// Runs an app that has no scenes: a launch of the agent's; or, started by a person, from `applicationDidFinishLaunching` to
-    /// `applicationDidEnterBackground`, and then leaves.
+    /// Runs an app that has no scenes. A process that the agent started runs the launch. A process that a user started calls
+    /// `applicationDidFinishLaunching` and `applicationDidEnterBackground`, and then ends.
     public static func main() {
-        // Before any of the app's code: it may ask for its bundle's identifier.
+        // Runs before the app's code, which may read its bundle identifier.
         _ = AppManifest.current
         AppProcess.begin(Self()).run()
     }
 
-    /// What launched processes of the app do, on a test host.
+    /// Prepares the app on a test host, as a launched process does.
     package static func enterStage() { AppProcess.begin(Self()).enterStage() }
 
     func finishLaunching() {
@@ -67,20 +71,20 @@ extension ApplicationDelegate {
     }
 }
 
-/// Mounts a delegate in an ``App``, after SwiftUI's `UIApplicationDelegateAdaptor`:
+/// Mounts a delegate in an ``App``, like SwiftUI's `UIApplicationDelegateAdaptor`:
 /// `@ApplicationDelegateAdaptor(AppDelegate.self) private var delegate`.
 ///
-/// The delegate is made with the app, and `applicationDidFinishLaunching` is called before the app's scenes are looked at.
+/// The delegate is created with the app, and `applicationDidFinishLaunching` is called before the app's scenes are collected.
 ///
-/// Differs from Apple: no `ObservableObject` is looked for, and the delegate is not in the environment.
+/// Differs from Apple: an `ObservableObject` is not supported, and the delegate is not in the environment.
 @MainActor
 @propertyWrapper
 public struct ApplicationDelegateAdaptor<Delegate: ApplicationDelegate> {
     /// The app's delegate.
     public let wrappedValue: Delegate
 
-    /// - Parameter type: the delegate's; an app has one.
-    /// - Precondition: the app mounts no other.
+    /// - Parameter type: the type of the delegate. An app has one delegate.
+    /// - Precondition: The app mounts no other delegate.
     public init(_ type: Delegate.Type = Delegate.self) {
         precondition(MountedDelegate.current == nil, "an app has one delegate: \(type) is the second")
         wrappedValue = Delegate()
@@ -88,7 +92,7 @@ public struct ApplicationDelegateAdaptor<Delegate: ApplicationDelegate> {
     }
 }
 
-/// The delegate that an app mounts while it is made.
+/// The delegate that an app mounts while the app is created.
 @MainActor
 enum MountedDelegate {
     static var current: (any ApplicationDelegate)?

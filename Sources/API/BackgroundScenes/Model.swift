@@ -1,10 +1,10 @@
 import Foundation
 @_exported import Observation
 
-/// What an app keeps itself: `@State private var model = Model()`.
+/// A value that the app stores: `@State private var model = Model()`.
 ///
-/// Differs from Apple: it is there as long as its app, which is made once in every process; nothing is drawn anew when it changes. A process
-/// that ends takes it along: what the next launch needs stands in a file, or in ``AppStorage``.
+/// Differs from Apple: the value lives as long as its app, which is created once in every process. A change does not redraw
+/// anything. The value is lost when the process ends. Store values for the next launch in a file, or in ``AppStorage``.
 @propertyWrapper
 public struct State<Value> {
     private final class Box {
@@ -21,7 +21,7 @@ public struct State<Value> {
     /// - Parameter initialValue: the first value.
     public init(initialValue: Value) { box = Box(initialValue) }
 
-    /// As it is now, for all copies of what has it.
+    /// The current value, shared by all copies of the enclosing value.
     public var wrappedValue: Value {
         get { box.value }
         nonmutating set { box.value = newValue }
@@ -30,7 +30,8 @@ public struct State<Value> {
 
 /// A value of the app's `UserDefaults`: `@AppStorage("started") private var hasStarted = false`.
 ///
-/// What is set is there for the next launch, see `BGTask.setTaskCompleted(success:)`. Differs from Apple: nothing is drawn anew when it changes.
+/// The next launch can read a value that was set, see `BGTask.setTaskCompleted(success:)`. Differs from Apple: a change does not
+/// redraw anything.
 @propertyWrapper
 public struct AppStorage<Value> {
     private let load: () -> Value
@@ -38,7 +39,7 @@ public struct AppStorage<Value> {
 
     private init(_ load: @escaping () -> Value, _ store: @escaping (Value) -> Void) { (self.load, self.store) = (load, store) }
 
-    /// As it is now.
+    /// The current value.
     public var wrappedValue: Value {
         get { load() }
         nonmutating set { store(newValue) }
@@ -50,45 +51,45 @@ public struct AppStorage<Value> {
     }
 
     /// - Parameters:
-    ///   - wrappedValue: what it is where nothing was set.
-    ///   - key: its name.
-    ///   - store: where it stands; `nil`: in the standard defaults.
+    ///   - wrappedValue: the default value.
+    ///   - key: the key in the defaults.
+    ///   - store: the defaults to use, or `nil` for the standard defaults.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Bool {
         self.init(plain: wrappedValue, key, store)
     }
 
-    /// The same for a number.
+    /// Creates a stored integer.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Int {
         self.init(plain: wrappedValue, key, store)
     }
 
-    /// The same for a number with a fraction.
+    /// Creates a stored floating-point number.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Double {
         self.init(plain: wrappedValue, key, store)
     }
 
-    /// The same for a text.
+    /// Creates a stored text.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == String {
         self.init(plain: wrappedValue, key, store)
     }
 
-    /// The same for bytes.
+    /// Creates stored bytes.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Data {
         self.init(plain: wrappedValue, key, store)
     }
 
-    /// The same for an address.
+    /// Creates a stored URL.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == URL {
         let defaults = store ?? .standard
         self.init({ defaults.url(forKey: key) ?? wrappedValue }, { defaults.set($0, forKey: key) })
     }
 
-    /// The same for an enumeration of numbers.
+    /// Creates a stored enumeration with integer values.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value: RawRepresentable<Int> {
         self.init(raw: wrappedValue, key, store)
     }
 
-    /// The same for an enumeration of texts.
+    /// Creates a stored enumeration with text values.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value: RawRepresentable<String> {
         self.init(raw: wrappedValue, key, store)
     }
@@ -106,24 +107,24 @@ extension EnvironmentValues {
 }
 
 extension Scene {
-    /// Gives a model to all that reads ``Environment``.
+    /// Provides a model to all readers of ``Environment``.
     ///
-    /// Differs from Apple: to the whole app, also to what stands beside this scene.
+    /// Differs from Apple: the model is available in the complete app, also outside this scene.
     ///
-    /// - Parameter object: the model; `nil`: there is none.
+    /// - Parameter object: the model, or `nil` to remove it.
     public func environment<Model: AnyObject & Observable>(_ object: Model?) -> some Scene {
         ModelScene(content: self) { EnvironmentValues.current.objects[ObjectIdentifier(Model.self)] = object }
     }
 }
 
 extension View {
-    /// Compiled, and without effect: no view is ever built.
+    /// Has no effect, because a view is never created. Declared so that code compiles.
     ///
-    /// - Parameter object: kept nowhere.
+    /// - Parameter object: not used.
     public func environment<Model: AnyObject & Observable>(_ object: Model?) -> some View { self }
 }
 
-/// A scene with a model for those within.
+/// A scene that provides a model to its content.
 struct ModelScene<Content: Scene>: Scene, SceneParts {
     let content: Content
     let give: @MainActor () -> Void
@@ -131,7 +132,7 @@ struct ModelScene<Content: Scene>: Scene, SceneParts {
     var body: Never { preconditionFailure("a primitive scene has no body") }
 
     var parts: ScenePartsList {
-        // Before those within are looked at: they read it.
+        // The model is set first, because the content reads it.
         give()
         return content.collectParts()
     }

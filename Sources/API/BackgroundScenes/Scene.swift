@@ -1,4 +1,4 @@
-/// A part of an app. On a desktop without windows of ours a scene carries what the app does in the background.
+/// A part of an app. An app here has no windows: a scene declares what the app does in the background.
 @MainActor
 public protocol Scene {
     associatedtype Body: Scene
@@ -9,14 +9,14 @@ extension Never: Scene {
     public var body: Never { preconditionFailure("Never has no body") }
 }
 
-/// Combines scenes.
+/// Combines scenes into one scene.
 @MainActor
 @resultBuilder
 public enum SceneBuilder {
-    /// One scene.
+    /// Returns the scene.
     public static func buildBlock<Content: Scene>(_ content: Content) -> Content { content }
 
-    /// Several scenes.
+    /// Returns a scene that contains several scenes.
     public static func buildBlock<First: Scene, each Rest: Scene>(
         _ first: First, _ rest: repeat each Rest
     ) -> TupleScene<First, repeat each Rest> {
@@ -24,7 +24,7 @@ public enum SceneBuilder {
     }
 }
 
-/// Several scenes.
+/// A scene that contains several scenes.
 public struct TupleScene<First: Scene, each Rest: Scene>: Scene {
     let first: First
     let rest: (repeat each Rest)
@@ -45,44 +45,44 @@ public struct WindowGroup<Content: View>: Scene {
     public init(@ViewBuilder content: @escaping () -> Content) {}
 
     /// - Parameters:
-    ///   - id: of windows that nobody opens.
+    ///   - id: the identifier of the windows; not used.
     ///   - content: compiled, and never called.
     public init(id: String, @ViewBuilder content: @escaping () -> Content) {}
 
     /// - Parameters:
-    ///   - title: of windows that nobody opens.
+    ///   - title: the title of the windows; not used.
     ///   - content: compiled, and never called.
     public init(_ title: some StringProtocol, @ViewBuilder content: @escaping () -> Content) {}
 
     /// - Parameters:
-    ///   - title: of windows that nobody opens.
-    ///   - id: of the same.
+    ///   - title: the title of the windows; not used.
+    ///   - id: the identifier of the windows; not used.
     ///   - content: compiled, and never called.
     public init(_ title: some StringProtocol, id: String, @ViewBuilder content: @escaping () -> Content) {}
 
     public var body: Never { preconditionFailure("a primitive scene has no body") }
 }
 
-/// A scene without a window. Its action runs when a person starts the app. The app leaves when the action has returned, and everything
-/// that the app began is durable. Beyond Apple.
+/// A scene without a window. Its action runs when a user starts the app. The process ends when the action has returned and
+/// everything that the app began is durable. Beyond Apple.
 public struct Worker: Scene {
     let action: @Sendable () async -> Void
 
-    /// - Parameter action: what the app does when a person starts it.
+    /// - Parameter action: the work of the app when a user starts it.
     public init(action: @escaping @Sendable () async -> Void = {}) { self.action = action }
 
     public var body: Never { preconditionFailure("a primitive scene has no body") }
 }
 
-/// What the scenes of an app amount to.
+/// The collected parts of an app's scenes.
 struct ScenePartsList {
-    /// Each makes its action known: `BackgroundLaunch.handle` with what the scene was given.
+    /// Registers the actions of the scenes with `BackgroundLaunch.handle`, one closure for each action.
     var actions: [() -> Void] = []
     var workers: [@Sendable () async -> Void] = []
     var observers: [ChangeObserver] = []
 }
 
-/// A primitive scene that knows its parts; any other has a body that does.
+/// A primitive scene that returns its parts. Every other scene has a body that leads to primitive scenes.
 @MainActor
 protocol SceneParts {
     var parts: ScenePartsList { get }
@@ -120,11 +120,12 @@ extension Scene {
 extension Scene {
     /// Handles background work of this kind.
     ///
-    /// The launch ends when `action` returns; one for the events of a background session also waits for the delegates of that session, until
-    /// they have heard what there is. The launch continues while attempts at transfers that it began are under way, for 30 s at most.
+    /// The launch ends when `action` returns. A launch for the events of a background session also waits until the delegates of
+    /// that session have received all events. The launch continues while attempts at transfers that it began are under way, for
+    /// `BackgroundSettings.continuation` at most (default: 30 s).
     ///
-    /// When its time runs out the action's task is cancelled; if it does not return within the grace time the process is killed and the
-    /// next launch delayed.
+    /// When the time of the launch runs out, the task of the action is cancelled. If the action does not return within the grace
+    /// time, the process is killed and the next launch is delayed.
     public func backgroundTask<D: Sendable, R: Sendable>(
         _ task: BackgroundTask<D, R>, action: @escaping @Sendable (D) async -> R
     ) -> some Scene {
@@ -132,7 +133,7 @@ extension Scene {
     }
 }
 
-/// A scene with one more action.
+/// A scene with an additional action.
 struct BackgroundTaskScene<Content: Scene>: Scene, SceneParts {
     let content: Content
     let makeKnown: () -> Void

@@ -1,36 +1,37 @@
-/// Where a person stands to the app.
+/// The phase of the app from the user's view.
 ///
-/// Differs from Apple: an app without windows is `.active` while the command that a person started runs, and goes over
-/// `.inactive` to `.background` when it returned. A process that the agent launched stays in the `.background`.
+/// Differs from Apple: an app without windows is `.active` while a command that a user started runs. When the command has
+/// returned, the phase changes to `.inactive` and then to `.background`. A process that the agent launched stays in the phase
+/// `.background`.
 public enum ScenePhase: Comparable, Hashable, Sendable {
     case background
     case inactive
     case active
 }
 
-/// What a scene can read of its surroundings.
+/// The values that a scene can read from its environment.
 @MainActor
 public struct EnvironmentValues {
-    /// Where the app stands: in a launch always in the background.
+    /// The phase of the app. In a launch, always the background.
     public internal(set) var scenePhase = ScenePhase.background
 
-    /// What the app's scenes were given, by type.
+    /// The models that the app's scenes received, by type.
     var objects: [ObjectIdentifier: AnyObject] = [:]
 
     static var current = EnvironmentValues()
 }
 
-/// Reads a value of the surroundings: `@Environment(\.scenePhase) private var scenePhase`; or a model that a scene was given with
-/// ``Scene/environment(_:)``: `@Environment(Model.self) private var model`.
+/// Reads a value of the environment: `@Environment(\.scenePhase) private var scenePhase`. Also reads a model that a scene
+/// received from ``Scene/environment(_:)``: `@Environment(Model.self) private var model`.
 @MainActor
 @propertyWrapper
 public struct Environment<Value> {
     private let read: @MainActor () -> Value
 
-    /// - Parameter keyPath: what to read, such as `\.scenePhase`.
+    /// - Parameter keyPath: the value to read, for example `\.scenePhase`.
     public init(_ keyPath: KeyPath<EnvironmentValues, Value>) { read = { EnvironmentValues.current[keyPath: keyPath] } }
 
-    /// - Parameter objectType: the model's. Reading it traps where no scene was given one.
+    /// - Parameter objectType: the type of the model. Reading the model traps if it was not provided to a scene.
     public init(_ objectType: Value.Type) where Value: AnyObject & Observable {
         read = {
             guard let object = EnvironmentValues.current.object(objectType) else {
@@ -40,37 +41,37 @@ public struct Environment<Value> {
         }
     }
 
-    /// - Parameter objectType: the model's; `nil` where no scene was given one.
+    /// - Parameter objectType: the type of the model. The value is `nil` if the model was not provided to a scene.
     public init<Model: AnyObject & Observable>(_ objectType: Model.Type) where Value == Model? {
         read = { EnvironmentValues.current.object(objectType) }
     }
 
-    /// As it is at this moment.
+    /// The value at this moment.
     public var wrappedValue: Value { read() }
 }
 
 extension Scene {
-    /// Calls `action` with the old and the new value when `value` changed.
+    /// Calls `action` with the old and the new value when `value` has changed.
     ///
-    /// The scene's body is evaluated anew after each change of its surroundings, and its values compared.
+    /// After each change of the scene phase, the body of the scene is evaluated again and the values are compared.
     public func onChange<V: Equatable>(
         of value: V, initial: Bool = false, _ action: @escaping (_ oldValue: V, _ newValue: V) -> Void
     ) -> some Scene {
         ObservingScene(content: self, observer: ChangeObserver(value, initial: initial, action))
     }
 
-    /// The same for an action that reads what it needs itself.
+    /// Calls `action` without arguments when `value` has changed.
     public func onChange<V: Equatable>(of value: V, initial: Bool = false, _ action: @escaping () -> Void) -> some Scene {
         ObservingScene(content: self, observer: ChangeObserver(value, initial: initial) { _, _ in action() })
     }
 
-    /// The form of iOS 14, deprecated by Apple in iOS 17.
+    /// Calls `action` with the new value when `value` has changed. The form of iOS 14, deprecated by Apple in iOS 17.
     public func onChange<V: Equatable>(of value: V, perform action: @escaping (_ newValue: V) -> Void) -> some Scene {
         ObservingScene(content: self, observer: ChangeObserver(value, initial: false) { _, new in action(new) })
     }
 }
 
-/// One value that a scene watches, as one evaluation of its body found it.
+/// A value that a scene observes, from one evaluation of the scene's body.
 struct ChangeObserver {
     let isInitial: Bool
     private let value: Any
@@ -86,13 +87,13 @@ struct ChangeObserver {
 
     func act() { perform(value) }
 
-    /// - Parameter old: the same place in the evaluation before.
+    /// - Parameter old: the observer at the same position of the previous evaluation.
     func act(ifDifferentFrom old: ChangeObserver) {
         if differs(old.value) { perform(old.value) }
     }
 }
 
-/// A scene with one more watched value.
+/// A scene with an additional observed value.
 struct ObservingScene<Content: Scene>: Scene, SceneParts {
     let content: Content
     let observer: ChangeObserver
@@ -106,13 +107,13 @@ struct ObservingScene<Content: Scene>: Scene, SceneParts {
     }
 }
 
-/// Follows an app through its phases and tells its scenes what changed.
+/// Applies scene phases to an app and calls the observers of changed values.
 @MainActor
 final class SceneObservation {
     private let evaluate: () -> [ChangeObserver]
     private var observers: [ChangeObserver]
 
-    /// - Parameter evaluate: the observers of the app's body, evaluated anew.
+    /// - Parameter evaluate: evaluates the app's body again and returns its observers.
     init(_ evaluate: @escaping () -> [ChangeObserver]) {
         self.evaluate = evaluate
         observers = evaluate()
@@ -123,7 +124,7 @@ final class SceneObservation {
         guard EnvironmentValues.current.scenePhase != phase else { return }
         EnvironmentValues.current.scenePhase = phase
         let now = evaluate()
-        // A body whose shape changed is followed from here on; there is nothing to compare it with.
+        // If the number of observers changed, there is nothing to compare with. The new observers are used from here on.
         if now.count == observers.count {
             for (old, new) in zip(observers, now) { new.act(ifDifferentFrom: old) }
         }

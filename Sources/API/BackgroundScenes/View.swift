@@ -1,4 +1,5 @@
-/// What a window would show. Here only so that the scenes of an app compile; nothing is drawn. An app's own views stay on iOS.
+/// The content of a window. Declared only so that the scenes of an app compile; nothing is drawn. The app's own views stay on
+/// iOS.
 @MainActor
 public protocol View {
     associatedtype Body: View
@@ -7,19 +8,19 @@ public protocol View {
 
 extension Never: View {}
 
-/// Combines views.
+/// Combines views into one view.
 @MainActor
 @resultBuilder
 public enum ViewBuilder {
-    /// No view.
+    /// Returns an empty view.
     public static func buildBlock() -> EmptyView { EmptyView() }
-    /// One view.
+    /// Returns the view.
     public static func buildBlock<Content: View>(_ content: Content) -> Content { content }
 }
 
-/// Nothing.
+/// A view without content.
 public struct EmptyView: View {
-    /// Nothing to give.
+    /// Creates an empty view.
     public init() {}
 
     public var body: Never { preconditionFailure("a primitive view has no body") }
@@ -27,7 +28,7 @@ public struct EmptyView: View {
 
 /// A line of text.
 public struct Text: View {
-    /// - Parameter text: kept nowhere: nothing is drawn.
+    /// - Parameter text: not used, because nothing is drawn.
     public init(_ text: String) {}
 
     public var body: Never { preconditionFailure("a primitive view has no body") }

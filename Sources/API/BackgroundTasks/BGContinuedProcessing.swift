@@ -3,47 +3,49 @@ import BackgroundRuntime
 import BackgroundScheduling
 import Foundation
 
-/// A request to go on with something that a person just began, shown with its progress and a Cancel button.
+/// A request to continue work that the user just began. A notification shows its progress and a Cancel button.
 ///
-/// Submit it from the foreground, as the result of what the person did; it runs in this process, also when the app's
-/// last command has returned. `earliestBeginDate` and `recurrence` mean nothing here.
+/// Submit the request from the foreground, as the result of what the user did. The task runs in this process, also after the
+/// app's last command has returned. `earliestBeginDate` and `recurrence` have no effect.
 ///
-/// Differs from Apple: what is shown is a desktop notification. At most ``BGTaskScheduler/continuedProcessingRoom`` of an
-/// app run at once.
+/// Differs from Apple: progress is shown in a desktop notification. At most ``BGTaskScheduler/continuedProcessingRoom`` tasks of
+/// an app run at the same time.
 open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
-    /// What to do when there is no room.
+    /// The strategy if the task cannot run at once because too many tasks run.
     public enum SubmissionStrategy: Int, Sendable {
-        /// Fail with ``BGTaskScheduler/Error/immediateRunIneligible``.
+        /// The submission fails with ``BGTaskScheduler/Error/immediateRunIneligible``.
         case fail = 0
-        /// Wait for room. The request goes with its process.
+        /// The request waits for room, and is removed when its process ends.
         case queue = 1
     }
 
-    /// What the task needs besides processor and network.
+    /// The resources that the task needs in addition to the processor and the network.
     public struct Resources: OptionSet, Sendable {
-        /// The bits.
+        /// The bits of the set.
         public let rawValue: Int
 
-        /// From the bits.
+        /// Creates a set from its bits.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// A GPU, by a render node of the kernel's.
+        /// A GPU. The machine has one if the kernel offers a render node.
         public static let gpu = Resources(rawValue: 1 << 0)
     }
 
-    /// What the notification says, in its first line and below.
+    /// The first line of the notification.
     open var title: String
-    /// The second line, under the title.
+    /// The second line of the notification, under the title.
     open var subtitle: String
-    /// What to do without room.
+    /// The strategy if the task cannot run at once because too many tasks run.
     open var strategy: SubmissionStrategy = .queue
-    /// What this machine must have, or the submit fails with ``BGTaskScheduler/Error/notPermitted``.
+    /// The resources that this machine must have. If one is missing, the submission fails with
+    /// ``BGTaskScheduler/Error/notPermitted``.
     open var requiredResources: Resources = []
 
     /// - Parameters:
-    ///   - identifier: a concrete one that the permitted list names or that a wildcard of it (`app.export.*`) covers.
-    ///   - title: the notification's first line.
-    ///   - subtitle: its second line.
+    ///   - identifier: an identifier without a wildcard. The permitted list contains it, or a wildcard of the list
+    ///     (`app.export.*`) covers it.
+    ///   - title: the first line of the notification.
+    ///   - subtitle: the second line of the notification.
     public init(identifier: String, title: String, subtitle: String) {
         self.title = title
         self.subtitle = subtitle
@@ -65,21 +67,22 @@ open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable 
     }
 }
 
-/// Something that a person began and that goes on, with its progress on the desktop.
+/// A task that the user began and that continues in the background. Its progress is shown on the desktop.
 ///
-/// ``progress`` is required: without any for a minute the task's time ends. Cancel in the notification ends it too, and
-/// arrives as ``BGTask/expirationHandler`` like any other end.
+/// ``progress`` is required: after a minute without progress, the time of the task ends. Cancel in the notification also ends the
+/// task. The app receives it as ``BGTask/expirationHandler``, like every other end.
 open class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Sendable {  // because its base is
     private let lock = NSLock()
     private var shown: (title: String, subtitle: String)
     private let update: @Sendable (String, String) -> Void
 
-    /// How far it is. Seen twice a second, children included. Without a total it counts as moving, and no per cent is shown.
+    /// The progress of the task, read twice a second, children included. Without a total, the task counts as moving and no
+    /// percentage is shown.
     public let progress = Progress(totalUnitCount: 0)
 
-    /// For a mock: what it completes, and its title, are told to nobody. Differs from Apple: nobody there can make one.
+    /// Creates a mock. Its completion and its title are not recorded. Differs from Apple: on iOS, an app cannot create a task.
     ///
-    /// - Parameter identifier: whatever the test likes.
+    /// - Parameter identifier: any identifier that the test needs.
     public override init(identifier: String) {
         shown = ("", "")
         update = { _, _ in }
@@ -95,12 +98,12 @@ open class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Send
         super.init(identifier: launch.identifier, complete: complete)
     }
 
-    /// What the notification says now.
+    /// The current first line of the notification.
     open var title: String { lock.withLock { shown.title } }
-    /// The line under the title, now.
+    /// The current second line of the notification.
     open var subtitle: String { lock.withLock { shown.subtitle } }
 
-    /// Changes what the notification says. Cost: one durable transaction when something changed.
+    /// Changes the two lines of the notification. Cost: one durable transaction if a line changed.
     open func updateTitle(_ title: String, subtitle: String) {
         let isNew = lock.withLock { () -> Bool in
             defer { shown = (title, subtitle) }
@@ -111,10 +114,11 @@ open class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Send
 }
 
 extension BGTaskScheduler {
-    /// How many continued-processing tasks of an app run at once. Beyond Apple, whose system does not say.
+    /// The maximum number of continued-processing tasks of an app that run at the same time. Beyond Apple, where the number is
+    /// not documented.
     public static let continuedProcessingRoom = ContinuedProcessing.room
 
-    /// What a continued-processing request may ask for on this machine: a GPU where a render node is.
+    /// The resources that a continued-processing request may require on this machine: a GPU if there is a render node.
     public class var supportedResources: BGContinuedProcessingTaskRequest.Resources {
         let nodes = (try? FileManager.default.contentsOfDirectory(atPath: "/dev/dri")) ?? []
         return nodes.contains { $0.hasPrefix("renderD") } ? .gpu : []
@@ -128,7 +132,7 @@ extension BGTaskScheduler {
             throw Error(.notPermitted, "\(request.identifier): this machine has no GPU for it")
         }
         let record = request.record(now: AppRuntime.shared.now)
-        // Heard from before the row is there: the agent may be quick.
+        // Listening begins before the row is written, because the agent may react at once.
         try hearing { try ContinuedTasks.shared.listen() }
         let refusal = try hearing { () -> Error? in
             try AppRuntime.shared.ledger().write { transaction -> Error? in
@@ -147,7 +151,7 @@ extension BGTaskScheduler {
         ContinuedTasks.shared.becomeBusy()
     }
 
-    /// Nobody would ever start it: said at once, where other requests wait in the ledger.
+    /// Fails at once if no agent can start the task. Requests of other kinds wait in the ledger instead.
     private func requireAgent(for request: BGContinuedProcessingTaskRequest) throws {
         let why: String
         switch AppRuntime.shared.startAgent() {

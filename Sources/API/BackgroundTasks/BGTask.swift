@@ -3,9 +3,9 @@ import Foundation
 
 /// The work of one launch, given to the handler that was registered for it. Abstract.
 ///
-/// It and its subclasses are open, as Apple's are: a mock overrides what its test looks at.
+/// The class and its subclasses are open, like Apple's, so that a mock can override what its test examines.
 open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards what changes
-    /// That of the request which asked for this launch.
+    /// The identifier of the request that asked for this launch.
     public let identifier: String
     private let lock = NSLock()
     private var handler: (() -> Void)?
@@ -13,9 +13,9 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards w
     private var isExpired = false
     private let complete: @Sendable (Bool) -> Void
 
-    /// For a mock: what it completes is told to nobody. Differs from Apple: nobody there can make one.
+    /// Creates a mock. Its completion is not recorded. Differs from Apple: on iOS, an app cannot create a task.
     ///
-    /// - Parameter identifier: whatever the test likes.
+    /// - Parameter identifier: any identifier that the test needs.
     public init(identifier: String) {
         self.identifier = identifier
         complete = { _ in }
@@ -28,10 +28,11 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards w
         super.init()
     }
 
-    /// Called once, off the work's own thread, shortly before the time ends; then cleared. It must stop the work
-    /// and see to it that ``setTaskCompleted(success:)`` is called. Set late it is called at once.
+    /// A handler that is called once, shortly before the time ends, and then cleared. It runs on another thread than the work.
+    /// The handler must stop the work and make sure that ``setTaskCompleted(success:)`` is called. A handler that is set after
+    /// that moment is called at once.
     ///
-    /// Without one, the task is completed unsuccessfully when its time is up.
+    /// Without a handler, the task is completed unsuccessfully when its time is up.
     open var expirationHandler: (() -> Void)? {
         get { lock.withLock { handler } }
         set {
@@ -45,11 +46,11 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards w
         }
     }
 
-    /// Ends the task. Required for every task as soon as its work ends. The first call counts, later ones are harmless. What the app set in `UserDefaults`
-    /// before is on the disk before the launch has its result.
+    /// Ends the task. Call it for every task as soon as the work ends. The first call counts; later calls have no effect. Values
+    /// that the app set in `UserDefaults` before the call are on the disk before the result of the launch is recorded.
     ///
-    /// Differs from Apple: the process then ends, and its memory is lost. The process continues while an attempt at a transfer that the
-    /// launch began is under way, for ``BackgroundSettings/continuation`` at most.
+    /// Differs from Apple: the process then ends, and its memory is lost. The process continues while an attempt at a transfer
+    /// that the launch began is under way, for ``BackgroundSettings/continuation`` at most.
     open func setTaskCompleted(success: Bool) {
         let isFirst = lock.withLock { () -> Bool in
             defer {
@@ -86,5 +87,5 @@ open class BGAppRefreshTask: BGTask, @unchecked Sendable {}  // because its base
 /// The work of a processing request.
 open class BGProcessingTask: BGTask, @unchecked Sendable {}  // because its base is
 
-/// Differs from Apple: there is no health research on a Linux desktop; no launch ever brings one.
+/// Differs from Apple: health research does not exist on a Linux desktop. A launch never creates this task.
 open class BGHealthResearchTask: BGProcessingTask, @unchecked Sendable {}  // because its base is

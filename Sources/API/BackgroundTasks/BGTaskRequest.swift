@@ -8,38 +8,39 @@ import Foundation
 
 /// A request to be launched in the background later. Abstract: submit one of its subclasses.
 open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because the scheduler copies it in and out
-    /// The task's identifier, from the permitted list.
+    /// The identifier of the task, from the permitted list.
     public let identifier: String
 
-    /// A lower bound for the launch; `nil`: no delay. Never a promise of promptness. In the past it means now.
+    /// The earliest date of the launch, or `nil` for no delay. The launch may be later. A date in the past means now.
     open var earliestBeginDate: Date?
 
-    /// A rule on the person's clock, such as every day at 12:00. Beyond Apple.
+    /// A rule on the user's clock, for example every day at 12:00. Beyond Apple.
     ///
-    /// The request then stays pending after each launch with its next occurrence, also when the handler crashed
-    /// before it could submit again; it is planned anew when the time zone or the clock changes.
-    /// `earliestBeginDate` is not used.
+    /// After each launch, the request stays pending with its next occurrence, even if the handler crashed before it could submit
+    /// again. The request is planned again when the time zone or the clock changes. `earliestBeginDate` is not used.
     public var recurrence: WallClockRule?
 
-    /// Seconds after the rule's moment at which this request begins, less than a day; kind to services that everybody asks
-    /// at noon.
+    /// The number of seconds after the time of the rule at which this request begins, less than a day. A delay spreads the load
+    /// on services that many apps call at noon.
     public var recurrenceDelay: Double = 0
 
-    /// Of a pending request with a rule: the moment on the person's clock that it stands for. Beyond Apple.
+    /// The occurrence on the user's clock that a pending request with a rule waits for. Beyond Apple.
     public internal(set) var occurrence: Date?
 
-    /// What becomes of occurrences that pass while the machine is off or asleep. Beyond Apple.
+    /// The policy for occurrences that pass while the machine is off or asleep. Beyond Apple.
     public var missedOccurrences: MissedPolicy = .once
 
-    /// Launch also while the person saves power: for work that costs next to nothing and is wanted. Beyond Apple, where
-    /// Low Power Mode turns background refresh off.
+    /// A Boolean value that indicates whether the request is launched while the user saves power. Set it for work that costs
+    /// almost nothing and that the user expects. Beyond Apple, where Low Power Mode turns background refresh off.
     public var runsInLowPowerMode = false
 
-    /// Wake the machine for it, where that may be: with `CAP_WAKE_ALARM`, logind, and at least 30 % of the battery.
+    /// A Boolean value that indicates whether the machine wakes from sleep for this request. Waking requires `CAP_WAKE_ALARM`,
+    /// logind, and a battery charge of at least 30 %.
     ///
-    /// Differs from Apple, where the system wakes when it likes. The machine sleeps again when the work is done and nobody came, after 20 s at
-    /// the latest; what is under way then goes on at the next wake. Where it cannot be woken the request runs as any other, after the
-    /// sleep; `why` and `doctor` say what is missing. A launch that is made up for wakes nobody.
+    /// Differs from Apple, where the system decides when to wake. The machine goes back to sleep when the work is complete and no
+    /// user is active, after 20 s at the latest. Work that is still under way then continues at the next wake. If the machine
+    /// cannot be woken, the request runs after the sleep, like every other request. `why` and `doctor` report what is missing. A
+    /// launch that is run late does not wake the machine.
     public var wakesSystem = false
 
     init(identifier: String) {
@@ -47,7 +48,7 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
         super.init()
     }
 
-    /// A request of the same kind and content, independent of this one.
+    /// Returns an independent request of the same kind with the same content.
     open func copy(with zone: NSZone? = nil) -> Any {
         guard let copy = BGTaskRequest.make(from: record(now: Date(timeIntervalSinceReferenceDate: 0))) else {
             preconditionFailure("a request of an unknown kind")
@@ -58,7 +59,7 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
 
     var kind: LaunchKind { preconditionFailure("BGTaskRequest is abstract: submit one of its subclasses") }
 
-    /// - Parameter ledgerDate: turns a date of the app into a date of the ledger.
+    /// - Parameter ledgerDate: converts a date of the app to a date of the ledger.
     func record(now: Date, _ ledgerDate: (Date) -> Date = { $0 }) -> RequestRecord {
         let processing = self as? BGProcessingTaskRequest
         return RequestRecord(
@@ -69,7 +70,8 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
             wakesSystem: wakesSystem, submittedAt: now)
     }
 
-    /// Nobody's calendar goes further; what is no number stays so, and is refused when it is submitted.
+    /// Limits a date to the range that calendars support. A date that is not a number stays as it is, and is refused when it is
+    /// submitted.
     private static func withinCalendars(_ date: Date) -> Date {
         date.timeIntervalSince1970.isNaN ? date : min(max(date, .distantPast), .distantFuture)
     }
@@ -97,38 +99,40 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
     }
 }
 
-/// A short launch to refresh the app's content: its budget is 30 s unless the app's settings say otherwise.
+/// A request for a short launch to refresh the app's content. The time limit is 30 s unless the app's settings change it.
 open class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
-    /// - Parameter identifier: from the permitted list.
+    /// - Parameter identifier: an identifier from the permitted list.
     public override init(identifier: String) { super.init(identifier: identifier) }
 
     override var kind: LaunchKind { .appRefresh }
 }
 
-/// A launch of minutes, under conditions.
+/// A request for a launch that takes minutes and can require conditions.
 open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
-    /// Launch only with a network; lost while it runs, the launch's time ends.
+    /// A Boolean value that indicates whether the launch requires a network. If the network is lost while the launch runs, the
+    /// time of the launch ends.
     ///
     /// The request then waits for the network and is launched again, unless the handler submitted or cancelled its identifier.
-    /// Differs from Apple, where it is used up.
+    /// Differs from Apple, where the request is used up.
     open var requiresNetworkConnectivity = false
-    /// Launch only on external power; lost while it runs, the launch's time ends, and the request waits for it again as
-    /// ``requiresNetworkConnectivity`` says. A machine without a battery is always on external power.
+    /// A Boolean value that indicates whether the launch requires external power. If external power is lost while the launch
+    /// runs, the time of the launch ends and the request waits again, as described at ``requiresNetworkConnectivity``. A machine
+    /// without a battery is always on external power.
     open var requiresExternalPower = false
 
-    /// - Parameter identifier: from the permitted list.
+    /// - Parameter identifier: an identifier from the permitted list.
     public override init(identifier: String) { super.init(identifier: identifier) }
 
     override var kind: LaunchKind { .processing }
 }
 
-/// Differs from Apple: nobody can be entitled to health research here, so submitting one fails with
-/// ``BGTaskScheduler/Error/notPermitted``. It exists so that code which asks compiles.
+/// A request for health research. Differs from Apple: the entitlement does not exist here, so the submission fails with
+/// ``BGTaskScheduler/Error/notPermitted``. The class exists so that code which uses it compiles.
 open class BGHealthResearchTaskRequest: BGProcessingTaskRequest, @unchecked Sendable {  // because its base is
-    /// The protection class of the files it needs.
+    /// The protection class of the files that the task needs.
     open var protectionTypeOfRequiredData: FileProtectionType = .complete
 
-    /// A request of the same kind and content, independent of this one.
+    /// Returns an independent request of the same kind with the same content.
     open override func copy(with zone: NSZone? = nil) -> Any {
         let copy = BGHealthResearchTaskRequest(identifier: identifier)
         copy.requiresNetworkConnectivity = requiresNetworkConnectivity

@@ -1,39 +1,40 @@
 import Foundation
 
 extension BGTaskScheduler {
-    /// The domain of ``BGTaskScheduler/Error`` seen as an `NSError`.
+    /// The domain of ``BGTaskScheduler/Error`` as an `NSError`.
     public static let errorDomain = "BGTaskSchedulerErrorDomain"
 
-    /// Why a request was not accepted.
+    /// The reason that a request was not accepted.
     ///
-    /// In the shape of an imported error: its static names are codes, usable where a code is asked for and in patterns:
+    /// The type has the form of an imported error. Its static names are codes, for use as a value and in patterns:
     /// `catch BGTaskScheduler.Error.notPermitted`, `error.code == .notPermitted`.
     public struct Error: Swift.Error, Hashable, Sendable, CustomNSError, LocalizedError {
-        /// Apple's numbers.
+        /// The error codes, with Apple's numbers.
         public enum Code: Int, Sendable {
-            /// The ledger cannot be written, or no agent is there for continued processing.
+            /// The ledger cannot be written, or no agent is available for continued processing.
             case unavailable = 1
-            /// 1 refresh request and 10 processing requests may be pending.
+            /// The maximum number of pending requests is reached: 1 refresh request, 10 processing requests.
             case tooManyPendingTaskRequests = 2
-            /// The identifier is not in `BGTaskSchedulerPermittedIdentifiers`, or what it asks for is not to be had here.
+            /// The identifier is not in `BGTaskSchedulerPermittedIdentifiers`, or the request requires something that this
+            /// machine does not have.
             case notPermitted = 3
             /// A continued-processing request with `.fail` could not start at once.
             case immediateRunIneligible = 4
 
-            /// So that a code catches the error that carries it.
+            /// Lets a code match the error that carries it.
             public static func ~= (code: Code, error: any Swift.Error) -> Bool { (error as? Error)?.code == code }
         }
 
-        /// What kind of refusal it is; what errors are compared by.
+        /// The kind of refusal. Errors are compared by their codes.
         public let code: Code
-        /// What was wrong and where, for people. Beyond Apple.
+        /// A sentence for users about what was wrong. Beyond Apple.
         public let reason: String
-        /// What went wrong below, for ``Code/unavailable``. Beyond Apple.
+        /// The error that caused ``Code/unavailable``. Beyond Apple.
         public let underlyingError: (any Swift.Error)?
 
         /// - Parameters:
-        ///   - code: what kind of refusal it is.
-        ///   - userInfo: only `NSLocalizedDescriptionKey` is kept.
+        ///   - code: the kind of refusal.
+        ///   - userInfo: a dictionary of which only `NSLocalizedDescriptionKey` is kept.
         public init(_ code: Code, userInfo: [String: Any] = [:]) {
             self.init(code, userInfo[NSLocalizedDescriptionKey] as? String ?? "")
         }
@@ -53,18 +54,18 @@ extension BGTaskScheduler {
         /// ``Code/immediateRunIneligible``.
         public static var immediateRunIneligible: Code { .immediateRunIneligible }
 
-        /// The reason is for reading, the code for comparing.
+        /// Compares the codes, not the reasons.
         public static func == (one: Error, other: Error) -> Bool { one.code == other.code }
-        /// As ``==(_:_:)`` compares.
+        /// Hashes the code, consistent with ``==(_:_:)``.
         public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 
         /// ``BGTaskScheduler/errorDomain``.
         public static var errorDomain: String { BGTaskScheduler.errorDomain }
-        /// The code's number.
+        /// The number of the code.
         public var errorCode: Int { code.rawValue }
-        /// The description alone.
+        /// A dictionary that contains only the description.
         public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: errorDescription ?? ""] }
-        /// The reason, or the code's name without one.
+        /// The reason, or the name of the code if the reason is empty.
         public var errorDescription: String? { reason.isEmpty ? "\(code)" : reason }
     }
 }

@@ -5,41 +5,43 @@ import BackgroundScheduling
 @_exported import Foundation
 import Synchronization
 
-/// Asks for launches in the background, and names who handles them.
+/// Submits requests for background launches and registers the handlers of the launches.
 ///
 /// A request that ``submit(_:)`` accepted is durable: it survives this process, the agent, logout and reboot.
 ///
-/// Differs from Apple: a desktop has no usage learning and no energy budget. A request is launched when its
-/// conditions hold, and `why` says which one does not.
+/// Differs from Apple: a desktop has no usage learning and no energy budget. A request is launched when its conditions hold, and
+/// `why` shows the condition that does not hold.
 ///
-/// Open to subclassing, as Apple's is, for the mocks of an app's tests; `BackgroundTasksTesting` has the real one in virtual time.
-open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subclass may say more; there is no state here
+/// The class is open, like Apple's, so that tests of an app can mock it. `BackgroundTasksTesting` runs the real scheduler in
+/// virtual time.
+open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subclass may add more; there is no state here
     /// The scheduler of this process.
     open class var shared: BGTaskScheduler { ofThisProcess }
 
     private static let ofThisProcess = {
-        // Foundation learns who this app is: what is registered is often named after its bundle's identifier.
+        // Sets the app's identity in Foundation first, because identifiers are often made from the bundle identifier.
         _ = AppManifest.current
         return BGTaskScheduler()
     }()
 
-    /// For a subclass. Differs from Apple: nobody there can make one.
+    /// Creates an instance of a subclass. Differs from Apple: on iOS, an app cannot create a scheduler.
     public override init() { super.init() }
 
     // MARK: Handlers
 
-    /// Names the handler of a task. Call before ``run()`` or before the app's scenes are built.
+    /// Registers the handler of a task. Call it before ``run()`` or before the app's scenes are built.
     ///
-    /// The handler of a wildcard (`app.export.*`) serves what it covers and no handler of its own has; of several the longest. ``BGTask/identifier`` is
-    /// the one that was submitted.
+    /// The handler of a wildcard (`app.export.*`) serves identifiers that the wildcard covers and that have no handler. If
+    /// several wildcards cover an identifier, the longest is used. ``BGTask/identifier`` is the identifier that was submitted.
     ///
     /// - Parameters:
-    ///   - identifier: of the permitted list, or under a wildcard of it; a wildcard itself, as of iOS 26, too.
-    ///   - queue: where the handler runs; `nil`: a background queue of the framework's.
+    ///   - identifier: an identifier that the permitted list contains or a wildcard of the list covers. A wildcard is also
+    ///     allowed, as in iOS 26.
+    ///   - queue: the queue on which the handler runs, or `nil` for a background queue of the framework.
     ///   - launchHandler: does the work and ends with ``BGTask/setTaskCompleted(success:)``.
-    /// - Returns: `false` when the permitted list does not cover the identifier.
-    /// - Precondition: not registered before; and not after ``run()``, unless it is a wildcard or only a wildcard of the list permits it,
-    ///   as for continued processing.
+    /// - Returns: `false` if the permitted list does not cover the identifier.
+    /// - Precondition: The identifier was not registered before, and ``run()`` was not called before. Continued processing may
+    ///   register late: the second part does not apply to a wildcard, or to an identifier that only a wildcard permits.
     @discardableResult
     open func register(
         forTaskWithIdentifier identifier: String, using queue: DispatchQueue?, launchHandler: @escaping (BGTask) -> Void
@@ -52,11 +54,10 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         return true
     }
 
-    /// Hands control to the launch this process was started for; the process ends with it. Beyond Apple.
+    /// Runs the launch that this process was started for, and ends the process with it. Beyond Apple.
     ///
-    /// For a plain `main.swift`: register, then call this. In a process that the agent did not launch it
-    /// returns when the continued processing that the process asked for has ended, mostly at once. Registering afterwards
-    /// traps.
+    /// In a plain `main.swift`, register the handlers, then call this method. If the agent did not launch the process, the method
+    /// returns when the continued processing of this process has ended, usually at once. Registering a handler afterwards traps.
     public func run() {
         if TaskHandlers.shared.hasActions { BackgroundLaunch.tellWhetherTimeMatters() }
         BackgroundLaunch.serveLaunch()
@@ -65,13 +66,14 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
 
     // MARK: Requests
 
-    /// Makes a request durable. One with the same identifier is replaced.
+    /// Makes a request durable. A pending request with the same identifier is replaced.
     ///
-    /// Without `earliestBeginDate` it begins as soon as its conditions hold; but one that a launch submits, of an identifier that was
-    /// launched so before, waits for five minutes, which double with each such launch of the last day up to an hour. On iOS the system
-    /// decides that; without a pause an app that asks for its next refresh in the handler of the last would run for ever.
+    /// Without `earliestBeginDate`, the request begins as soon as its conditions hold. If a launch submits such a request, and
+    /// the identifier was launched without a date before, the request waits for five minutes. The pause doubles with each such
+    /// launch of the last day, up to an hour. On iOS, the system decides the pause. Without a pause, an app that submits its next
+    /// refresh in each handler would run without end.
     ///
-    /// Cost: one transaction, synced to disk. If no agent runs one is started.
+    /// Cost: one transaction, synced to disk. If no agent runs, one is started.
     /// - Throws: ``BGTaskScheduler/Error``.
     open func submit(_ taskRequest: BGTaskRequest) throws {
         let manifest = AppRuntime.shared.manifest
@@ -82,9 +84,9 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         }
         if let continued = taskRequest as? BGContinuedProcessingTaskRequest { return try submitContinued(continued) }
         if taskRequest is BGHealthResearchTaskRequest {
-            throw Error(.notPermitted, "\(taskRequest.identifier): nobody is entitled to health research here")
+            throw Error(.notPermitted, "\(taskRequest.identifier): health research does not exist on Linux")
         }
-        if let missing = AppRuntime.shared.missingAgent { throw Error(.unavailable, "nobody would wake this app: \(missing)") }
+        if let missing = AppRuntime.shared.missingAgent { throw Error(.unavailable, "no agent can launch this app: \(missing)") }
         let now = AppRuntime.shared.now
         let record = taskRequest.record(now: now, AppRuntime.shared.date(fromApp:))
         try check(record)
@@ -104,15 +106,17 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         if let outcome { throw outcome }
     }
 
-    /// The form of SDK 27, on the caller's own thread or actor: it is durable when this returns.
+    /// Makes a request durable, on the thread or actor of the caller. The method of SDK 27. The request is durable when the
+    /// method returns.
     /// - Throws: ``BGTaskScheduler/Error``.
     nonisolated(nonsending)
         open func submitTaskRequest(_ taskRequest: BGTaskRequest) async throws
     { try submit(taskRequest) }
 
-    /// The form of SDK 27 with a completion handler, called on a background queue.
+    /// Makes a request durable and calls a handler on a background queue. The method of SDK 27 with a completion handler.
     ///
-    /// Differs from Apple: the request is durable when this returns, so that a process which then ends has asked.
+    /// Differs from Apple: the request is durable when this method returns, even if the process ends before the handler is
+    /// called.
     @preconcurrency open func submitTaskRequest(
         _ taskRequest: BGTaskRequest, completionHandler: @escaping @Sendable ((any Swift.Error)?) -> Void
     ) {
@@ -130,23 +134,23 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         DurableWrites.shared.commit("the cancelling of \(identifier)") { _ = try $0.deleteRequest(identifier) }
     }
 
-    /// The same for callers who must know that it is done. Beyond Apple.
+    /// Removes a pending request, and throws if that fails. Beyond Apple.
     /// - Throws: ``BGTaskScheduler/Error/unavailable``.
     public func removeTaskRequest(withIdentifier identifier: String) throws {
         _ = try storing { try $0.deleteRequest(identifier) }
     }
 
-    /// Removes every pending request; what runs goes on.
+    /// Removes every pending request; running launches continue.
     open func cancelAllTaskRequests() {
         DurableWrites.shared.commit("the cancelling of all requests") { _ = try $0.deleteAllRequests() }
     }
 
-    /// Copies of what is pending: changing them changes nothing until they are submitted.
+    /// Returns copies of the pending requests. A change to a copy has an effect only when the copy is submitted.
     open func pendingTaskRequests() async -> [BGTaskRequest] { pendingNow() }
 
-    /// A copy of the pending request of this identifier; `nil`: none is pending. Beyond Apple.
+    /// Returns a copy of the pending request with this identifier, or `nil` if there is none. Beyond Apple.
     ///
-    /// Cost: one look into the ledger, a fraction of a millisecond.
+    /// Cost: one read of the ledger, a fraction of a millisecond.
     /// - Throws: ``BGTaskScheduler/Error/unavailable``.
     public func pendingTaskRequest(withIdentifier identifier: String) throws -> BGTaskRequest? {
         do {
@@ -158,19 +162,19 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         }
     }
 
-    /// The same for callers that do not await; `completionHandler` is called on a background queue.
+    /// Calls `completionHandler` on a background queue with copies of the pending requests.
     @preconcurrency open func getPendingTaskRequests(completionHandler: @escaping @Sendable ([BGTaskRequest]) -> Void) {
         OutstandingCalls.shared.run { completionHandler(self.pendingNow()) }
     }
 
-    /// What a launch serves is not pending any more for whoever asks, as on iOS; its row goes with the launch's result. One that recurs is pending for
-    /// the next time.
+    /// Leaves out requests that a launch serves, as iOS does. The row of such a request is deleted with the result of the launch.
+    /// A request that recurs is pending for its next occurrence.
     private static func pending(_ ledger: LedgerTransaction) throws -> [RequestRecord] {
         let served = Set(try ledger.liveLaunches().compactMap(\.requestToken))
         return try ledger.requests().filter { $0.recurrence != nil || !served.contains($0.token) }
     }
 
-    /// The app's own date comes back as the app gave it. A rule's next moment is one of the person's clock.
+    /// Returns the date as the app set it. For a request with a rule, the next date is a time on the user's clock.
     private static func request(of record: RequestRecord) -> BGTaskRequest? {
         let request = BGTaskRequest.make(from: record)
         if record.recurrence == nil { request?.earliestBeginDate = record.earliestBegin.map(AppRuntime.shared.date(forApp:)) }
@@ -184,31 +188,33 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
 
     // MARK: Simulation
 
-    /// Launches a pending request now, as the system would. Beyond Apple's debugger-only call.
-    /// - Returns: the agent's answer, in words.
-    /// - Throws: ``BGTaskScheduler/Error/unavailable``, also where no agent answers.
+    /// Launches a pending request now, as the system would. Beyond Apple, where only a debugger can do this.
+    /// - Returns: the agent's response, as a sentence.
+    /// - Throws: ``BGTaskScheduler/Error/unavailable``, also if no agent responds.
     public func simulateLaunch(forTaskWithIdentifier identifier: String) async throws -> String {
         try await ask(.simulateLaunch, identifier)
     }
 
-    /// Ends the running launch's time now.
-    /// - Throws: ``BGTaskScheduler/Error/unavailable``, also where no agent answers.
+    /// Ends the time of the running launch now.
+    /// - Throws: ``BGTaskScheduler/Error/unavailable``, also if no agent responds.
     public func simulateExpiration(forTaskWithIdentifier identifier: String) async throws -> String {
         try await ask(.simulateExpire, identifier)
     }
 
-    /// While a person chooses something (a file, say) the launch's time does not run out; 10 minutes at most. Beyond Apple.
+    /// Stops the time limit of the launch while the user chooses something, for example a file. The maximum is 10 minutes. Beyond
+    /// Apple.
     public func personIsChoosing(_ isChoosing: Bool) { LaunchContext.current?.setPersonChoosing(isChoosing) }
 
-    /// The launch this process runs could not do its work, though its action returns: the history then says `failed`, and
-    /// why. Beyond Apple, whose SwiftUI actions have no success flag. No effect outside a launch.
+    /// Records that the current launch failed, although its action returns. The history shows `failed` and the reason. Outside a
+    /// launch, the call has no effect. Beyond Apple, where SwiftUI actions have no success flag.
     public func failCurrentLaunch(_ reason: String) { LaunchContext.current?.fail(reason) }
 
-    /// The launch this process runs cannot do its work now, for a reason that may pass: the process ends, and the launch is made up for
-    /// with growing pauses, as after a crash. The history says why. Beyond Apple. Outside a launch it does nothing.
+    /// Ends the process because the current launch cannot do its work now, for a temporary reason. The launch is retried with
+    /// growing pauses, as after a crash. The history shows the reason. Outside a launch, the call has no effect. Beyond Apple.
     public func abandonCurrentLaunch(_ reason: String) { LaunchContext.current?.abandon(reason) }
 
-    /// The time by which requests of this process begin: in a rehearsal, or in a test that drives the app, that of its machine.
+    /// The clock by which requests of this process begin. In a rehearsal, or in a test that drives the app, the clock of its test
+    /// host.
     package static var now: Date { AppRuntime.isOnTestHost ? AppRuntime.shared.now : ThisProcess.now }
 
     private func ask(_ verb: ControlRecord.Verb, _ argument: String) async throws -> String {
@@ -240,12 +246,12 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     }
 }
 
-/// How many requests of a kind may be pending: Apple's numbers.
+/// The maximum number of pending requests of a kind: Apple's numbers.
 enum PendingLimit {
-    /// `nil`: as many as there are.
+    /// Returns `nil` if the number is not limited.
     static func of(_ kind: LaunchKind) -> Int? { isLifted ? nil : kind == .appRefresh ? 1 : 10 }
 
-    /// For runs that measure and torture with more than an app may have. Debug builds only.
+    /// Lifts the limit for benchmarks and stress tests that need more requests than an app may have. Debug builds only.
     private static let isLifted: Bool = {
         #if DEBUG
             return ProcessInfo.processInfo.environment["BACKGROUND_UNLIMITED_REQUESTS"] == "1"

@@ -1,20 +1,21 @@
 import BackgroundRuntime
 
-/// What this desktop keeps of an app's background work: what the work survives, and what the agent knows here. Each with its reason.
+/// The capabilities of this desktop: what an app's background work survives, and what the agent can detect. Each capability has a
+/// reason.
 ///
 /// ```swift
 /// let survivesLogout = BackgroundGuarantees.current.survivesLogout
 /// if !survivesLogout.isKept { show(survivesLogout.reason, command: survivesLogout.help) }
 /// ```
 ///
-/// None of them is about what was accepted: that is in the ledger on the disk, whatever happens. They say when, and whether by itself, it goes
-/// on. `background doctor` prints them.
+/// Accepted work is always safe, because the agent's database (ledger) is on the disk. A capability describes when the work
+/// continues, and if it continues without the user. `background doctor` prints all capabilities.
 ///
-/// Differs from Apple: beyond it. iOS keeps the same on every device, and documents part of it.
+/// Differs from Apple: iOS has no such type. It has the same capabilities on every device, and documents part of them.
 public struct BackgroundGuarantees: Sendable, Equatable, Codable {
-    /// One guarantee, as it stands on this desktop.
+    /// A capability of this desktop.
     public struct Guarantee: Sendable, Equatable, Codable {
-        /// What is guaranteed: the name of its property in ``BackgroundGuarantees``.
+        /// The name of a capability: the name of its property in ``BackgroundGuarantees``.
         public enum Name: String, Sendable, Codable, CaseIterable {
             /// See ``BackgroundGuarantees/survivesLogout``.
             case survivesLogout
@@ -34,54 +35,57 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
             case buttonsAreLive
         }
 
-        /// How a guarantee stands.
+        /// The state of a capability.
         public enum Verdict: String, Sendable, Codable, CaseIterable {
-            /// It holds, and nobody has to do anything for it.
+            /// The desktop has the capability, and the user has nothing to do.
             case kept
-            /// Nothing is lost, and the work goes on by itself when the person logs in again.
+            /// The work is not lost, and continues without a command when the user logs in again.
             case keptFromNextLogin
-            /// It does not hold here.
+            /// The desktop does not have the capability.
             case notKept
-            /// Nobody has looked yet: the agent does, with its first work.
+            /// The state is not known yet. The agent finds it with its first work.
             case unknown
         }
 
-        /// Which one.
+        /// The name of the capability.
         public let name: Name
-        /// How it stands.
+        /// The state of the capability.
         public let verdict: Verdict
-        /// Why: one sentence for a person, in English.
+        /// The reason for the state: one English sentence for users.
         public let reason: String
-        /// A command for a shell that makes it better; `nil`: there is none, or it is not known.
+        /// A shell command that improves the state, or `nil` if such a command does not exist or is not known.
         public let help: String?
 
-        /// The verdict is `kept`.
+        /// A Boolean value that indicates whether the verdict is `kept`.
         public var isKept: Bool { verdict == .kept }
     }
 
-    /// After a logout the work goes on. It does with lingering alone: without it a logout ends the user manager and the agent with it.
+    /// The work continues after a logout. Only lingering provides this: without it, a logout ends the user manager and the agent.
     /// Source of the rule: loginctl(1), `enable-linger`.
     public let survivesLogout: Guarantee
-    /// After a reboot the work goes on: at boot with lingering, else when the person logs in, by the user unit or the entry in autostart.
-    /// Source of the rule: systemd.special(7), `default.target`; the Desktop Application Autostart Specification.
+    /// The work continues after a reboot. With lingering, it continues at boot. Without lingering, it continues when the user
+    /// logs in, through the user unit or the autostart entry. Source of the rule: systemd.special(7), `default.target`; the
+    /// Desktop Application Autostart Specification.
     public let survivesReboot: Guarantee
-    /// After `kill -9` of the app and of the agent the work goes on. A user manager starts the agent again; without one the app's next command or the next
-    /// login does. Source of the rule: systemd.service(5), `Restart=`.
+    /// The work continues after `kill -9` of the app and the agent. A user manager starts the agent again. Without one, the app's
+    /// next command or the next login does. Source of the rule: systemd.service(5), `Restart=`.
     ///
-    /// Differs from Apple: there a person who swipes the app away ends its refreshes and its transfers.
+    /// Differs from Apple: on iOS, a user who swipes the app away ends its refreshes and its transfers.
     public let survivesForceQuit: Guarantee
-    /// The machine wakes from sleep for what is due. Source of the rule: timerfd_create(2), `CLOCK_BOOTTIME_ALARM`, which needs `CAP_WAKE_ALARM`.
+    /// The machine wakes from sleep for work that is due. Source of the rule: timerfd_create(2), `CLOCK_BOOTTIME_ALARM`, which
+    /// needs `CAP_WAKE_ALARM`.
     public let wakesSystem: Guarantee
-    /// Somebody says whether there is a network. Otherwise one is taken for granted.
+    /// A service reports whether there is a network. Without such a service, the agent assumes that there is one.
     public let networkIsKnown: Guarantee
-    /// Somebody says whether the network is metered. Otherwise it counts as free. NetworkManager knows it, and in a sandbox the portal.
+    /// A service reports whether the network is metered: NetworkManager, or the portal in a sandbox. Without such a service, the
+    /// network counts as not metered.
     public let meteredIsKnown: Guarantee
-    /// Somebody says whether the machine is on external power. Otherwise it counts as plugged in.
+    /// A service reports whether the machine is on external power. Without such a service, the machine counts as plugged in.
     public let powerIsKnown: Guarantee
-    /// Buttons of notifications are shown, and what a person presses is heard.
+    /// Notifications show buttons, and the agent receives what the user presses.
     public let buttonsAreLive: Guarantee
 
-    /// All of them, in the order in which they stand here.
+    /// All capabilities, in the order of the properties.
     public var all: [Guarantee] {
         [
             survivesLogout, survivesReboot, survivesForceQuit, wakesSystem, networkIsKnown, meteredIsKnown, powerIsKnown,
@@ -89,12 +93,13 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
         ]
     }
 
-    /// As it stands at this moment. Ask again after a change: a login, an installation, a first notification.
+    /// The capabilities at this moment. Read the property again after a change: a login, an installation, a first notification.
     ///
-    /// What only an agent can see (network, power, notification server) is what it wrote down last. In a test with `TestDriver` the answers are
-    /// those of a desktop with lingering and a notification server with buttons: all are kept but ``wakesSystem``.
+    /// For the network, power and the notification server, the value is what the agent recorded last, because only an agent can
+    /// detect them. In a test with `TestDriver`, the desktop has lingering and a notification server with buttons: it has all
+    /// capabilities except ``wakesSystem``.
     ///
-    /// Errors: none. What cannot be looked up, as in a ledger that cannot be read, is `unknown`.
-    /// Cost: a dozen looks at files and one read of the ledger; no question to another process. Nothing is made or started.
+    /// Errors: none. If something cannot be examined, for example because the ledger cannot be read, the state is `unknown`.
+    /// Cost: about a dozen file checks and one read of the ledger. No other process is called. Nothing is created or started.
     public static var current: BackgroundGuarantees { BackgroundGuarantees(AppRuntime.shared.desktopFacts) }
 }

@@ -4,10 +4,10 @@ import BackgroundScheduling
 import Foundation
 import ProcessSupport
 
-/// What the agent started this process for, where the app's scenes and its main function are a GUI library's. Beyond Apple, whose SwiftUI
-/// has both.
+/// The launch that the agent started this process for, for apps whose scenes and main function belong to a GUI library. Beyond
+/// Apple, where SwiftUI has both.
 ///
-/// ``handle(_:action:)`` makes known what a scene does in the background, and ``run()`` asks whether to do it now:
+/// ``handle(_:action:)`` registers what a scene does in the background, and ``run()`` runs it if this process is a launch:
 ///
 /// ```swift
 /// extension TheirScene {
@@ -26,16 +26,16 @@ import ProcessSupport
 /// }
 /// ```
 ///
-/// The apps of `BackgroundScenes` begin by the same two functions.
+/// The apps of `BackgroundScenes` use the same two functions.
 public enum BackgroundLaunch {
-    /// Makes known what the app does in launches of this kind.
+    /// Registers what the app does in launches of this kind.
     ///
-    /// Several actions of one launch run at the same time; the launch ends when all have returned. After ``run()`` it does nothing: a GUI
-    /// library evaluates its scenes as often as it likes, and each scene counts once.
+    /// Several actions of one launch run at the same time; the launch ends when all actions have returned. After ``run()``, the
+    /// call has no effect, because a GUI library evaluates its scenes many times and each scene must count once.
     ///
     /// - Parameters:
-    ///   - task: which launches.
-    ///   - action: does the work. Its task is cancelled when the launch's time is up.
+    ///   - task: the kind of launches.
+    ///   - action: does the work. Its task is cancelled when the time of the launch is up.
     public static func handle<Request: Sendable, Response: Sendable>(
         _ task: BackgroundTask<Request, Response>, action: @escaping @Sendable (Request) async -> Response
     ) {
@@ -45,33 +45,35 @@ public enum BackgroundLaunch {
                 run: { payload in for request in task.requests(payload) { _ = await action(request) } }))
     }
 
-    /// Serves the launch that the agent started this process for, and ends the process with it; returns at once where a person started it,
-    /// so that the app's windows open.
+    /// Runs the launch that the agent started this process for, and ends the process with it. If a user started the process, the
+    /// method returns at once, so that the app's windows open.
     ///
-    /// Call it on the main thread, first of all that main does once the actions are known: nothing of a window, a display or a menu is needed
-    /// in a launch, and there may be none. As after `BGTaskScheduler.run()`, registering a handler traps from here on, unless only a wildcard of
-    /// the permitted list permits it: a launch would not find it.
+    /// Call it on the main thread, as the first step of main after the actions are registered. A launch does not need a window, a
+    /// display or a menu, and there may be none. Registering a handler afterwards traps, as after `BGTaskScheduler.run()`,
+    /// because the launch would not find the handler. The exception is an identifier that only a wildcard of the permitted list
+    /// permits.
     public static func run() {
         tellWhetherTimeMatters()
         serveLaunch()
     }
 
-    /// The same without a word to the agent.
+    /// Runs the launch like ``run()``, without informing the agent about time changes.
     static func serveLaunch() {
         TaskHandlers.shared.close()
         guard let context = LaunchContext.current else { return }
         LaunchHandlers.shared.run(context)
         RunLoop.main.run()
-        // The run loop returns when it has nothing to watch; the launch ends the process.
+        // The run loop returns if it has nothing to watch. The launch ends the process.
         dispatchMain()
     }
 
     /// Returns when everything that this process began is durable and has its response, and continued processing has ended.
     ///
     /// - Parameters:
-    ///   - hasMore: Whether the app may begin more, in tasks that have not come to it yet. The app then has a moment after
-    ///     everything that it began.
-    ///   - continuation: Seconds for which requests of the app that are under way are waited for: their handlers may begin more.
+    ///   - hasMore: `true` if tasks of the app may still begin more. The app then gets a short time after everything that it
+    ///     began.
+    ///   - continuation: the number of seconds to wait for requests of the app that are under way, because their handlers may
+    ///     begin more.
     package static func settled(hasMore: Bool = false, continuation: Double = 0) async {
         let beginnings = Beginnings.current
         let limit = AppRuntime.shared.elapsed + .seconds(continuation)
@@ -86,14 +88,15 @@ public enum BackgroundLaunch {
         } while beginnings.begun != begun || !beginnings.isEmpty
     }
 
-    /// The agent has to know without starting the app. Written only when it changed.
+    /// Records in the ledger whether the app handles time changes, because the agent must know this without starting the app.
+    /// Writes only if the value changed.
     package static func tellWhetherTimeMatters() {
         let isWanted = TaskHandlers.shared.handles(.significantTimeChange)
         do throws(StoreError) {
             let known = try AppRuntime.shared.ledger().read { try $0.fact(.significantTime) != nil }
             if known == isWanted { return }
         } catch {
-            // It is written when the ledger can be used again.
+            // The value is written when the ledger can be used again.
             guard error.isPassing else { return }
         }
         let current = SignificantTime(at: AppRuntime.shared.now, in: AppRuntime.shared.zone)

@@ -2,45 +2,48 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 
-/// What an app asks of its agent: how long its launches may take, and when the person is not to be disturbed. Beyond Apple, where the system
-/// alone decides.
+/// The settings of an app's agent: how long launches may take, and when the user must not be disturbed. Beyond Apple, where only
+/// the system decides.
 public struct BackgroundSettings: Sendable, Equatable {
-    /// Seconds that an app refresh, and a launch for a session or a button, may take. Default: 30.
+    /// The time limit in seconds of an app refresh, and of a launch for a session or a button. Default: 30.
     public var refreshBudget: Double
-    /// Seconds that a processing task may take. Default: 600.
+    /// The time limit in seconds of a processing task. Default: 600.
     public var processingBudget: Double
-    /// Seconds between the warning and the kill; also how long a cancelled await can still be adopted by a task. Default: 5.
+    /// The number of seconds between the warning and the kill. A cancelled await can be adopted by a task for the same time.
+    /// Default: 5.
     public var grace: Double
-    /// The maximum number of seconds that a launch continues after its handlers returned, while an attempt at a transfer that it began is
-    /// under way. The launch then ends as completed, and the memory of the app is lost. At 0 a launch ends when its handlers returned. A
-    /// process that a user started waits as long for the requests that it makes itself.
+    /// The maximum number of seconds that a launch continues after its handlers returned, while an attempt at a transfer that it
+    /// began is under way. The launch then ends as completed, and the memory of the app is lost. If the value is 0, a launch ends
+    /// when its handlers returned. A process that a user started waits for the same time for the requests that it makes itself.
     /// Default: 30.
     public var continuation: Double
-    /// `false`: no notification is shown. Each is kept for a day from its time on, and shown if this is `true` by then. Default: `true`.
+    /// A Boolean value that indicates whether notifications are shown. If `false`, each notification is kept for a day from its
+    /// time, and is shown if the value is `true` again by then. Default: `true`.
     public var notificationsEnabled: Bool
-    /// Minutes of the day, from and until, in which notifications wait; over midnight where `until` is the smaller. `nil`, the default: none.
+    /// The minutes of the day, from and until, in which notifications wait. The hours pass midnight if `until` is smaller.
+    /// Default: `nil`, no quiet hours.
     public var quietHours: (from: Int, until: Int)?
 
-    /// How urgent a notification has to be to be shown in quiet hours too.
+    /// The urgency that a notification needs to be shown in quiet hours.
     public enum QuietHoursPass: Int, Sendable {
-        /// Those of `UNNotificationInterruptionLevel.timeSensitive` and above.
+        /// Notifications with `UNNotificationInterruptionLevel.timeSensitive` and above.
         case timeSensitive = 2
-        /// Those of `UNNotificationInterruptionLevel.critical`.
+        /// Notifications with `UNNotificationInterruptionLevel.critical`.
         case critical = 3
     }
 
-    /// Which notifications are shown in quiet hours too; `nil`: none. Default: critical ones.
+    /// The notifications that are also shown in quiet hours, or `nil` for none. Default: critical notifications.
     public var quietHoursPass: QuietHoursPass? = .critical
-    /// Identifiers of categories whose notifications are not shown. A notification is kept for a day from its time on, and shown if its category is taken
-    /// out of here meanwhile.
+    /// The identifiers of categories whose notifications are not shown. A notification is kept for a day from its time, and is
+    /// shown if its category is removed from this set by then.
     /// Default: none.
     public var silencedCategories: Set<String> = []
 
-    /// Files that a launch may fail for, such as a configuration: when one of them changes, a launch that was abandoned
-    /// (``BGTaskScheduler/abandonCurrentLaunch(_:)``) is tried again at once. Read when the agent starts. Default: none.
+    /// Files that may be the cause of a failed launch, for example a configuration. When one of them changes, a launch that was
+    /// abandoned (``BGTaskScheduler/abandonCurrentLaunch(_:)``) is retried at once. Read when the agent starts. Default: none.
     public var retriesWhenFilesChange: [URL] = []
 
-    /// The defaults.
+    /// Creates the default settings.
     public init() {
         let settings = AgentSettings()
         (refreshBudget, processingBudget, grace) = (settings.refreshBudget, settings.processingBudget, settings.grace)
@@ -65,8 +68,8 @@ public struct BackgroundSettings: Sendable, Equatable {
         return settings
     }
 
-    /// Makes them the app's, durably at the latest with the next request, transfer or notification.
+    /// Applies the settings to the app. They are durable at the latest with the next request, transfer or notification.
     ///
-    /// - Throws: when the ledger is open and cannot be written.
+    /// - Throws: an error if the ledger is open and cannot be written.
     public func apply() throws { try AppRuntime.shared.configure(recorded) }
 }

@@ -5,12 +5,12 @@ import Foundation
 
 /// A kind of background work that a scene can handle.
 ///
-/// Differs from Apple: `processing(_:)` and `continuedProcessing(_:)` exist too, where there `BGTaskScheduler.register` is
-/// the only way; and so do `notificationResponse` and `significantTimeChange`.
+/// Differs from Apple: `processing(_:)` and `continuedProcessing(_:)` also exist, for which iOS has only
+/// `BGTaskScheduler.register`. `notificationResponse` and `significantTimeChange` also exist.
 public struct BackgroundTask<Request: Sendable, Response: Sendable>: Sendable {
     let kind: LaunchKind
     let matches: @Sendable (String) -> Bool
-    /// What the action is called with, once for each.
+    /// Returns the values with which the action is called, once for each value.
     let requests: @Sendable (TaskHandlers.Payload) -> [Request]
 }
 
@@ -32,7 +32,7 @@ extension BackgroundTask where Request == Void, Response == Void {
 }
 
 extension BackgroundTask where Request == String, Response == Void {
-    /// Finished transfers of any background session; the action receives its identifier.
+    /// Finished transfers of any background session. The action receives the identifier of the session.
     public static var urlSession: Self {
         Self(kind: .urlSession, matches: { _ in true }, requests: { [$0.identifier] })
     }
@@ -44,16 +44,16 @@ extension BackgroundTask where Request == String, Response == Void {
 }
 
 extension BackgroundTask where Request == Void, Response == Void {
-    /// A new day began, the clocks changed, or the time zone did. The app hears of it from the first time on that it ran
-    /// with a scene that asks for it; its agent then stays. Beyond Apple, where a notification tells running apps only.
+    /// A change of the day, the clock or the time zone. The app receives changes after it first ran with a scene for this task.
+    /// Its agent then stays running. Beyond Apple, where a notification informs only running apps.
     public static var significantTimeChange: Self {
         Self(kind: .significantTimeChange, matches: { _ in true }, requests: { _ in [()] })
     }
 }
 
 extension BackgroundTask where Request == BGContinuedProcessingTask, Response == Void {
-    /// Continued processing with exactly this identifier: its progress and title are changed through the task that the
-    /// action receives, which is complete when the action returns. Beyond Apple.
+    /// Continued processing with exactly this identifier. The action receives the task, and changes its progress and title. The
+    /// task is complete when the action returns. Beyond Apple.
     public static func continuedProcessing(_ identifier: String) -> Self {
         Self(
             kind: .continuedProcessing, matches: { $0 == identifier },
@@ -62,8 +62,8 @@ extension BackgroundTask where Request == BGContinuedProcessingTask, Response ==
 }
 
 extension BackgroundTask where Request == BackgroundNotificationResponse, Response == Void {
-    /// A person pressed a notification or one of its buttons. Beyond Apple, where only the centre's delegate hears of it;
-    /// it still does, first.
+    /// A response of the user to a notification: a press of the notification or of one of its buttons. Beyond Apple, where only
+    /// the delegate of the center receives responses. The delegate is called as well.
     public static var notificationResponse: Self {
         Self(
             kind: .notificationResponse, matches: { _ in true },
@@ -71,11 +71,11 @@ extension BackgroundTask where Request == BackgroundNotificationResponse, Respon
     }
 }
 
-/// What a person pressed.
+/// A response of the user to a notification.
 public struct BackgroundNotificationResponse: Sendable, Hashable {
-    /// The notification's.
+    /// The identifier of the notification.
     public let identifier: String
-    /// The button's, or `UNNotificationDefaultActionIdentifier` for the notification itself.
+    /// The identifier of the button, or `UNNotificationDefaultActionIdentifier` for the notification itself.
     public let actionIdentifier: String
 
     static func undelivered(of notification: String) -> [Self] {

@@ -6,7 +6,7 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// The continued-processing tasks of this process: started and stopped by the agent's word in the ledger, run here.
+/// The continued-processing tasks of this process. The agent starts and stops them through the ledger; they run here.
 final class ContinuedTasks: Sendable {
     static var shared: ContinuedTasks { AppRuntime.shared.part { ContinuedTasks() } }
 
@@ -22,13 +22,13 @@ final class ContinuedTasks: Sendable {
         var token: DatabaseWatch.Token?
         var running: [Int64: Running] = [:]
         var ended: Set<Int64> = []
-        /// Something that this process asked for waits or runs.
+        /// A request or a task of this process is waiting or running.
         var isBusy = false
         var isTicking = false
         var keeper = AgentKeeper()
     }
 
-    /// Fractions are written down as parts of this many.
+    /// The denominator with which fractions are recorded.
     private static let scale: Int64 = 1_000_000
 
     private let state = Mutex(State())
@@ -37,31 +37,31 @@ final class ContinuedTasks: Sendable {
 
     private init() {}
 
-    /// Hears of every commit from now on. Once per process.
+    /// Watches every commit from now on. Once per process.
     func listen() throws(StoreError) {
         guard state.withLock({ $0.token == nil }) else { return }
         let token = try AppRuntime.shared.onCommit { [queue] in queue.async { ContinuedTasks.shared.look() } }
         state.withLock { $0.token = token }
     }
 
-    /// Something was asked for: from now on until its end, progress is looked at, and an agent is made sure of.
+    /// Begins to sample progress and to keep an agent running, until everything that this process requested has ended.
     func becomeBusy() {
         let isFirst = state.withLock { state in
             defer { (state.isBusy, state.isTicking) = (true, true) }
             return !state.isTicking
         }
         if isFirst { tickSoon() }
-        // It may all be over already, and whoever looked at that saw nothing begin.
+        // The task may have ended already, before this process was marked as busy.
         queue.async { self.look() }
     }
 
-    /// A handler came that was missing.
+    /// Looks for launches that waited for a handler, because a handler was registered.
     func handlersChanged() {
         guard state.withLock({ $0.token != nil }) else { return }
         queue.async { self.look() }
     }
 
-    /// Until everything that this process asked for has ended. Returns at once if it asked for nothing.
+    /// Returns when everything that this process requested has ended. Returns at once if it requested nothing.
     func untilIdle() async {
         guard state.withLock({ $0.token != nil }) else { return }
         while true {
@@ -70,7 +70,7 @@ final class ContinuedTasks: Sendable {
                     try Self.isIdle(transaction)
                         ? try !transaction.liveLaunches().contains { $0.host == AppRuntime.shared.identity } : nil
                 }
-                // Its result is written down, and the agent that was to see it is gone: another one will.
+                // The result is recorded, but the agent that should process it is gone. The commit starts another agent.
                 if !isSettled { try AppRuntime.shared.commit { _ in } }
                 return
             } catch let error as StoreError where error.isPassing {
@@ -81,14 +81,15 @@ final class ContinuedTasks: Sendable {
         }
     }
 
-    /// Nothing that this process asked for waits or runs. With a result it is over, also while no agent is there to say so.
+    /// Returns whether nothing that this process requested waits or runs. A launch with a result has ended, even if no agent has
+    /// confirmed it.
     private static func isIdle(_ transaction: LedgerTransaction) throws -> Bool {
         let isWaiting = try transaction.requests(of: .continuedProcessing).contains { $0.host == AppRuntime.shared.identity }
         let isRunning = try transaction.liveLaunches().contains { $0.host == AppRuntime.shared.identity && $0.result == nil }
         return !isWaiting && !isRunning
     }
 
-    /// The same for a `main.swift`, whose main queue must go on: a handler may run there.
+    /// Returns when the process is idle. For a `main.swift`, whose main queue must keep running because a handler may run there.
     func runUntilIdle() {
         let isBusy = !OutstandingCalls.shared.isEmpty || !Beginnings.current.isEmpty
         guard state.withLock({ $0.token != nil }) || isBusy else { return }
@@ -115,7 +116,7 @@ final class ContinuedTasks: Sendable {
         for launch in launches where launch.kind == .continuedProcessing && launch.host == AppRuntime.shared.identity {
             let id = launch.id!
             let isKnown = state.withLock { $0.running[id] != nil || $0.ended.contains(id) }
-            // Without a handler yet it waits: registering late is allowed here.
+            // A launch without a handler waits, because registering late is allowed here.
             if !isKnown, TaskHandlers.shared.canRun(launch) { start(launch) }
             if launch.stopReason != nil { stop(id) }
         }
@@ -133,7 +134,7 @@ final class ContinuedTasks: Sendable {
             },
             complete: { completed.yield($0) })
         state.withLock { state in
-            // Under the lock: a handler that is done at once finds its entry.
+            // The lock is held so that a handler that ends at once finds its entry.
             let work = Task {
                 let success = await TaskHandlers.shared.runContinued(launch, task, completions)
                 self.finish(id, success)
@@ -151,7 +152,7 @@ final class ContinuedTasks: Sendable {
         }
         guard let stopped else { return }
         stopped.work.cancel()
-        // A thread of its own: a handler that blocks must not hold back the others' progress.
+        // A separate thread, because a handler that blocks must not delay the progress of other tasks.
         Thread.detachNewThread { stopped.task.expire() }
     }
 
@@ -167,12 +168,12 @@ final class ContinuedTasks: Sendable {
 
     // MARK: Progress
 
-    /// `Progress` tells nobody of its changes here (no key-value observing), and children change only its fraction: so it
-    /// is looked at, while something waits or runs. An agent that died is replaced: nobody else would start one.
+    /// Samples the progress while something waits or runs. `Progress` does not report changes here (no key-value observing), and
+    /// children change only its fraction. An agent that died is replaced, because no other process would start one.
     private func tickSoon() {
         queue.asyncAfter(deadline: .now() + 0.5) { [self] in
             sample()
-            // Of the ledger's word only: a handler that the agent gave up on needs no agent any more.
+            // Only the ledger decides: a handler that the agent gave up on needs no agent.
             let (goesOn, hasAgent) = state.withLock { state in
                 state.isTicking = state.isBusy
                 return (state.isTicking, state.isTicking ? state.keeper.tick() : true)
@@ -182,13 +183,14 @@ final class ContinuedTasks: Sendable {
         }
     }
 
-    /// No agent stays: what runs goes on and ends with its result; what waits for room would wait for ever.
+    /// Removes the requests that wait for room, because no agent stays running and they would wait without end. Running tasks
+    /// continue and end with a result.
     private func giveUpWaiting() {
         let ledger = try? AppRuntime.shared.ledger()
         let waiting = try? ledger?.read { transaction in
             try transaction.requests(of: .continuedProcessing).filter { $0.host == AppRuntime.shared.identity }.map(\.identifier)
         }
-        // Said first: once nothing waits, this process may end at any moment.
+        // Printed first, because this process may end at any moment when nothing waits.
         for identifier in waiting ?? [] {
             StandardError.write("\(identifier) cannot begin: no agent stays\n")
         }
@@ -198,7 +200,8 @@ final class ContinuedTasks: Sendable {
         state.withLock { $0.keeper = AgentKeeper() }
     }
 
-    /// Foundation's `Progress` has no lock here: a sample taken while it is written may be a step behind.
+    /// Records progress that changed. Foundation's `Progress` has no lock here: a sample that is taken during a write may be a
+    /// step behind.
     private func sample() {
         let changed = state.withLock { state -> [(Int64, Double?)] in
             state.running.compactMap { id, running in
@@ -207,7 +210,7 @@ final class ContinuedTasks: Sendable {
                 guard units != running.seenUnits || fraction != running.seenFraction else { return nil }
                 state.running[id]?.seenUnits = units
                 state.running[id]?.seenFraction = fraction
-                // Without a total it moves, but nobody knows how far it is.
+                // Without a total, the task moves but the fraction is not known.
                 guard progress.totalUnitCount > 0, fraction.isFinite else { return (id, nil) }
                 return (id, min(max(fraction, 0), 1))
             }

@@ -1,6 +1,6 @@
 import BackgroundRuntime
 
-// What follows from the facts of a desktop. Pure: no file is looked at here.
+// The rules that derive capabilities from the facts of a desktop. The rules do not read files.
 
 extension BackgroundGuarantees {
     package init(_ facts: DesktopFacts) {
@@ -15,45 +15,45 @@ extension BackgroundGuarantees {
     }
 }
 
-/// Who starts an agent that is gone.
+/// The starter of an agent that is gone.
 private enum Starter {
     case userManager
     /// The next login, or the app's next command.
     case login
-    /// Nobody but the app's next command.
+    /// Only the app's next command starts the agent.
     case nobody(why: String, help: String? = nil)
 }
 
 extension DesktopFacts {
-    /// After it was killed.
+    /// The starter of the agent after it was killed.
     fileprivate var starterAfterKill: Starter {
-        guard hasAgent else { return .nobody(why: "The program background-agent is not installed: nothing is woken.") }
+        guard hasAgent else { return .nobody(why: "The program background-agent is not installed: no background work runs.") }
         guard !isInFlatpak else {
-            return .nobody(why: "In a Flatpak only the app starts the agent: work goes on with the app's next start.")
+            return .nobody(why: "In a Flatpak only the app starts the agent: work continues at the app's next start.")
         }
         switch entry {
         case .none(workIsLeft: false): return hasUserManager ? .userManager : .login
         case .none(workIsLeft: true):
-            return .nobody(why: "No login starts the agent: work goes on with the app's next command.", help: installCommand)
+            return .nobody(why: "No login starts the agent: work continues with the app's next command.", help: installCommand)
         case .userUnit(let standing): return starter(standing) ?? (hasUserManager ? .userManager : .login)
-        // Started by nobody's unit, it is restarted by none.
+        // An agent that no unit started is not restarted by a unit.
         case .xdgAutostart(let standing): return starter(standing) ?? .login
         }
     }
 
-    /// At a login, or at boot.
+    /// The starter of the agent at a login, or at boot.
     fileprivate var starterAtLogin: Starter {
         guard case .userUnit(.isNotEnabled) = entry else { return starterAfterKill }
         return .nobody(why: "The agent's unit is not enabled: no login starts it.", help: installCommand)
     }
 
-    /// `nil`: the entry does its work.
+    /// Returns `nil` if the entry works.
     private func starter(_ standing: AutostartEntry.Standing) -> Starter? {
         switch standing {
-        // Another copy is an agent, too; a unit that is not enabled restarts what runs.
+        // Another copy is also an agent. A unit that is not enabled still restarts a running agent.
         case .asItShouldBe, .starts, .isNotEnabled, .lacksSocket: nil
         case .startsNothing:
-            .nobody(why: "What starts the agent at login names a program that is not there.", help: installCommand)
+            .nobody(why: "The login entry of the agent names a program that does not exist.", help: installCommand)
         case .isMasked: .nobody(why: "The agent's unit is masked: the user manager does not start it.")
         }
     }
@@ -98,7 +98,7 @@ extension BackgroundGuarantees.Guarantee {
         case .login:
             Self(
                 .survivesForceQuit, .keptFromNextLogin,
-                "The agent starts a killed app again; a killed agent comes back with the app's next command or the next login.")
+                "The agent starts a killed app again; the app's next command or the next login starts a killed agent.")
         case .nobody(let why, let help): Self(.survivesForceQuit, .notKept, why, help: help)
         }
     }
@@ -108,9 +108,9 @@ extension BackgroundGuarantees.Guarantee {
         case .notAllowed:
             Self(
                 .wakesSystem, .notKept,
-                "This system allows no timer that wakes the machine (CAP_WAKE_ALARM, which systemd 254 gives to people's sessions)."
+                "This system allows no timer that wakes the machine (CAP_WAKE_ALARM, which systemd 254 grants to user sessions)."
             )
-        case .untried: Self(.wakesSystem, .unknown, "No request has asked for it yet: the first one shows it.")
+        case .untried: Self(.wakesSystem, .unknown, "No request has asked for it yet; the first one will show it.")
         case .alarmIsSet: Self(.wakesSystem, .kept, "An alarm wakes the machine for requests that ask for it.")
         case .hindered(let obstacle): Self(.wakesSystem, .notKept, "Not now: \(obstacle.words).")
         }
@@ -118,20 +118,20 @@ extension BackgroundGuarantees.Guarantee {
 
     fileprivate static func networkIsKnown(_ facts: DesktopFacts) -> Self {
         known(
-            .networkIsKnown, facts.knowledge?.network, "NetworkManager or the kernel says whether there is a network.",
-            "Nobody says whether there is a network: one is taken for granted.")
+            .networkIsKnown, facts.knowledge?.network, "NetworkManager or the kernel reports whether there is a network.",
+            "No service reports whether there is a network: the agent assumes that there is one.")
     }
 
     fileprivate static func meteredIsKnown(_ facts: DesktopFacts) -> Self {
         known(
-            .meteredIsKnown, facts.knowledge?.metered, "NetworkManager or the portal says whether the network is metered.",
-            "Nobody says whether the network is metered, as NetworkManager would: it counts as free.")
+            .meteredIsKnown, facts.knowledge?.metered, "NetworkManager or the portal reports whether the network is metered.",
+            "NetworkManager does not run: the network counts as unmetered.")
     }
 
     fileprivate static func powerIsKnown(_ facts: DesktopFacts) -> Self {
         known(
-            .powerIsKnown, facts.knowledge?.power, "UPower or the kernel says whether the machine is plugged in.",
-            "Nobody says whether the machine is plugged in: it counts as plugged in.")
+            .powerIsKnown, facts.knowledge?.power, "UPower or the kernel reports whether the machine is plugged in.",
+            "No service reports external power: the machine counts as plugged in.")
     }
 
     private static func known(_ name: Name, _ isKnown: Bool?, _ who: String, _ otherwise: String) -> Self {
@@ -145,7 +145,7 @@ extension BackgroundGuarantees.Guarantee {
     fileprivate static func buttonsAreLive(_ facts: DesktopFacts) -> Self {
         switch facts.buttons {
         case .shown:
-            Self(.buttonsAreLive, .kept, "The notification server shows buttons, and the agent hears what is pressed.")
+            Self(.buttonsAreLive, .kept, "The notification server shows buttons, and the agent receives presses.")
         case .notShown: Self(.buttonsAreLive, .notKept, "The notification server shows no buttons.")
         case .unreachable(let why): Self(.buttonsAreLive, .notKept, "Notifications cannot be shown: \(why).")
         case .noSession:

@@ -1,16 +1,16 @@
 import BackgroundRuntime
 
-/// What connects this machine, for an app's own check before it moves much. Beyond Apple's BackgroundTasks, whose
-/// `requiresNetworkConnectivity` does not say which network; in the place of `NWPathMonitor`.
+/// The network connection of this machine, for an app that checks it before a large transfer. Replaces `NWPathMonitor`. Beyond
+/// Apple's BackgroundTasks, whose `requiresNetworkConnectivity` does not identify the network.
 public struct NetworkPath: Sendable, Hashable {
-    /// Some host beyond this machine can be tried; no promise that it answers.
+    /// A host other than this machine can be tried. The host may still not respond.
     public let isConnected: Bool
-    /// The connection costs money per byte, as far as the desktop knows.
+    /// The connection costs money per byte, if the desktop reports that.
     public let isMetered: Bool
-    /// What connects is Wi-Fi.
+    /// The connection is a Wi-Fi connection.
     public let usesWiFi: Bool
 
-    /// As the agent sees it now; in a launched process it always does. `nil`: no agent runs, so nobody watches.
+    /// The connection as the agent observes it now, or `nil` if no agent runs. In a launched process, an agent always runs.
     ///
     /// Cost: one read of the ledger.
     public static var current: NetworkPath? {

@@ -2,22 +2,26 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-// Names that Foundation on Linux lacks, and that the background code of an iOS app has.
+// Names that Foundation on Linux lacks, and that the background code of an iOS app uses.
 
 extension ProcessInfo {
-    /// The person chose the desktop's power saver, as the agent sees it now; in a launched process it always does.
+    /// A Boolean value that indicates whether the user turned on the desktop's power saver, as the agent observes it now. In a
+    /// launched process, an agent always runs.
     ///
-    /// Differs from Apple: `false` also where no agent runs, or no service of the desktop's says so; and nobody posts
-    /// `NSProcessInfoPowerStateDidChange`. Cost: one read of the ledger.
+    /// Differs from Apple: the value is also `false` if no agent runs, or if no desktop service reports the power saver.
+    /// `NSProcessInfoPowerStateDidChange` is not posted. Cost: one read of the ledger.
     public var isLowPowerModeEnabled: Bool { AppRuntime.shared.observedConditions?.isLowPowerMode ?? false }
 
-    /// Work that the process does not leave before: called with `false` on a background queue, and, where a launch's time runs out before that call has
-    /// returned, once more with `true` on another: it has to stop. In a launch whose time is up already only that.
+    /// Runs work that the process waits for before it ends.
     ///
-    /// Differs from Apple: it gives a launch no more time than it has, and a process that a person started as much as it takes.
+    /// `block` is called with `false` on a background queue. If the time of a launch runs out before that call has returned,
+    /// `block` is called again with `true` on another queue. That call has to stop the work. In a launch whose time is up
+    /// already, `block` is called only with `true`.
+    ///
+    /// Differs from Apple: a launch gets no additional time. A process that a user started waits as long as the work takes.
     ///
     /// - Parameters:
-    ///   - reason: kept nowhere.
+    ///   - reason: not used.
     ///   - block: does the work, or ends it.
     public func performExpiringActivity(withReason reason: String, using block: @escaping @Sendable (Bool) -> Void) {
         let activity = ExpiringActivity(block)
@@ -33,7 +37,7 @@ extension ProcessInfo {
     }
 }
 
-/// What a process is kept for.
+/// Work that keeps a process running.
 private final class ExpiringActivity: Sendable {
     private let block: @Sendable (Bool) -> Void
     private let isOver = Mutex(false)
@@ -48,11 +52,11 @@ private final class ExpiringActivity: Sendable {
     func expire() { if !isOver.withLock({ $0 }) { block(true) } }
 }
 
-/// Runs `body`. There is no Objective-C here whose objects would wait to be released.
+/// Runs `body`. On Linux there are no Objective-C objects that wait to be released.
 ///
-/// - Parameter body: what an iOS app has in a pool of its own.
-/// - Returns: what `body` does.
-/// - Throws: what `body` throws.
+/// - Parameter body: code that an iOS app runs in an autorelease pool.
+/// - Returns: the value that `body` returns.
+/// - Throws: the error that `body` throws.
 public func autoreleasepool<Failure: Error, Result: ~Copyable>(
     invoking body: () throws(Failure) -> Result
 ) throws(Failure) -> Result { try body() }

@@ -4,7 +4,7 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// Which handler takes which launch, in both styles.
+/// The handlers of launches: registered handlers and scene actions.
 final class TaskHandlers: Sendable {
     static var shared: TaskHandlers { AppRuntime.shared.part { TaskHandlers() } }
 
@@ -13,7 +13,7 @@ final class TaskHandlers: Sendable {
         let handler: (BGTask) -> Void
     }
 
-    /// What an action is given of its launch.
+    /// The part of a launch that an action receives.
     struct Payload: Sendable {
         let identifier: String
         var continued: BGContinuedProcessingTask?
@@ -30,7 +30,7 @@ final class TaskHandlers: Sendable {
         var actions: [SceneAction] = []
         var isClosed = false
 
-        /// Its own, or that of the longest wildcard that covers it.
+        /// Returns the handler of the identifier, or else the handler of the longest wildcard that covers it.
         func handler(of identifier: String) -> Registered? {
             if let own = registered[identifier] { return own }
             let wildcards = registered.keys.filter {
@@ -48,7 +48,8 @@ final class TaskHandlers: Sendable {
         }
     }
 
-    /// - Parameter isLateAllowed: also after the scenes were built, as for continued processing.
+    /// - Parameter isLateAllowed: `true` if the handler may be registered after the scenes were built, as for continued
+    ///   processing.
     func register(
         _ identifier: String, queue: DispatchQueue?, isLateAllowed: Bool, handler: @escaping (BGTask) -> Void
     ) {
@@ -62,14 +63,14 @@ final class TaskHandlers: Sendable {
         ContinuedTasks.shared.handlersChanged()
     }
 
-    /// Nothing once it is closed: a GUI evaluates its scenes anew.
+    /// Adds an action, unless the handlers are closed: a GUI library evaluates its scenes many times.
     func add(_ action: SceneAction) { state.withLock { if !$0.isClosed { $0.actions.append(action) } } }
 
     func close() { state.withLock { $0.isClosed = true } }
 
     var hasActions: Bool { state.withLock { !$0.actions.isEmpty } }
 
-    /// Whether some scene of the app handles this kind.
+    /// Returns whether a scene of the app handles this kind.
     func handles(_ kind: LaunchKind) -> Bool { state.withLock { $0.actions.contains { $0.kind == kind } } }
 
     func canRun(_ launch: LaunchRecord) -> Bool {
@@ -77,7 +78,7 @@ final class TaskHandlers: Sendable {
         return registered != nil || !actions.isEmpty
     }
 
-    /// A registered handler is for tasks, and so are the rules of `setTaskCompleted`.
+    /// Returns the handlers of a launch. Registered handlers, with the rules of `setTaskCompleted`, serve only tasks.
     private func handlers(of launch: LaunchRecord) -> (Registered?, [SceneAction]) {
         state.withLock { state in
             let actions = state.actions.filter { $0.kind == launch.kind && $0.matches(launch.identifier) }
@@ -88,7 +89,8 @@ final class TaskHandlers: Sendable {
         }
     }
 
-    /// All scene actions that match run, and the registered handler. `false`: it failed; `nil`: nobody here handles it.
+    /// Runs the registered handler, then all matching scene actions. Returns `false` if the handler failed, or `nil` if this
+    /// process has neither a handler nor an action.
     private func run(_ launch: LaunchRecord) async -> Bool? {
         let (registered, actions) = handlers(of: launch)
         guard registered != nil || !actions.isEmpty else { return nil }
@@ -104,9 +106,9 @@ final class TaskHandlers: Sendable {
         }
     }
 
-    /// The scheduler holds the task until it completes. Expiry comes from the warning's own thread, so it arrives
-    /// also while the handler blocks its queue. The process lives on until the handler has returned, and a moment longer: many a
-    /// handler says that it is done first, and asks for its next launch then.
+    /// Runs a registered handler. The continuation holds the task until it completes. The expiration is called on the thread of
+    /// the warning, so it arrives even if the handler blocks its queue. The process continues until the handler has returned, and
+    /// for a short time afterwards. Many handlers complete the task first and then submit the next request.
     private func run(_ launch: LaunchRecord, _ registered: Registered) async -> Bool {
         await withCheckedContinuation { continuation in
             let task = BGTask.make(for: launch) { continuation.resume(returning: $0) }
@@ -126,13 +128,14 @@ final class TaskHandlers: Sendable {
         }
     }
 
-    /// Continued processing runs in the process that asked for it, several at once; `completions` brings the task's own word.
+    /// Runs continued processing in the process that requested it, several tasks at the same time. `completions` delivers the
+    /// task's completion.
     func runContinued(_ launch: LaunchRecord, _ task: BGContinuedProcessingTask, _ completions: AsyncStream<Bool>) async -> Bool {
         let (registered, actions) = handlers(of: launch)
         if let registered { registered.queue.async(execute: WorkContext().block { registered.handler(task) }) }
         await run(actions, Payload(identifier: launch.identifier, continued: task))
         if registered == nil { task.setTaskCompleted(success: true) }
-        // Not ended by the cancelling of this very work: the task says when it is done.
+        // A detached task, because the cancellation of this work must not end the wait: the task decides when it is complete.
         return await Task.detached { await completions.first { _ in true } ?? false }.value
     }
 }

@@ -4,14 +4,15 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-/// What a delegate wants shown of a notification that comes while a person runs the app.
+/// The question to the delegate how to show a notification that arrives while a user runs the app.
 ///
-/// The notification is durable before the delegate is asked, and comes by itself if no answer does: a process that ends in between loses nothing.
+/// The notification is durable before the delegate is called. If the delegate does not respond, the notification is shown
+/// unchanged, so a process that ends in between loses nothing.
 struct ForegroundQuestion: Sendable {
     let center: UNUserNotificationCenter
     let request: UNNotificationRequest
 
-    /// `nil`: nobody is to be asked now. About what comes by a trigger ``ForegroundWatch`` asks.
+    /// Returns `nil` if the delegate is not called now. ``ForegroundWatch`` handles notifications with a trigger.
     init?(adding request: UNNotificationRequest, _ center: UNUserNotificationCenter) {
         guard request.trigger == nil, LaunchContext.current == nil, center.delegate != nil else { return nil }
         self.init(request, center)
@@ -45,7 +46,7 @@ extension NoticePresentation {
     }
 }
 
-/// Some call a handler twice, or after the time was up.
+/// Accepts the first response. Some delegates call the handler twice, or after the time limit.
 private final class FirstAnswer: Sendable {
     private let waiting: Mutex<CheckedContinuation<NoticePresentation, Never>?>
 

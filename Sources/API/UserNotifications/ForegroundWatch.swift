@@ -4,26 +4,26 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-/// Asks the delegate of an app that a person runs about notifications whose trigger comes while it runs.
+/// Calls the delegate of an app that a user runs for notifications whose trigger is due while the app runs.
 ///
-/// Just before its time such a notification is held; the agent waits for the answer as for one of what is added. Where this process is late, or
-/// has died, the notification comes by itself.
+/// Shortly before its time, such a notification is held. The agent waits for the response, as it does for a notification that is
+/// added. If this process is late or has died, the agent shows the notification unchanged.
 final class ForegroundWatch: Sendable {
     static var shared: ForegroundWatch { AppRuntime.shared.part { ForegroundWatch() } }
 
-    /// Seconds before its time at which a notification is held.
+    /// The number of seconds before its time at which a notification is held.
     private static let lead = 1.0
-    /// Seconds between two looks while others write to the ledger.
+    /// The minimum number of seconds between two reads while other processes write to the ledger.
     private static let shortestSleep = 0.5
-    /// Seconds after which the clock is looked at again: it may be set.
+    /// The number of seconds after which the clock is read again, because it may have been set.
     private static let longestSleep = 60.0
-    /// Seconds that a process lives before it looks: most commands are over by then.
+    /// The number of seconds before the first read. Most commands have ended by then.
     private static let firstSleep = 1.0
 
     private let hasBegun = Mutex(false)
 
-    /// Looks from now on, whenever the ledger changes or something is about to come. Nobody is asked by a launch of the agent's, and nobody in
-    /// a test with a time of its own.
+    /// Begins to watch: reads when the ledger changes or a notification is due soon. A launch of the agent does not call the
+    /// delegate, and neither does a test with virtual time.
     func begin(_ center: UNUserNotificationCenter) {
         guard LaunchContext.current == nil, !AppRuntime.isOnTestHost else { return }
         let isFirst = hasBegun.withLock { hasBegun in
@@ -42,7 +42,7 @@ final class ForegroundWatch: Sendable {
         var timer: Task<Void, Never>?
         let retry = ReadRetry()
         for await _ in looks {
-            // Where nothing can be heard, the clock alone says when to look.
+            // If changes cannot be watched, only the clock decides when to read.
             if token == nil { token = try? AppRuntime.shared.onCommit { due.yield() } }
             let pause = askAboutNext(center, retry) { due.yield() }
             timer?.cancel()
@@ -51,12 +51,12 @@ final class ForegroundWatch: Sendable {
         }
     }
 
-    /// - Parameter again: looks again, called if the ledger cannot be read.
-    /// - Returns: seconds until it is worth looking again.
+    /// - Parameter again: reads again. Called if the ledger cannot be read.
+    /// - Returns: the number of seconds until the next read is useful.
     private static func askAboutNext(
         _ center: UNUserNotificationCenter, _ retry: ReadRetry, again: @escaping @Sendable () -> Void
     ) -> Double {
-        // Nobody has to be asked: a delegate may be set later.
+        // A delegate may be set later.
         guard center.delegate != nil else { return longestSleep }
         guard let coming = try? AppRuntime.shared.ledger().readAfterRing({ try $0.notificationsToCome() }) else {
             retry.failed(again: again)

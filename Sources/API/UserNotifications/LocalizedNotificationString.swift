@@ -1,15 +1,16 @@
 import Foundation
 
 extension NSString {
-    /// A text of the app's main bundle for a notification, with its arguments. Differs from Apple: looked up at once, and not again when the notification
-    /// is shown, as the agent has the app's texts in no language.
+    /// Returns a text of the app's main bundle for a notification, with its arguments inserted. Differs from Apple: the text is
+    /// looked up at once, and not again when the notification is shown, because the agent does not have the app's texts.
     ///
     /// - Parameters:
-    ///   - key: of the text; without one in the bundle it is the text itself.
-    ///   - arguments: in the order of the specifiers `%@`, `%d`, `%1$@` and their like. One that is missing stays as it is written.
+    ///   - key: the key of the text. If the bundle does not contain the key, the key is the text.
+    ///   - arguments: the values for the specifiers `%@`, `%d`, `%1$@` and similar, in their order. A specifier without a value
+    ///     stays as it is written.
     public static func localizedUserNotificationString(forKey key: String, arguments: [Any]?) -> String {
         let format = Bundle.main.localizedString(forKey: key, value: key, table: nil)
-        // Not by `String(format:)`: a text that asks for more than is there, or for something else, would end the process.
+        // `String(format:)` is not used, because a text with too many specifiers, or with wrong types, would end the process.
         var rest = (arguments ?? []).makeIterator()
         return format.replacing(/%(?:(\d+)\$)?(?:\.\d+)?(?:l{0,2}[diu]|[@fgsx]|%)/) { found in
             if found.output.0 == "%%" { return "%" }

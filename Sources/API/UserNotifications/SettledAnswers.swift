@@ -4,7 +4,7 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-/// Writes down what delegates have answered. Answers that come while others are written share the next commit: an app that adds a thousand
+/// Records the responses of delegates. Responses that arrive during a write share the next commit, so an app that adds a thousand
 /// notifications does not wait a thousand times for the disk.
 final class SettledAnswers: Sendable {
     static var shared: SettledAnswers { AppRuntime.shared.part { SettledAnswers() } }
@@ -23,7 +23,8 @@ final class SettledAnswers: Sendable {
 
     private let state = Mutex(State())
 
-    /// Returns when it is on the disk; where that fails for the moment, when it is tried again by ``DurableWrites``.
+    /// Returns when the response is on the disk. If the write fails temporarily, returns when ``DurableWrites`` has queued a
+    /// retry.
     func settle(_ identifier: String, revision: Int, _ wish: NoticePresentation) async {
         await withCheckedContinuation { whoWaits in
             let begins = state.withLock { state in
@@ -31,7 +32,7 @@ final class SettledAnswers: Sendable {
                 defer { state.isWriting = true }
                 return !state.isWriting
             }
-            // A task knows whose process this is.
+            // A task inherits the process that it belongs to.
             if begins { Task { self.write() } }
         }
     }
@@ -48,7 +49,7 @@ final class SettledAnswers: Sendable {
         }
     }
 
-    /// `nil`: nobody waits.
+    /// Returns `nil` if no response waits.
     private func next() -> [Answer]? {
         state.withLock { state in
             defer { state.answers = [] }

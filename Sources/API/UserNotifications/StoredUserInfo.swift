@@ -1,10 +1,11 @@
 import Foundation
 
-/// An app's own values of a notification, as text for the ledger: JSON, and a property list where JSON has no such value (a date, bytes).
+/// The app's values of a notification, as text for the ledger. The text is JSON, or a property list if JSON cannot hold a value
+/// (a date, bytes).
 enum StoredUserInfo {
     private static let mark = "plist:"
 
-    /// `nil`: a value that a property list cannot hold.
+    /// Returns `nil` if a property list cannot hold a value.
     static func text(of values: [AnyHashable: Any]) -> String? {
         var plain: [String: Any] = [:]
         for (key, value) in values { plain["\(key)"] = value }
@@ -19,7 +20,7 @@ enum StoredUserInfo {
         return mark + data.base64EncodedString()
     }
 
-    /// What cannot be read is nothing.
+    /// Returns an empty dictionary if the text cannot be read.
     static func values(of text: String) -> [AnyHashable: Any] {
         guard text.hasPrefix(mark) else {
             return (try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]) ?? [:]

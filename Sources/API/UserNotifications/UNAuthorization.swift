@@ -1,4 +1,4 @@
-/// What an app asks for. Differs from Apple: a desktop grants all or nothing.
+/// The permissions that an app requests. Differs from Apple: a desktop grants all permissions or none.
 public struct UNAuthorizationOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
@@ -8,45 +8,46 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
     public static let sound = UNAuthorizationOptions(rawValue: 2)
     /// Notifications on the screen.
     public static let alert = UNAuthorizationOptions(rawValue: 4)
-    /// In a car. Without effect here.
+    /// Notifications in a car. Without effect here.
     public static let carPlay = UNAuthorizationOptions(rawValue: 8)
-    /// Alerts that are heard in quiet hours, too.
+    /// Alerts that are also heard in quiet hours.
     public static let criticalAlert = UNAuthorizationOptions(rawValue: 16)
-    /// The app has settings of its own. Kept, and without effect: no desktop has a way to them.
+    /// A link to the app's notification settings. The option is kept and has no effect, because desktops do not offer such a
+    /// link.
     public static let providesAppNotificationSettings = UNAuthorizationOptions(rawValue: 32)
-    /// Quiet notifications, without a question.
+    /// Quiet notifications without a permission request.
     public static let provisional = UNAuthorizationOptions(rawValue: 64)
-    /// Read aloud. Without effect here; deprecated by Apple.
+    /// Notifications that are read aloud. Without effect here; deprecated by Apple.
     public static let announcement = UNAuthorizationOptions(rawValue: 128)
-    /// Deprecated by Apple: a level of interruption needs no permission.
+    /// Time-sensitive notifications. Deprecated by Apple: a level of interruption needs no permission.
     public static let timeSensitive = UNAuthorizationOptions(rawValue: 256)
 }
 
-/// Whether the person lets the app notify.
+/// The state of the app's permission to notify.
 public enum UNAuthorizationStatus: Int, Sendable {
-    /// Not asked yet. Differs from Apple: never on a desktop, which asks nobody.
+    /// The user was not asked yet. Differs from Apple: never on a desktop, because the user is not asked.
     case notDetermined = 0
-    /// The person switched the app's notifications off.
+    /// The user switched the app's notifications off.
     case denied = 1
     case authorized = 2
-    /// Of a trial. Differs from Apple: never on a desktop.
+    /// A provisional permission. Differs from Apple: never on a desktop.
     case provisional = 3
-    /// Of an App Clip. Differs from Apple: never on a desktop.
+    /// The permission of an App Clip. Differs from Apple: never on a desktop.
     case ephemeral = 4
 }
 
-/// What is shown of a notification that comes while the app is in front.
+/// The parts of a notification that are shown if the notification arrives while the app is in front.
 public struct UNNotificationPresentationOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
-    /// Its number on the app's icon.
+    /// The number on the app's icon.
     public static let badge = UNNotificationPresentationOptions(rawValue: 1)
-    /// Its sound.
+    /// The sound.
     public static let sound = UNNotificationPresentationOptions(rawValue: 2)
-    /// Deprecated by Apple for ``list`` and ``banner``, and taken for both.
+    /// The combination of ``list`` and ``banner``. Deprecated by Apple in favor of the two.
     public static let alert = UNNotificationPresentationOptions(rawValue: 4)
-    /// In the desktop's list of notifications.
+    /// The entry in the desktop's list of notifications.
     public static let list = UNNotificationPresentationOptions(rawValue: 8)
-    /// On the screen.
+    /// The banner on the screen.
     public static let banner = UNNotificationPresentationOptions(rawValue: 16)
 }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Why a notification was not accepted.
+/// The reason that a notification was not accepted.
 public struct UNError: Error, Sendable, Equatable, CustomNSError, LocalizedError {
-    /// What is wrong, by Apple's numbers.
+    /// The error codes, with Apple's numbers.
     public enum Code: Int, Sendable {
         case notificationsNotAllowed = 1
         case attachmentInvalidURL = 100
@@ -18,9 +18,9 @@ public struct UNError: Error, Sendable, Equatable, CustomNSError, LocalizedError
         case badgeInputInvalid = 1600
     }
 
-    /// What is wrong.
+    /// The error code.
     public let code: Code
-    /// A sentence that says what is wrong.
+    /// A sentence that describes the error.
     public let reason: String
 
     init(_ code: Code, _ reason: String) {
@@ -28,7 +28,7 @@ public struct UNError: Error, Sendable, Equatable, CustomNSError, LocalizedError
         self.reason = reason
     }
 
-    /// An error of this code, for tests of what an app makes of it.
+    /// Creates an error with this code, for tests of an app's error handling.
     public init(_ code: Code) { self.init(code, "\(code)") }
 
     public static var errorDomain: String { UNErrorDomain }
@@ -36,34 +36,34 @@ public struct UNError: Error, Sendable, Equatable, CustomNSError, LocalizedError
     public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: reason] }
     public var errorDescription: String? { reason }
 
-    /// It cannot be written down, or is not allowed.
+    /// The notification cannot be recorded, or is not allowed.
     public static var notificationsNotAllowed: Code { .notificationsNotAllowed }
-    /// There is no file there that can be read.
+    /// The attachment's file does not exist or cannot be read.
     public static var attachmentInvalidURL: Code { .attachmentInvalidURL }
-    /// It is no kind of file that is known.
+    /// The type of the attachment's file is not known.
     public static var attachmentUnrecognizedType: Code { .attachmentUnrecognizedType }
-    /// It is too large for its kind.
+    /// The attachment's file is too large for its type.
     public static var attachmentInvalidFileSize: Code { .attachmentInvalidFileSize }
-    /// Its copy is gone. Not used here.
+    /// The copy of the attachment's file is gone. Not used here.
     public static var attachmentNotInDataStore: Code { .attachmentNotInDataStore }
-    /// It cannot be copied: the disk is full, say.
+    /// The attachment's file cannot be copied, for example because the disk is full.
     public static var attachmentMoveIntoDataStoreFailed: Code { .attachmentMoveIntoDataStoreFailed }
-    /// Its content is not what its name promises.
+    /// The content of the attachment's file does not match its name.
     public static var attachmentCorrupt: Code { .attachmentCorrupt }
-    /// Its trigger has no date that comes.
+    /// The trigger has no future date.
     public static var notificationInvalidNoDate: Code { .notificationInvalidNoDate }
-    /// It has nothing to show, or something that cannot be kept.
+    /// The notification has nothing to show, or contains a value that cannot be stored.
     public static var notificationInvalidNoContent: Code { .notificationInvalidNoContent }
-    /// Of content providers. Not used here.
+    /// An error of content providers. Not used here.
     public static var contentProvidingObjectNotAllowed: Code { .contentProvidingObjectNotAllowed }
-    /// Of content providers. Not used here.
+    /// An error of content providers. Not used here.
     public static var contentProvidingInvalid: Code { .contentProvidingInvalid }
-    /// A badge below 0.
+    /// The badge is below 0.
     public static var badgeInputInvalid: Code { .badgeInputInvalid }
 }
 
 extension UNError.Code {
-    /// `catch UNError.Code.notificationsNotAllowed`.
+    /// Lets a code match the error that carries it: `catch UNError.Code.notificationsNotAllowed`.
     public static func ~= (code: UNError.Code, error: any Error) -> Bool { (error as? UNError)?.code == code }
 }
 

@@ -1,47 +1,47 @@
 import BackgroundNotices
 import Foundation
 
-/// How a button behaves. Differs from Apple: kept, and without effect on a desktop.
+/// The behavior of a button. Differs from Apple: the options are kept and have no effect on a desktop.
 public struct UNNotificationActionOptions: OptionSet, Sendable, Codable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
-    /// The person has to unlock the device first.
+    /// The user has to unlock the device first.
     public static let authenticationRequired = UNNotificationActionOptions(rawValue: 1)
-    /// What it does cannot be undone.
+    /// The action cannot be undone.
     public static let destructive = UNNotificationActionOptions(rawValue: 2)
-    /// It opens the app.
+    /// The action opens the app.
     public static let foreground = UNNotificationActionOptions(rawValue: 4)
 }
 
-/// A picture of a button. Differs from Apple: kept, and drawn by no desktop.
+/// The picture of a button. Differs from Apple: the picture is kept, and desktops do not draw it.
 public final class UNNotificationActionIcon: NSObject, @unchecked Sendable {  // because it is immutable
     let name: String
 
-    /// By the name of an icon of the system.
+    /// Creates a picture from the name of a system icon.
     public init(systemImageName: String) { name = systemImageName }
-    /// By the name of an icon of the app.
+    /// Creates a picture from the name of an icon of the app.
     public init(templateImageName: String) { name = templateImageName }
 
     public override func isEqual(_ other: Any?) -> Bool { (other as? UNNotificationActionIcon)?.name == name }
     public override var hash: Int { name.hashValue }
 }
 
-/// A button.
+/// A button of a notification.
 open class UNNotificationAction: NSObject, NSCopying, @unchecked Sendable {  // because it is immutable
-    /// What the response says when it is pressed.
+    /// The identifier that a response contains if the button is pressed.
     public let identifier: String
-    /// What stands on it.
+    /// The label of the button.
     public let title: String
-    /// How it behaves.
+    /// The behavior of the button.
     public let options: UNNotificationActionOptions
-    /// Its picture; `nil`: none.
+    /// The picture of the button, or `nil`.
     public let icon: UNNotificationActionIcon?
 
     /// - Parameters:
-    ///   - identifier: what the response says when it is pressed.
-    ///   - title: what stands on it.
-    ///   - options: how it behaves.
-    ///   - icon: its picture.
+    ///   - identifier: the identifier that a response contains if the button is pressed.
+    ///   - title: the label of the button.
+    ///   - options: the behavior of the button.
+    ///   - icon: the picture of the button.
     public init(
         identifier: String, title: String, options: UNNotificationActionOptions = [], icon: UNNotificationActionIcon? = nil
     ) {
@@ -51,10 +51,10 @@ open class UNNotificationAction: NSObject, NSCopying, @unchecked Sendable {  // 
         self.icon = icon
     }
 
-    /// It never changes.
+    /// Returns the same object, because it is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
-    /// As the agent shows it.
+    /// The button in the form that the agent shows.
     var button: NoticeAction { NoticeAction(key: identifier, label: title) }
 
     open override func isEqual(_ other: Any?) -> Bool {
@@ -65,20 +65,20 @@ open class UNNotificationAction: NSObject, NSCopying, @unchecked Sendable {  // 
     open override var hash: Int { identifier.hashValue }
 }
 
-/// A button with a field to type into. Differs from Apple: where a desktop's notifications have no such field, the button is not there.
+/// A button with a text field. Differs from Apple: if a desktop's notifications have no text field, the button is not shown.
 open class UNTextInputNotificationAction: UNNotificationAction, @unchecked Sendable {  // because it is immutable
-    /// What stands on the button that sends the text.
+    /// The label of the button that sends the text.
     public let textInputButtonTitle: String
-    /// What stands in the empty field.
+    /// The text in the empty field.
     public let textInputPlaceholder: String
 
     /// - Parameters:
-    ///   - identifier: what the response says when a text is sent.
-    ///   - title: what stands on the button that opens the field.
-    ///   - options: how it behaves.
-    ///   - icon: its picture.
-    ///   - textInputButtonTitle: what stands on the button that sends the text.
-    ///   - textInputPlaceholder: what stands in the empty field.
+    ///   - identifier: the identifier that a response contains if a text is sent.
+    ///   - title: the label of the button that opens the field.
+    ///   - options: the behavior of the button.
+    ///   - icon: the picture of the button.
+    ///   - textInputButtonTitle: the label of the button that sends the text.
+    ///   - textInputPlaceholder: the text in the empty field.
     public init(
         identifier: String, title: String, options: UNNotificationActionOptions = [], icon: UNNotificationActionIcon? = nil,
         textInputButtonTitle: String, textInputPlaceholder: String
@@ -88,7 +88,7 @@ open class UNTextInputNotificationAction: UNNotificationAction, @unchecked Senda
         super.init(identifier: identifier, title: title, options: options, icon: icon)
     }
 
-    /// Without words of its own: the button says "Send", and the field is empty.
+    /// Creates a button whose field has the label "Send" and no placeholder.
     public override init(
         identifier: String, title: String, options: UNNotificationActionOptions = [], icon: UNNotificationActionIcon? = nil
     ) {

@@ -4,34 +4,36 @@ import Foundation
 import ProcessSupport
 import Spool
 
-/// Says that a file is of this kind, a `String` such as "public.png", where neither its name nor its content does.
+/// The key of the expected type of a file, a `String` such as "public.png". The content must match a known type in any case. If
+/// the content does not match, a valid expected type changes the error from `attachmentUnrecognizedType` to `attachmentCorrupt`.
 public let UNNotificationAttachmentOptionsTypeHintKey = "UNNotificationAttachmentOptionsTypeHintKey"
-/// Whether the picture is hidden. Differs from Apple: kept, and without effect.
+/// The key of a value that hides the picture. Differs from Apple: kept, and without effect.
 public let UNNotificationAttachmentOptionsThumbnailHiddenKey = "UNNotificationAttachmentOptionsThumbnailHiddenKey"
-/// Which part of the picture is shown. Differs from Apple: kept, and without effect.
+/// The key of the part of the picture that is shown. Differs from Apple: kept, and without effect.
 public let UNNotificationAttachmentOptionsThumbnailClippingRectKey = "UNNotificationAttachmentOptionsThumbnailClippingRectKey"
-/// Which frame of a film is shown. Differs from Apple: kept, and without effect.
+/// The key of the frame of a film that is shown. Differs from Apple: kept, and without effect.
 public let UNNotificationAttachmentOptionsThumbnailTimeKey = "UNNotificationAttachmentOptionsThumbnailTimeKey"
 
 /// A file that belongs to a notification: a picture, a sound, a film.
 ///
-/// Differs from Apple: the file is copied when its notification is added, and not moved, as it may be a person's own. A desktop shows the
-/// first picture, small; the other files are kept, and reach the app with a response.
+/// Differs from Apple: the file is copied when its notification is added, and not moved, because it may be a file of the user. A
+/// desktop shows the first picture, small. The other files are kept, and the app receives them with a response.
 public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  // because it is immutable
-    /// The app's name for it.
+    /// The app's name for the file.
     public let identifier: String
-    /// Where it is: until it is added as given, in a delivered notification the copy.
+    /// The location of the file: the given file before the notification is added, and the copy in a delivered notification.
     public let url: URL
-    /// Its kind: "public.png".
+    /// The type of the file, for example "public.png".
     public let type: String
 
-    /// Looks at the beginning of the file; what follows may still be damaged, and is then not shown.
+    /// Creates an attachment and checks the beginning of the file. If the rest of the file is damaged, the file is not shown.
     ///
     /// - Parameters:
-    ///   - identifier: the app's name for it; empty: one is made.
+    ///   - identifier: the app's name for the file. If empty, a name is created.
     ///   - url: a file: PNG, JPEG, GIF or WebP to 10 MB; AIFF, WAV, MP3, M4A or Ogg to 5 MB; MPEG, MP4 or AVI to 50 MB.
-    ///   - options: by the keys beside this type.
-    /// - Throws: ``UNError``: `attachmentInvalidURL`, `attachmentUnrecognizedType`, `attachmentInvalidFileSize`, `attachmentCorrupt`.
+    ///   - options: values for the keys of this module.
+    /// - Throws: ``UNError``: `attachmentInvalidURL`, `attachmentUnrecognizedType`, `attachmentInvalidFileSize`,
+    ///   `attachmentCorrupt`.
     public init(identifier: String, url: URL, options: [AnyHashable: Any]? = nil) throws {
         let (head, size) = try AttachmentFile.look(at: url)
         let hint = options?[UNNotificationAttachmentOptionsTypeHintKey] as? String
@@ -56,7 +58,7 @@ public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  //
         super.init()
     }
 
-    /// A copy of its own, gone with whoever holds it unless it is kept.
+    /// Returns a separate copy of the file. The copy is deleted with its last reference unless it is kept.
     func taken() throws(UNError) -> (attachment: NoticeAttachment, copy: Snapshot) {
         do throws(Snapshot.Failure) {
             let copy = try Snapshot.take(of: url, in: AppRuntime.shared.directories, prefix: AppDirectories.attachmentPrefix)
@@ -71,13 +73,13 @@ public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  //
     }
 }
 
-/// What is looked at before a file is taken.
+/// The checks of a file before it is copied.
 private enum AttachmentFile {
     struct Kind {
         let type: String
         let endings: Set<String>
         let maximumBytes: Int64
-        /// Whether a file with this beginning is one.
+        /// Returns whether a file with this beginning is of this kind.
         let begins: ([UInt8]) -> Bool
 
         // Source of the sizes: Apple's documentation of UNNotificationAttachment.
@@ -93,7 +95,7 @@ private enum AttachmentFile {
             Kind(type: type, endings: endings, maximumBytes: 52_428_800, begins: begins)
         }
 
-        /// In the order in which they are looked for.
+        /// All kinds, in the order in which they are checked.
         nonisolated(unsafe) static let all: [Kind] = [  // because it is never changed
             picture("public.png", ["png"]) { $0.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) },
             picture("public.jpeg", ["jpg", "jpeg"]) { $0.starts(with: [0xFF, 0xD8, 0xFF]) },
@@ -114,7 +116,7 @@ private enum AttachmentFile {
         }
     }
 
-    /// Its first bytes, and how many it has. A pipe or a device is not opened.
+    /// Returns the first bytes and the size of the file. A pipe or a device is not opened.
     static func look(at url: URL) throws -> (head: [UInt8], size: Int64) {
         guard url.isFileURL else { throw UNError(.attachmentInvalidURL, "\(url): is not the URL of a file") }
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path) else {

@@ -1,44 +1,44 @@
 import BackgroundNotices
 import Foundation
 
-/// What else is told of notifications of a category.
+/// Additional behavior of the notifications of a category.
 public struct UNNotificationCategoryOptions: OptionSet, Sendable, Codable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
-    /// Its closing by the person is told as a response.
+    /// The app receives a response when the user closes the notification.
     public static let customDismissAction = UNNotificationCategoryOptions(rawValue: 1)
-    /// Without effect here.
+    /// Notifications in a car. Without effect here.
     public static let allowInCarPlay = UNNotificationCategoryOptions(rawValue: 2)
-    /// Without effect here: desktops have a rule of their own for hidden previews.
+    /// The title of hidden previews. Without effect here: desktops have other rules for hidden previews.
     public static let hiddenPreviewsShowTitle = UNNotificationCategoryOptions(rawValue: 4)
-    /// Without effect here.
+    /// The subtitle of hidden previews. Without effect here.
     public static let hiddenPreviewsShowSubtitle = UNNotificationCategoryOptions(rawValue: 8)
-    /// Without effect here; deprecated by Apple.
+    /// Notifications that are read aloud. Without effect here; deprecated by Apple.
     public static let allowAnnouncement = UNNotificationCategoryOptions(rawValue: 16)
 }
 
 /// The buttons of a kind of notification.
 open class UNNotificationCategory: NSObject, NSCopying, @unchecked Sendable {  // because it is immutable
-    /// What contents name it by.
+    /// The identifier by which contents refer to the category.
     public let identifier: String
-    /// Its buttons, in their order.
+    /// The buttons, in their order.
     public let actions: [UNNotificationAction]
-    /// Of Siri's intents: kept, and without effect.
+    /// The identifiers of Siri's intents: kept, and without effect.
     public let intentIdentifiers: [String]
-    /// What else is told of its notifications.
+    /// Additional behavior of the notifications.
     public let options: UNNotificationCategoryOptions
-    /// What is shown where previews are hidden: kept, and without effect.
+    /// The text that replaces hidden previews: kept, and without effect.
     public let hiddenPreviewsBodyPlaceholder: String
-    /// How many of them are summed up: kept, and without effect.
+    /// The format of a summary: kept, and without effect.
     public let categorySummaryFormat: String
 
     /// - Parameters:
-    ///   - identifier: what contents name it by.
-    ///   - actions: its buttons, in their order.
-    ///   - intentIdentifiers: of Siri's intents: kept, and without effect.
+    ///   - identifier: the identifier by which contents refer to the category.
+    ///   - actions: the buttons, in their order.
+    ///   - intentIdentifiers: the identifiers of Siri's intents: kept, and without effect.
     ///   - hiddenPreviewsBodyPlaceholder: kept, and without effect.
     ///   - categorySummaryFormat: kept, and without effect.
-    ///   - options: what else is told of its notifications.
+    ///   - options: additional behavior of the notifications.
     public init(
         identifier: String, actions: [UNNotificationAction], intentIdentifiers: [String],
         hiddenPreviewsBodyPlaceholder: String? = nil, categorySummaryFormat: String? = nil,
@@ -52,7 +52,7 @@ open class UNNotificationCategory: NSObject, NSCopying, @unchecked Sendable {  /
         self.categorySummaryFormat = categorySummaryFormat ?? ""
     }
 
-    /// It never changes.
+    /// Returns the same object, because it is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
     open override func isEqual(_ other: Any?) -> Bool {
@@ -61,7 +61,7 @@ open class UNNotificationCategory: NSObject, NSCopying, @unchecked Sendable {  /
     }
     open override var hash: Int { identifier.hashValue }
 
-    // MARK: As it is written down
+    // MARK: The stored form
 
     struct Stored: Codable, Equatable {
         struct Action: Codable, Equatable {

@@ -2,7 +2,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 
-/// How much a notification may disturb.
+/// The urgency of a notification.
 public enum UNNotificationInterruptionLevel: UInt, Sendable {
     case passive = 0
     case active = 1
@@ -10,7 +10,7 @@ public enum UNNotificationInterruptionLevel: UInt, Sendable {
     case critical = 3
 }
 
-/// What a notification says. Read only: ``UNMutableNotificationContent`` is for writing.
+/// The content of a notification. Read only: use ``UNMutableNotificationContent`` to write.
 open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable {  // because it is a value by use
     struct Fields {
         var title = ""
@@ -33,7 +33,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
         var withoutButtons: String?
     }
 
-    /// Whoever subclasses this writes nothing here.
+    /// Only this file writes the fields, not a subclass of the app.
     fileprivate(set) var fields = Fields()
 
     public override init() { super.init() }
@@ -43,51 +43,54 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
         super.init()
     }
 
-    /// The headline.
+    /// The title.
     open var title: String { fields.title }
-    /// A second headline, shown above the body.
+    /// The second headline, shown above the body.
     open var subtitle: String { fields.subtitle }
-    /// The text. Shown as it is written: markup is escaped.
+    /// The text. Shown as written: markup is escaped.
     open var body: String { fields.body }
-    /// Names the category whose buttons it gets.
+    /// The identifier of the category that provides the buttons.
     open var categoryIdentifier: String { fields.category }
-    /// Names the group that it belongs to.
+    /// The identifier of the group that the notification belongs to.
     open var threadIdentifier: String { fields.thread }
-    /// Property-list values only.
+    /// The app's values, only of property-list types.
     open var userInfo: [AnyHashable: Any] { fields.userInfo }
-    /// What is heard when it is shown; `nil`: nothing.
+    /// The sound of the notification, or `nil` for no sound.
     open var sound: UNNotificationSound? { fields.sound }
-    /// How urgent it is.
+    /// The urgency of the notification.
     open var interruptionLevel: UNNotificationInterruptionLevel { fields.level }
-    /// A number on the app's icon. Differs from Apple: kept, and shown by docks that know Unity's launcher.
+    /// The number on the app's icon. Differs from Apple: the number is kept, and is shown by docks that support Unity's launcher.
     open var badge: NSNumber? { fields.badge }
-    /// Files that it shows: a desktop shows the first picture.
+    /// The files of the notification. A desktop shows the first picture.
     open var attachments: [UNNotificationAttachment] { fields.attachments }
-    /// What of the app it is about. Differs from Apple: kept for the app, and without effect.
+    /// The identifier of the content in the app that the notification is about. Differs from Apple: kept for the app, and without
+    /// effect.
     open var targetContentIdentifier: String? { fields.target }
-    /// Differs from Apple: kept for the app, and without effect.
+    /// The name of the launch image. Differs from Apple: kept for the app, and without effect.
     open var launchImageName: String { fields.launchImage }
-    /// How much it matters beside others of the app, 0 to 1. Differs from Apple: kept for the app, and without effect.
+    /// The importance compared with other notifications of the app, 0 to 1. Differs from Apple: kept for the app, and without
+    /// effect.
     open var relevanceScore: Double { fields.relevance }
-    /// Differs from Apple: kept for the app, and without effect.
+    /// The filter criteria. Differs from Apple: kept for the app, and without effect.
     open var filterCriteria: String? { fields.filter }
-    /// Deprecated by Apple. Kept for the app, and without effect.
+    /// The argument of a summary. Deprecated by Apple. Kept for the app, and without effect.
     open var summaryArgument: String { fields.summaryArgument }
-    /// Deprecated by Apple. Kept for the app, and without effect.
+    /// The argument count of a summary. Deprecated by Apple. Kept for the app, and without effect.
     open var summaryArgumentCount: Int { fields.summaryCount }
 
-    /// When what it is about is over: it leaves the screen then, and is not shown any more where nobody could show it before. Beyond Apple.
+    /// The date after which the notification is obsolete. The notification leaves the screen at this date, and is not shown later
+    /// if it could not be shown before. Beyond Apple.
     open var expirationDate: Date? { fields.expiration }
 
-    /// What stands below the body where a desktop has no buttons, such as a command to type. Beyond Apple.
+    /// A text below the body on desktops without buttons, for example a command to type. Beyond Apple.
     open var textWithoutButtons: String? { fields.withoutButtons }
 
-    /// The same content, which nobody changes.
+    /// Returns the same content as an immutable object.
     open func copy(with zone: NSZone? = nil) -> Any {
         self is UNMutableNotificationContent ? UNNotificationContent(fields) : self
     }
 
-    /// The same content, to be changed.
+    /// Returns the same content as a mutable object.
     open func mutableCopy(with zone: NSZone? = nil) -> Any { UNMutableNotificationContent(fields) }
 
     open override func isEqual(_ other: Any?) -> Bool {
@@ -98,7 +101,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
     }
     open override var hash: Int { title.hashValue ^ body.hashValue }
 
-    /// Everything but the attachments.
+    /// The content without the attachments.
     private var summary: NotificationContent {
         get throws {
             var content = try record(isShown: false)
@@ -109,8 +112,8 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
 
     /// - Parameters:
     ///   - attachments: copies of ``attachments``.
-    ///   - isShown: it needs something to show.
-    /// - Throws: ``UNError`` when `userInfo` holds something that a property list cannot.
+    ///   - isShown: `true` if the content must have something to show.
+    /// - Throws: ``UNError`` if `userInfo` contains a value that a property list cannot hold.
     func record(_ attachments: [NoticeAttachment] = [], isShown: Bool = true) throws -> NotificationContent {
         guard let userInfo = StoredUserInfo.text(of: userInfo) else {
             throw UNError(.notificationInvalidNoContent, "userInfo holds a value that no property list can hold")
@@ -151,7 +154,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
     }
 }
 
-/// What a notification is to say.
+/// The content of a notification, for writing.
 open class UNMutableNotificationContent: UNNotificationContent, @unchecked Sendable {  // because its base is
     open override var title: String {
         get { fields.title }

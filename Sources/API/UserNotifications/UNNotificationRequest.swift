@@ -3,26 +3,27 @@ import Foundation
 
 /// A notification to be shown, under an identifier of the app's choice.
 public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendable {  // because it is immutable
-    /// The app's name for it: the same one again replaces it, and alerts again.
+    /// The app's name for the notification. A request with the same identifier replaces the notification and alerts again.
     public let identifier: String
-    /// What is shown.
+    /// The content that is shown.
     public let content: UNNotificationContent
-    /// When it is shown; `nil`: at once.
+    /// The trigger that decides when the notification is shown, or `nil` for at once.
     public let trigger: UNNotificationTrigger?
-    /// Adding it again with the content that was told already changes nothing, also after the person closed it. Beyond Apple: an app
-    /// that may be killed between adding a notification and writing down that it did can add it again, and nobody is told twice. Its
-    /// attachments do not count as content here.
+    /// A Boolean value that indicates whether the request has no effect if the same content was shown before, also if the user
+    /// closed it. Beyond Apple. An app that may be killed between adding a notification and recording that can add it again, and
+    /// the user sees it only once. Attachments do not count as content here.
     public let alertsOncePerContent: Bool
 
     /// - Parameters:
-    ///   - identifier: the app's name for it: the same one again replaces it, and alerts again.
-    ///   - content: what is shown; copied.
-    ///   - trigger: when; `nil`: at once.
+    ///   - identifier: the app's name for the notification. A request with the same identifier replaces the notification and
+    ///     alerts again.
+    ///   - content: the content that is shown; copied.
+    ///   - trigger: the trigger that decides when the notification is shown, or `nil` for at once.
     public convenience init(identifier: String, content: UNNotificationContent, trigger: UNNotificationTrigger?) {
         self.init(identifier: identifier, content: content, trigger: trigger, alertsOncePerContent: false)
     }
 
-    /// The same, with ``alertsOncePerContent``. Beyond Apple.
+    /// Creates a request with ``alertsOncePerContent``. Beyond Apple.
     public init(
         identifier: String, content: UNNotificationContent, trigger: UNNotificationTrigger?, alertsOncePerContent: Bool
     ) {
@@ -38,7 +39,7 @@ public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendab
             trigger: record.schedule.map { UNNotificationTrigger.make(from: $0.trigger) })
     }
 
-    /// It never changes.
+    /// Returns the same object, because it is immutable.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
     public override func isEqual(_ other: Any?) -> Bool {
@@ -50,9 +51,9 @@ public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendab
 
 /// A notification that was shown.
 public final class UNNotification: NSObject, NSCopying, @unchecked Sendable {  // because it is immutable
-    /// When it was shown.
+    /// The date at which the notification was shown.
     public let date: Date
-    /// What was added.
+    /// The request that was added.
     public let request: UNNotificationRequest
 
     init(date: Date, request: UNNotificationRequest) {
@@ -60,7 +61,7 @@ public final class UNNotification: NSObject, NSCopying, @unchecked Sendable {  /
         self.request = request
     }
 
-    /// It never changes.
+    /// Returns the same object, because it is immutable.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
     public override func isEqual(_ other: Any?) -> Bool {

@@ -1,10 +1,10 @@
 import Foundation
 
-/// What a person did with a notification.
+/// A response of the user to a notification.
 open class UNNotificationResponse: NSObject, @unchecked Sendable {  // because it is immutable
-    /// The notification whose button was pressed.
+    /// The notification that the user responded to.
     public let notification: UNNotification
-    /// A button's identifier, or ``UNNotificationDefaultActionIdentifier``, or ``UNNotificationDismissActionIdentifier``.
+    /// The identifier of a button, or ``UNNotificationDefaultActionIdentifier``, or ``UNNotificationDismissActionIdentifier``.
     public let actionIdentifier: String
 
     init(notification: UNNotification, actionIdentifier: String) {
@@ -19,9 +19,9 @@ open class UNNotificationResponse: NSObject, @unchecked Sendable {  // because i
     open override var hash: Int { actionIdentifier.hashValue }
 }
 
-/// What a person typed into a notification.
+/// A response with a text that the user typed into a notification.
 public final class UNTextInputNotificationResponse: UNNotificationResponse, @unchecked Sendable {  // because it is immutable
-    /// What was typed.
+    /// The text that the user typed.
     public let userText: String
 
     init(notification: UNNotification, actionIdentifier: String, userText: String) {
@@ -30,7 +30,7 @@ public final class UNTextInputNotificationResponse: UNNotificationResponse, @unc
     }
 }
 
-/// The person clicked the notification itself.
+/// The action identifier if the user clicked the notification.
 public let UNNotificationDefaultActionIdentifier = "com.apple.UNNotificationDefaultActionIdentifier"
-/// The person dismissed the notification.
+/// The action identifier if the user dismissed the notification.
 public let UNNotificationDismissActionIdentifier = "com.apple.UNNotificationDismissActionIdentifier"

@@ -1,65 +1,66 @@
 import Foundation
 
-/// Whether one kind of notification is switched on.
+/// The state of one kind of notification.
 public enum UNNotificationSetting: Int, Sendable {
-    /// There is none here.
+    /// The desktop does not support this kind.
     case notSupported = 0
     case disabled = 1
     case enabled = 2
 }
 
-/// How a notification is shown.
+/// The way in which a notification is shown.
 public enum UNAlertStyle: Int, Sendable {
     case none = 0
-    /// It goes by itself.
+    /// The notification disappears after some time.
     case banner = 1
-    /// It stays until the person acts.
+    /// The notification stays until the user acts.
     case alert = 2
 }
 
-/// When the content of a notification is shown.
+/// The condition under which the content of a notification is shown.
 public enum UNShowPreviewsSetting: Int, Sendable {
     case always = 0
     case whenAuthenticated = 1
     case never = 2
 }
 
-/// What the person allows, as configured. Differs from Apple: one switch for everything that a desktop can show.
+/// The permissions of the user, as configured. Differs from Apple: one switch applies to everything that a desktop can show.
 open class UNNotificationSettings: NSObject, @unchecked Sendable {  // because it is immutable
-    /// Whether the person lets the app notify.
+    /// The state of the app's permission to notify.
     public let authorizationStatus: UNAuthorizationStatus
 
     init(authorizationStatus: UNAuthorizationStatus) { self.authorizationStatus = authorizationStatus }
 
     private var isOn: UNNotificationSetting { authorizationStatus == .authorized ? .enabled : .disabled }
 
-    /// Sounds.
+    /// The setting for sounds.
     public var soundSetting: UNNotificationSetting { isOn }
-    /// Numbers on the app's icon, where the desktop has them.
+    /// The setting for numbers on the app's icon, if the desktop has them.
     public var badgeSetting: UNNotificationSetting { isOn }
-    /// On the screen.
+    /// The setting for notifications on the screen.
     public var alertSetting: UNNotificationSetting { isOn }
-    /// In the desktop's list.
+    /// The setting for the desktop's list of notifications.
     public var notificationCenterSetting: UNNotificationSetting { isOn }
-    /// Desktops have a rule of their own for it.
+    /// The setting for the lock screen. Desktops have other rules for the lock screen.
     public var lockScreenSetting: UNNotificationSetting { .notSupported }
-    /// In a car.
+    /// The setting for notifications in a car.
     public var carPlaySetting: UNNotificationSetting { .notSupported }
-    /// What may be heard in quiet hours. Differs from Apple: nobody grants it, and quiet hours hold everything back.
+    /// The setting for critical alerts. Differs from Apple: this permission cannot be granted on a desktop. The app's settings
+    /// decide which notifications are shown in quiet hours.
     public var criticalAlertSetting: UNNotificationSetting { .notSupported }
-    /// Read aloud.
+    /// The setting for notifications that are read aloud.
     public var announcementSetting: UNNotificationSetting { .notSupported }
-    /// What stays until the person acts.
+    /// The setting for time-sensitive notifications.
     public var timeSensitiveSetting: UNNotificationSetting { isOn }
-    /// Gathered for a time of the day.
+    /// The setting for notifications that are collected for a time of the day.
     public var scheduledDeliverySetting: UNNotificationSetting { .notSupported }
-    /// Of other people.
+    /// The setting for messages of other people.
     public var directMessagesSetting: UNNotificationSetting { .notSupported }
-    /// Each server has its own; `.none` where the person switched them off.
+    /// The alert style: `.none` if the user switched the notifications off. Each notification server has its own style.
     public var alertStyle: UNAlertStyle { authorizationStatus == .authorized ? .banner : .none }
-    /// Desktops have a rule of their own for the lock screen.
+    /// The setting for previews. Desktops have other rules for the lock screen.
     public var showPreviewsSetting: UNShowPreviewsSetting { .always }
-    /// No desktop has a way to settings of the app.
+    /// A Boolean value that is always `false`, because desktops do not offer a link to the app's settings.
     public var providesAppNotificationSettings: Bool { false }
 
     open override func isEqual(_ other: Any?) -> Bool {

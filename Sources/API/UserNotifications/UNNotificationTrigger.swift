@@ -2,17 +2,17 @@ import BackgroundNotices
 import BackgroundRuntime
 import Foundation
 
-/// When a notification is shown. Abstract; `nil` in a request means at once.
+/// The trigger that decides when a notification is shown. Abstract; `nil` in a request means at once.
 open class UNNotificationTrigger: NSObject, NSCopying, @unchecked Sendable {  // because subclasses are immutable
-    /// Whether it is shown again and again.
+    /// A Boolean value that indicates whether the notification is shown repeatedly.
     public let repeats: Bool
 
     init(repeats: Bool) { self.repeats = repeats }
 
-    /// What it waits for; `nil`: nothing that comes on a desktop.
+    /// The rule of the trigger, or `nil` for an event that does not exist on a desktop.
     var rule: NoticeTrigger? { nil }
 
-    /// It never changes.
+    /// Returns the same object, because it is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
     open override func isEqual(_ other: Any?) -> Bool {
@@ -31,14 +31,15 @@ open class UNNotificationTrigger: NSObject, NSCopying, @unchecked Sendable {  //
     fileprivate func nextDate() -> Date? { rule?.next(after: AppRuntime.shared.now, zone: AppRuntime.shared.zone) }
 }
 
-/// Shows a notification some seconds from when it is added, and then again and again where it repeats.
+/// Shows a notification some seconds after it is added, and then repeatedly if the trigger repeats.
 ///
-/// One that was missed, as the computer was off, is shown when it is on; of several that were missed, one.
+/// A notification that was missed because the computer was off is shown when the computer is on. If several were missed, one is
+/// shown.
 public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because immutable
-    /// Seconds from the adding to the showing, and between two showings.
+    /// The number of seconds between the adding and the showing, and between two showings.
     public let timeInterval: TimeInterval
 
-    /// - Precondition: more than 0 s; at least 60 s when it repeats.
+    /// - Precondition: The interval is more than 0 s, and at least 60 s if the trigger repeats.
     public init(timeInterval: TimeInterval, repeats: Bool) {
         precondition(timeInterval > 0, "a time interval trigger needs an interval above 0")
         precondition(!repeats || timeInterval >= 60, "a repeating trigger needs at least 60 s")
@@ -46,38 +47,41 @@ public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @un
         super.init(repeats: repeats)
     }
 
-    /// When it would be shown if it were added now.
+    /// Returns the date at which the notification would be shown if it were added now.
     public func nextTriggerDate() -> Date? { nextDate() }
 
     override var rule: NoticeTrigger? { .interval(timeInterval, repeats: repeats) }
 }
 
-/// Shows a notification when clocks on the wall show these components, and then at each such instant where it repeats.
+/// Shows a notification when the local clock matches these components, and then at each match if the trigger repeats.
 ///
-/// A rule, and not an instant: where the person travels, or the clock is set, it is read again, unless the components name a time zone. A
-/// time that a change of clocks skips comes at its end; of one that comes twice the first counts. One that was missed, as the computer was
-/// off, is shown when it is on; of several that were missed, one.
+/// The trigger is a rule, not an instant. The next date is computed again when the time zone or the clock changes, unless the
+/// components contain a time zone. A time that a clock change skips is served at the end of the change. If a time occurs twice,
+/// the first counts. A notification that was missed because the computer was off is shown when the computer is on. If several
+/// were missed, one is shown.
 public final class UNCalendarNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because immutable
-    /// Components that have a value are matched, and no others.
+    /// The components to match. Components without a value are not compared.
     public let dateComponents: DateComponents
 
-    /// One that no date matches is refused when its request is added.
+    /// Creates a trigger. If no date matches the components, a request with the trigger is refused when it is added.
     public init(dateMatching dateComponents: DateComponents, repeats: Bool) {
         self.dateComponents = dateComponents
         super.init(repeats: repeats)
     }
 
-    /// The next instant that matches; `nil`: none does, and a request with it is refused.
+    /// Returns the next instant that matches, or `nil` if no instant matches. A request with such a trigger is refused.
     public func nextTriggerDate() -> Date? { nextDate() }
 
     override var rule: NoticeTrigger? { .calendar(dateComponents, repeats: repeats) }
 }
 
-/// Of a place. Declared so that code compiles; differs from Apple: a request with it is refused, as no desktop tells of places.
+/// A trigger for a place. Declared so that code compiles. Differs from Apple: a request with this trigger is refused, because
+/// desktops do not report places.
 public final class UNLocationNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because immutable
-    /// Takes whatever an app has for a region.
+    /// Creates a trigger from any region object.
     public init(region: AnyObject, repeats: Bool) { super.init(repeats: repeats) }
 }
 
-/// Of a notification that a server sent. Declared so that code compiles; differs from Apple: there are none.
+/// A trigger for a notification that a server sent. Declared so that code compiles. Differs from Apple: push notifications do not
+/// exist here.
 public final class UNPushNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {}  // because immutable

@@ -4,7 +4,7 @@ import BackgroundRuntime
 @_exported import Foundation
 import Synchronization
 
-/// Desktop notifications, sent and kept by the app's agent: they stay, with their buttons, when this process ends.
+/// The desktop notifications of an app, sent and kept by the app's agent. Notifications and their buttons stay when this process ends.
 public final class UNUserNotificationCenter: NSObject, Sendable {
     private static var shared: UNUserNotificationCenter { AppRuntime.shared.part { UNUserNotificationCenter() } }
 
@@ -24,7 +24,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     /// The one center of this app.
     public static func current() -> UNUserNotificationCenter { shared }
 
-    /// Who is told of responses; held weakly. Set it before the app's `body` has run: a launch for a button tells it at once.
+    /// The delegate that receives responses; held weakly. Set it before the app's `body` has run, because a launch for a button calls it at
+    /// once.
     public var delegate: (any UNUserNotificationCenterDelegate)? {
         get { held.withLock { $0.delegate } }
         set {
@@ -34,28 +35,28 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         }
     }
 
-    /// Differs from Apple: a desktop asks nobody. `true` unless the person switched the app's notifications off.
-    /// - Throws: nothing: the signature is Apple's.
+    /// Returns `true` unless the user switched the app's notifications off. Differs from Apple: on a desktop, the user is not asked.
+    /// - Throws: nothing. The signature is Apple's.
     public func requestAuthorization(options: UNAuthorizationOptions = []) async throws -> Bool {
         await notificationSettings().authorizationStatus == .authorized
     }
 
-    /// The same for callers that do not await; the handler is called on a background queue.
+    /// Calls the handler on a background queue with the result of ``requestAuthorization(options:)``.
     @preconcurrency public func requestAuthorization(
         options: UNAuthorizationOptions = [], completionHandler: @escaping @Sendable (Bool, (any Error)?) -> Void
     ) {
         OutstandingCalls.shared.run { completionHandler(self.settingsNow().authorizationStatus == .authorized, nil) }
     }
 
-    /// What the person allows, as configured.
+    /// Returns the permissions of the user, as configured.
     public func notificationSettings() async -> UNNotificationSettings { settingsNow() }
 
-    /// The same for callers that do not await; the handler is called on a background queue.
+    /// Calls the handler on a background queue with the permissions of the user.
     @preconcurrency public func getNotificationSettings(completionHandler: @escaping @Sendable (UNNotificationSettings) -> Void) {
         OutstandingCalls.shared.run { completionHandler(self.settingsNow()) }
     }
 
-    /// `false`: nothing draws content of an app's own.
+    /// A Boolean value that is always `false`, because desktops do not draw an app's own content.
     public var supportsContentExtensions: Bool { false }
 
     private func settingsNow() -> UNNotificationSettings {
@@ -66,10 +67,10 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     // MARK: Adding
 
-    /// Makes a notification durable; the agent shows it when its time has come and a server is there.
+    /// Makes a notification durable. The agent shows it when it is due and a notification server is available.
     ///
-    /// The same identifier again replaces the earlier one, on the screen too, and alerts again, unless it is a request that
-    /// ``UNNotificationRequest/alertsOncePerContent``. One that was not shown yet is shown once.
+    /// A request with the same identifier replaces the earlier notification, also on the screen, and alerts again, unless the request sets
+    /// ``UNNotificationRequest/alertsOncePerContent``. A notification that was replaced before it was shown is shown once.
     /// - Throws: ``UNError``.
     public func add(_ request: UNNotificationRequest) async throws {
         let question = ForegroundQuestion(adding: request, self)
@@ -78,7 +79,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         await SettledAnswers.shared.settle(request.identifier, revision: revision, await question.answer())
     }
 
-    /// The same with a handler, called with the error or `nil` before this returns.
+    /// Adds a notification and calls the handler before this method returns, with the error or `nil`.
     @preconcurrency public func add(
         _ request: UNNotificationRequest, withCompletionHandler completion: (@Sendable ((any Error)?) -> Void)? = nil
     ) {
@@ -100,8 +101,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         }
     }
 
-    /// - Parameter asks: it waits for what the delegate says.
-    /// - Returns: its revision; `nil`: it was told already, and nothing comes of it.
+    /// - Parameter asks: `true` if the notification waits for the delegate's response.
+    /// - Returns: the revision of the notification, or `nil` if the content was shown before and the request has no effect.
     private func addNow(_ request: UNNotificationRequest, asks: Bool) throws -> Int? {
         let now = AppRuntime.shared.now
         let schedule = try Self.schedule(of: request.trigger, now: now)
@@ -116,15 +117,15 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         return revision
     }
 
-    /// Copies its files, and commits.
+    /// Copies the files of the content, and commits.
     ///
-    /// - Parameter body: `true`: this content, with its files, is kept.
+    /// - Parameter body: returns `true` if this content and its files are kept.
     private func write(
         _ content: UNNotificationContent, _ body: (LedgerTransaction, NotificationContent) throws -> Bool
     ) throws {
         try Beginnings.current.run {
             let files = try content.attachments.map { try $0.taken() }
-            // What is not kept goes with `files`.
+            // Copies that are not kept are deleted with `files`.
             let record = try content.record(files.map(\.attachment))
             do {
                 try AppRuntime.shared.commit(beforeStart: { isKept in if isKept { for file in files { file.copy.keep() } } }) {
@@ -140,7 +141,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         guard let trigger else { return nil }
         guard let rule = trigger.rule else {
             throw UNError(
-                .notificationInvalidNoDate, "no desktop tells of places, and nobody sends: \(type(of: trigger)) is not supported")
+                .notificationInvalidNoDate,
+                "\(type(of: trigger)) is not supported: a Linux desktop has no location or push notifications")
         }
         guard let schedule = NoticeSchedule(rule, now: now, zone: .current) else {
             throw UNError(.notificationInvalidNoDate, "no date is one that the trigger asks for")
@@ -148,13 +150,14 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         return schedule
     }
 
-    /// Changes what a notification says that stands on the screen, or waits, without an alert. Beyond Apple: adding it again would alert again.
+    /// Changes the content of a notification that is on the screen or waits, without an alert. Beyond Apple, where adding the notification
+    /// again would alert again.
     ///
     /// - Parameters:
-    ///   - identifier: its request's. Nothing happens where nobody added it, or it was taken back.
-    ///   - change: is given what it says, and returns what it is to say; `nil`: the same. Called also where the person has closed it:
-    ///     what it returns is not shown then.
-    /// - Throws: ``UNError``, or what `change` throws.
+    ///   - identifier: the identifier of the request. If the notification was not added, or was withdrawn, nothing happens.
+    ///   - change: receives the current content, and returns the new content or `nil` for no change. Also called if the user closed the
+    ///     notification; the new content is not shown then.
+    /// - Throws: ``UNError``, or the error that `change` throws.
     public func updateNotification(
         withIdentifier identifier: String, _ change: (UNNotificationContent) throws -> UNNotificationContent?
     ) throws {
@@ -172,13 +175,13 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     // MARK: Lists
 
-    /// Those that wait for their time, or for a server.
+    /// Returns the requests that wait for their time, or for a notification server.
     public func pendingNotificationRequests() async -> [UNNotificationRequest] {
         list(\.isComing).map(UNNotificationRequest.init)
     }
 
-    /// Those that the person was told of and has not answered: they stand on the screen, or its server has taken them off by itself. What the
-    /// person has pressed or closed is not among them.
+    /// Returns the notifications that were shown and that the user has not pressed or closed. They are on the screen, or the notification
+    /// server has removed them.
     public func deliveredNotifications() async -> [UNNotification] { deliveredNow() }
 
     private func deliveredNow() -> [UNNotification] {
@@ -189,38 +192,39 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     /// Returns the state and the content of a notification. Beyond Apple.
     ///
-    /// - Returns: `nil` if there is no notification with this identifier.
+    /// - Returns: `nil` if a notification with this identifier does not exist.
     package func progress(of identifier: String) -> (state: NotificationProgress, content: UNNotificationContent)? {
         let found = AppRuntime.shared.read("notification \(identifier)", { try $0.notification(identifier) })
         guard let record = found ?? nil else { return nil }
         return (NotificationProgress(record), .make(from: record.content))
     }
 
-    /// ``pendingNotificationRequests()`` for callers that do not await; the handler is called on a background queue.
+    /// Calls the handler on a background queue with the result of ``pendingNotificationRequests()``.
     @preconcurrency public func getPendingNotificationRequests(
         completionHandler: @escaping @Sendable ([UNNotificationRequest]) -> Void
     ) {
         OutstandingCalls.shared.run { completionHandler(self.list(\.isComing).map(UNNotificationRequest.init)) }
     }
 
-    /// ``deliveredNotifications()`` for callers that do not await; the handler is called on a background queue.
+    /// Calls the handler on a background queue with the result of ``deliveredNotifications()``.
     @preconcurrency public func getDeliveredNotifications(completionHandler: @escaping @Sendable ([UNNotification]) -> Void) {
         OutstandingCalls.shared.run { completionHandler(self.deliveredNow()) }
     }
 
-    /// Takes back those that were not shown yet, and the next showings of those that repeat. What cannot be written now is written later.
+    /// Removes notifications that were not shown yet, and the next showings of notifications that repeat. If the change cannot be written
+    /// now, it is written later.
     public func removePendingNotificationRequests(withIdentifiers identifiers: [String]) { removePending(identifiers) }
 
-    /// The same of all.
+    /// Removes all notifications that were not shown yet, and the next showings of notifications that repeat.
     public func removeAllPendingNotificationRequests() { removePending(nil) }
 
-    /// Takes these off the screen. Those that a person has closed are forgotten, so that a request that
+    /// Removes notifications from the screen. A notification that the user has closed is forgotten, so that a request with
     /// ``UNNotificationRequest/alertsOncePerContent`` alerts again.
     public func removeDeliveredNotifications(withIdentifiers identifiers: [String]) {
         removeDelivered(identifiers)
     }
 
-    /// Takes all off the screen, as ``removeDeliveredNotifications(withIdentifiers:)`` does.
+    /// Removes all notifications from the screen, like ``removeDeliveredNotifications(withIdentifiers:)``.
     public func removeAllDeliveredNotifications() { removeDelivered(nil) }
 
     private func list(_ isWanted: (NotificationRecord) -> Bool) -> [NotificationRecord] {
@@ -229,7 +233,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     private func removePending(_ identifiers: [String]?) {
-        // Also one that was handed to a server, which counts as delivered: where the agent that did so is gone, it waits again.
+        // Includes a notification that was passed to a server and counts as delivered. If the agent that passed it is gone, the
+        // notification waits again.
         remove(identifiers, { $0.life.isUntold || $0.schedule?.next != nil }) { try $0.cancelComing($1, now: $2) }
     }
 
@@ -237,17 +242,17 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         remove(identifiers, \.isShown) { try $0.takeOffScreen($1, now: $2) }
     }
 
-    /// - Parameter identifiers: of these alone; `nil`: of all.
+    /// - Parameter identifiers: the notifications to remove, or `nil` for all.
     private func remove(
         _ identifiers: [String]?, _ isWanted: @escaping @Sendable (NotificationRecord) -> Bool,
         _ change: @escaping @Sendable (LedgerTransaction, [NotificationRecord], Date) throws -> Void
     ) {
         let wanted: @Sendable (LedgerTransaction) throws -> [NotificationRecord] = { transaction in
-            // What the agent itself says, and tells of them in a summary, is not the app's.
+            // The agent's own notifications, such as summaries, do not belong to the app.
             guard let identifiers else { return try transaction.notifications().filter { !$0.isAgents && isWanted($0) } }
             return try Set(identifiers).compactMap { try transaction.notification($0) }.filter(isWanted)
         }
-        // What is not there needs no write, which would ring the bell and start an agent.
+        // Without a match nothing is written, because a write sends a change notification and starts an agent.
         if DurableWrites.shared.settle() == nil, let found = try? AppRuntime.shared.ledger().read(wanted), found.isEmpty {
             return
         }
@@ -259,9 +264,11 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     // MARK: Categories
 
-    /// The buttons of this app's notifications, by category. Durable: the agent needs them when this process is gone.
+    /// Sets the buttons of this app's notifications, by category. The change is durable, because the agent needs the buttons when this
+    /// process is gone.
     public func setNotificationCategories(_ categories: Set<UNNotificationCategory>) {
-        // Set at every start of an app: writing only what changed rings no bell and starts no agent.
+        // Apps set their categories at every start. Only changes are written, so that an unchanged set sends no change notification and
+        // starts no agent.
         let wanted = categories.map { category in
             let details = (try? JSONEncoder.sorted.encode(category.stored)).map { String(decoding: $0, as: UTF8.self) }
             return (category.identifier, category.actions.map(\.button), details)
@@ -274,10 +281,10 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         }
     }
 
-    /// Those that were set last.
+    /// Returns the categories that were set last.
     public func notificationCategories() async -> Set<UNNotificationCategory> { categoriesNow() }
 
-    /// The same for callers that do not await; the handler is called on a background queue.
+    /// Calls the handler on a background queue with the categories that were set last.
     @preconcurrency public func getNotificationCategories(
         completionHandler: @escaping @Sendable (Set<UNNotificationCategory>) -> Void
     ) {
@@ -285,7 +292,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     private func categoriesNow() -> Set<UNNotificationCategory> {
-        // An app that adds one of its own sets all of them again.
+        // An app that adds a category sets all of them again, so this read is patient.
         let found = AppRuntime.shared.read("the categories of notifications", for: AppRuntime.patienceForLists) {
             try $0.categoryDetails()
         }
@@ -296,11 +303,12 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     // MARK: The number on the icon
 
-    /// A number on the app's icon; 0: none. Differs from Apple: kept, and shown by docks that know Unity's launcher.
-    /// - Throws: ``UNError``: `badgeInputInvalid` below 0, `notificationsNotAllowed` where it cannot be written.
+    /// Sets the number on the app's icon; 0 removes it. Differs from Apple: the number is kept, and is shown by docks that support Unity's
+    /// launcher.
+    /// - Throws: ``UNError``: `badgeInputInvalid` if the number is below 0, `notificationsNotAllowed` if it cannot be written.
     public func setBadgeCount(_ newBadgeCount: Int) async throws { try setBadge(newBadgeCount) }
 
-    /// The same for callers that do not await; the handler is called on a background queue.
+    /// Sets the number on the app's icon and calls the handler on a background queue.
     @preconcurrency public func setBadgeCount(
         _ newBadgeCount: Int, withCompletionHandler completion: (@Sendable ((any Error)?) -> Void)? = nil
     ) {
@@ -324,7 +332,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     // MARK: Responses
 
-    /// `nil`: nobody listens here. A scene of the app may.
+    /// Returns `nil` if no delegate is set. A scene of the app may handle the response.
     private func deliverResponses(notification identifier: String) async -> Bool? {
         if identifier == NotificationRecord.testIdentifier {
             for record in LaunchContext.undeliveredResponses(to: identifier) {
@@ -334,7 +342,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         }
         guard let delegate else { return nil }
         for record in LaunchContext.undeliveredResponses(to: identifier) {
-            // The row may be gone by now, or replaced: its trigger is told where it is the one of this content.
+            // The row may be gone or replaced by now. The trigger is included if the row still exists.
             let row = AppRuntime.shared.read("a notification", { try $0.notification(record.notification) }) ?? nil
             let trigger = row?.schedule.map { UNNotificationTrigger.make(from: $0.trigger) }
             let request = UNNotificationRequest(
@@ -347,7 +355,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
             nonisolated(unsafe) let receiver = delegate
             await withCheckedContinuation { continuation in
                 let once = Once { continuation.resume() }
-                // On the main thread, as on iOS: real delegates are isolated to it.
+                // Called on the main thread, as on iOS, because real delegates are isolated to it.
                 let block = WorkContext().block {
                     receiver.userNotificationCenter(self, didReceive: response) { once.run() }
                 }
@@ -359,7 +367,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 }
 
-/// A handler that some call twice.
+/// A handler that runs once, because some delegates call it twice.
 private final class Once: Sendable {
     private let body: Mutex<(@Sendable () -> Void)?>
 
@@ -375,7 +383,7 @@ private final class Once: Sendable {
 }
 
 extension JSONEncoder {
-    /// Equal values are equal texts.
+    /// An encoder that encodes equal values as equal texts.
     fileprivate static var sorted: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -384,6 +392,6 @@ extension JSONEncoder {
 }
 
 extension NotificationRecord {
-    /// It is, or was, on the screen.
+    /// A Boolean value that indicates whether the notification is or was on the screen.
     fileprivate var isShown: Bool { state == .presenting || life.isTold }
 }

@@ -1,36 +1,41 @@
 import Foundation
 
-/// Hears what a person did with a notification. Set it before the app's scenes are built, or the response that launched this process is lost.
+/// An object that receives the user's responses to notifications. Set it before the app's scenes are built. Otherwise, the
+/// response that launched this process is lost.
 ///
-/// Each of the two is written in one of two forms, as on iOS: `async`, or with a completion handler. Where a delegate has both, the one with the
-/// handler is called. Both are called on the main thread.
+/// Implement `willPresent` and `didReceive` in one of two forms, as on iOS: `async`, or with a completion handler. If a delegate
+/// implements both forms, the form with the handler is called. Both forms are called on the main thread.
 ///
-/// Differs from Apple: methods are found by their types and not by their names: one that is misspelt, or whose optionals differ, is another one. Of a subclass
-/// only those are called that its base class, which conforms, has itself: declare the method there, and `override` it.
+/// Differs from Apple: methods are matched by their types, not by their names. A method that is misspelt, or whose optionals
+/// differ, is another method. If a base class conforms, a method of a subclass is called only if the base class declares it.
+/// Declare the method in the base class, and `override` it.
 public protocol UNUserNotificationCenterDelegate: AnyObject {
-    /// What is shown of a notification that the app adds, or that comes by a trigger, while a person runs the app; nothing of it where the options name neither
-    /// banner nor list. Whoever has not answered within 5 s wants all of it.
+    /// Returns how to show a notification that the app adds, or whose trigger is due, while a user runs the app. If the options
+    /// contain neither banner nor list, the notification is not shown. If the delegate does not respond within 5 s, the complete
+    /// notification is shown.
     ///
-    /// Differs from Apple: a desktop does not say which app is in front: one counts so that a person has started and that has a delegate. What
-    /// a launch of the agent adds is shown unasked, and so is what comes within two seconds of the app's start. Without an answer of its own a delegate wants all of it.
+    /// Differs from Apple: a desktop does not report which app is in front. An app counts as in front if a user started it and it
+    /// has a delegate. A notification that a launch of the agent adds is shown without this call. The same applies to a trigger
+    /// that is due within two seconds of the app's start. Without an implementation, the complete notification is shown.
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
         withCompletionHandler completionHandler: @escaping @Sendable (UNNotificationPresentationOptions) -> Void)
 
-    /// The same, without a handler.
+    /// Returns how to show a notification. The form without a handler.
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification
     ) async -> UNNotificationPresentationOptions
 
-    /// The person pressed a button, clicked the notification, or dismissed it. The launch ends when the handler was called.
+    /// Handles a response: the user pressed a button, clicked the notification, or dismissed it. The launch ends when the handler
+    /// was called.
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse,
         withCompletionHandler completionHandler: @escaping @Sendable () -> Void)
 
-    /// The same, without a handler. The launch ends when this returns.
+    /// Handles a response. The form without a handler. The launch ends when this method returns.
     func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async
 
-    /// The person wants the app's own settings. Differs from Apple: no desktop has a way to ask for them, and nobody calls this.
+    /// Opens the app's settings. Differs from Apple: never called, because desktops do not offer a link to an app's settings.
     func userNotificationCenter(_ center: UNUserNotificationCenter, openSettingsFor notification: UNNotification?)
 }
 
