@@ -1,22 +1,23 @@
 import Foundation
 
-/// Which of the notifications that may be shown now are shown by themselves, and which a summary tells of: nobody reads a thousand.
+/// Decides which notifications are shown individually and which are combined in a summary, so that the user is not flooded.
 ///
-/// A bucket of tokens bounds how many are shown by themselves. Pure: who waits comes in, what happens to each comes out.
+/// A token bucket limits how many notifications are shown individually. The type is pure: waiting notifications come in, a decision comes
+/// out.
 package struct NoticeFlow: Equatable, Sendable {
-    /// So many are shown at once.
+    /// The maximum number of notifications that are shown at once.
     package static let capacity = 5
-    /// Seconds after which one more may be.
+    /// Seconds after which one more notification may be shown.
     package static let refill: Double = 15
-    /// So many summaries by thread at most; what is left shares one.
+    /// The maximum number of summaries by thread. All other notifications share one summary.
     private static let longestList = 3
 
-    /// One that waits to be told for the first time.
+    /// A notification that waits to be shown for the first time.
     package struct Waiting: Equatable, Sendable {
         package var identifier: String
-        /// Of its app; those of one thread share a summary.
+        /// The app's thread identifier. Notifications of one thread share a summary.
         package var thread: String
-        /// It came, or was due, in quiet hours that are over.
+        /// `true` if the notification arrived, or was due, in quiet hours that are over.
         package var wasHeldBack: Bool
 
         package init(identifier: String, thread: String, wasHeldBack: Bool) {
@@ -24,33 +25,35 @@ package struct NoticeFlow: Equatable, Sendable {
         }
     }
 
-    /// What a summary is of.
+    /// The notifications that a summary combines.
     package enum Group: Hashable, Sendable {
-        /// What came while it was quiet.
+        /// The notifications that arrived in quiet hours.
         case quietHours
-        /// Of one thread, of which more came than a person reads.
+        /// The notifications of one thread that had more of them than are shown individually.
         case thread(String)
-        /// Of many.
+        /// The remaining notifications, of any thread.
         case many
     }
 
     package struct Decision: Equatable, Sendable {
         package var show: [String] = []
         package var gather: [Group: [String]] = [:]
-        /// Seconds until one that stays waiting may be shown; `nil`: none waits.
+        /// Seconds until the next waiting notification may be shown; `nil` if no notification waits.
         package var pause: Double?
     }
 
-    /// Tokens that are there, and since when, in seconds awake.
+    /// The available tokens, and when they were counted, in seconds awake.
     private var tokens = Double(capacity)
     private var countedAt: Double?
 
     package init() {}
 
+    /// Decides what happens to each waiting notification.
+    ///
     /// - Parameters:
-    ///   - waiting: in the order in which they are to be told.
-    ///   - gathering: groups whose summary stands on the screen: more of such a group go there.
-    ///   - awake: seconds, on a clock that nobody sets.
+    ///   - waiting: The waiting notifications, in the order in which they are to be shown.
+    ///   - gathering: The groups whose summary is on the screen. Further notifications of such a group are added to that summary.
+    ///   - awake: Seconds that the machine has been awake, from a clock that cannot be set.
     package mutating func decide(_ waiting: [Waiting], gathering: Set<Group>, awake: Double) -> Decision {
         refill(awake)
         var decision = Decision()
@@ -66,7 +69,7 @@ package struct NoticeFlow: Equatable, Sendable {
         return decision
     }
 
-    /// One that was let through was not shown.
+    /// Puts back the token of a notification that was let through but not shown.
     package mutating func giveBack() { tokens = min(tokens + 1, Double(Self.capacity)) }
 
     private mutating func refill(_ awake: Double) {
@@ -74,7 +77,8 @@ package struct NoticeFlow: Equatable, Sendable {
         countedAt = awake
     }
 
-    /// One alone waits for its token: a summary of one says less than it does.
+    /// Combines the remaining notifications in summaries. A single notification waits for its token, because a summary of one shows less
+    /// than the notification itself.
     private func gatherRest(_ rest: [Waiting], _ gathering: Set<Group>, _ decision: inout Decision) {
         let threads = Dictionary(grouping: rest.filter { !$0.thread.isEmpty }, by: \.thread)
         let many = threads.filter { $0.value.count > 1 || gathering.contains(.thread($0.key)) }

@@ -1,103 +1,109 @@
 import Foundation
 
-/// One notification's life: where it is, and under which number the server knows it.
+/// The life of one notification: its state, and the number under which the server knows the notification.
 ///
-/// Every rule about these is here, and nowhere else. Pure: an event comes in, what else has to be done comes out. The ledger keeps the life in
-/// the columns of a row; the app, the commands and the agent tell the ledger what happened, and none of them writes a state.
+/// Every rule about these is here, and nowhere else. The type is pure: an event comes in, commands come out. The ledger keeps the life in
+/// the columns of a row. The app, the commands and the agent report events to the ledger; only this type sets the state.
 package struct NoticeLife: Equatable, Sendable {
-    /// How far it is. The raw values stand in the ledger.
+    /// How far a notification is. The raw values are stored in the ledger.
     package enum Phase: String, Codable, Sendable {
-        /// Waiting for its time, or for a server.
+        /// The notification waits for its time, or for a server.
         case pending
-        /// Handed to the presenter, which has not answered.
+        /// The notification was passed to the presenter, which has not responded.
         case presenting
         case delivered
-        /// Told as one of many by a summary, which stands there in its place.
+        /// A summary, which is on the screen instead, combines the notification with others.
         case gathered
-        /// It left the screen by itself, as servers take off what nobody presses: perhaps nobody has seen it.
+        /// The server removed the notification from the screen because the user did not press it. The user may not have seen it.
         case expired
-        /// Gone from the screen by the person.
+        /// The user removed the notification from the screen.
         case closed
-        /// The time that it is about is over; the agent took it off the screen.
+        /// The time that the notification is about is over, and the agent took the notification off the screen.
         case over
-        /// Taken back; the agent has still to take it off the screen.
+        /// The notification was withdrawn, but the agent has not yet taken it off the screen.
         case withdrawing
         case withdrawn
     }
 
     package enum Event: Equatable, Sendable {
-        /// The app adds it, new or once more. What stands on the screen is replaced, and alerts.
+        /// The app added the notification, or added it again. A version that is on the screen is replaced, and the user is alerted.
         case added
-        /// The app says something else in its place, of which nobody has to be alerted.
+        /// The app changed the content in place. The user is not alerted.
         case changed
-        /// The presenter was asked to show it.
+        /// The presenter was asked to show the notification.
         case handedOver
-        /// `hiddenBy`: why the server does not draw it; `nil` if the server draws it.
+        /// The server accepted the notification. `hiddenBy` is why the server does not draw it; `nil` if the server draws it.
         case presented(serverID: UInt32, now: Date, hiddenBy: String? = nil)
         /// The server draws notifications again, but not the notifications that do-not-disturb hid.
         case doNotDisturbEnded
-        /// It could not be shown. `isAnswerOpen`: the server has it and did not answer; it may still show it.
+        /// The notification could not be shown. `isAnswerOpen` if the server has the notification, did not respond and may still show it.
         case failed(why: String, isAnswerOpen: Bool)
-        /// A server that answers other calls has lost this one.
+        /// A server that responds to other calls has lost this notification.
         case answerLost
         case closed(serverID: UInt32, now: Date)
-        /// The server took it off the screen, as nobody had pressed it for so long.
+        /// The server took the notification off the screen because the user had not pressed it for some time.
         case expired(serverID: UInt32, now: Date)
-        /// A summary tells of it, with others.
+        /// A summary combines the notification with others.
         case gathered(into: String, now: Date)
-        /// The person wants to see it after the summary.
+        /// The user wants to see the notification after the summary.
         case released
-        /// The summary that told of it left the screen.
+        /// The summary that included the notification left the screen.
         case summaryLeft(isSeen: Bool, now: Date)
-        /// The time that it is about is over.
+        /// The time that the notification is about is over.
         case timeIsOver(now: Date)
-        /// The clock that said so was wrong.
+        /// The clock that reported the end of that time was wrong.
         case timeIsNotOver
-        /// The person pressed it, or one of its buttons: that is answered, and it leaves the screen, also where servers let it stand.
+        /// The user pressed the notification, or one of its buttons. The notification leaves the screen, also on servers that keep pressed
+        /// notifications.
         case pressed(serverID: UInt32, now: Date)
-        /// Nobody will hear its buttons: it is shown again, in its place.
+        /// No process receives the presses of its buttons any more. The notification is shown again in its place.
         case buttonsLost(serverID: UInt32)
-        /// The app takes it back, or all background work was ended.
+        /// The app withdrew the notification, or all background work was ended.
         case takenBack(now: Date)
-        /// The agent takes it off the screen, as far as it is there. `isAnswerOpen`: a server has it, does not answer, and may show it yet.
+        /// The agent takes the notification off the screen, if it is there. `isAnswerOpen` if a server has it, does not respond and may
+        /// still show it.
         case takenOff(now: Date, isAnswerOpen: Bool = false)
-        /// Its app wants nothing of this showing.
+        /// The app does not want this showing in any form.
         case notWanted(now: Date)
-        /// The server was told to take it off.
+        /// The server received the request to take the notification off the screen.
         case withdrawn(serverID: UInt32)
-        /// The server is gone, and what it showed: its numbers mean nothing to the next one, which shows it again.
+        /// The server is gone with everything that it showed. Its numbers are invalid on the next server, which shows the notification
+        /// again.
         case serverLost(isAnswerOpen: Bool)
-        /// Shown or not, the earlier agent could not say. Shown again it replaces itself where a server can.
+        /// The earlier agent died before it recorded whether the notification was shown. When shown again, the notification replaces itself
+        /// if the server supports that.
         case agentDied
     }
 
     package enum Command: Equatable, Sendable {
-        /// ``unknownNumber``: by its identifier alone, where a server knows it by that.
+        /// Takes the notification off the screen. ``unknownNumber`` identifies the notification by its identifier alone, on servers that
+        /// know it.
         case withdraw(serverID: UInt32)
     }
 
-    /// No server gives this number.
+    /// A number that servers never give.
     package static let unknownNumber: UInt32 = 0
 
     package private(set) var phase: Phase
-    /// What the server calls it, as long as something of it may stand on the screen.
+    /// The server's number for the notification, while some version of it may be on the screen.
     package private(set) var serverID: UInt32?
-    /// What the agent takes off the screen under this number, until the server has heard that: an agent may die in between.
+    /// The number that the agent is taking off the screen, until the server has received that request. The agent may die in between.
     package private(set) var leavingID: UInt32?
-    /// It may stand on the screen under a number that nobody wrote down: the agent died before it could.
+    /// `true` if the notification may be on the screen under a number that was not recorded, because the agent died before it could record
+    /// it.
     package private(set) var mayStand: Bool
-    /// The notification that tells of it, where that is a summary.
+    /// The summary that includes the notification.
     package private(set) var summary: String?
-    /// Why it could not be shown yet, or was not drawn.
+    /// Why the notification could not be shown yet, or was not drawn.
     package private(set) var trouble: String?
-    /// When the person was first told of what it says now; `nil`: not yet.
+    /// When the current content was first shown to the user; `nil` if it was not shown yet.
     package private(set) var deliveredAt: Date?
     package private(set) var endedAt: Date?
 
-    /// One that was just added.
+    /// Creates the life of a notification that was just added.
     package init() { (phase, mayStand) = (.pending, false) }
 
-    /// A life as it was written down.
+    /// Creates a life from its stored fields.
     package init(
         phase: Phase, serverID: UInt32?, trouble: String?, deliveredAt: Date?, endedAt: Date?, summary: String? = nil,
         leavingID: UInt32? = nil, mayStand: Bool = false
@@ -106,10 +112,11 @@ package struct NoticeLife: Equatable, Sendable {
         (self.deliveredAt, self.endedAt, self.leavingID, self.mayStand) = (deliveredAt, endedAt, leavingID, mayStand)
     }
 
-    /// Taken back by the app.
+    /// `true` if the app withdrew the notification.
     package var isTakenBack: Bool { phase == .withdrawing || phase == .withdrawn }
 
-    /// The user was shown it, or the server hides it. It may wait for a server to show it again.
+    /// `true` if the notification was shown to the user, or the server hides it. The notification may be waiting for a server to show it
+    /// again.
     package var isTold: Bool {
         switch phase {
         case .delivered, .gathered, .expired, .closed: true
@@ -119,34 +126,36 @@ package struct NoticeLife: Equatable, Sendable {
         }
     }
 
-    /// It is on its way to the screen for the second time: nobody has to be alerted.
+    /// `true` if the notification is being shown for the second time. The user is not alerted again.
     package var isShownAgain: Bool { (phase == .pending || phase == .presenting) && deliveredAt != nil }
 
-    /// It waits to be told for the first time.
+    /// `true` if the notification waits to be shown for the first time.
     package var isUntold: Bool { (phase == .pending || phase == .presenting) && deliveredAt == nil }
 
-    /// The same, and nobody has been given it.
+    /// `true` if the notification waits to be shown for the first time, and was not passed to a presenter.
     package var isWaiting: Bool { phase == .pending && deliveredAt == nil }
 
-    /// The server has it, and did not draw it.
+    /// `true` if the server has the notification and did not draw it.
     package var isHidden: Bool { phase == .delivered && deliveredAt == nil }
 
-    /// Other words mean something to the person: those before stand there, wait, were taken off unanswered, or were about a time that is over.
+    /// `true` if changed content still matters to the user. The old content is shown, waits, was removed unanswered, or was about a time
+    /// that is over.
     package var isChangeable: Bool { isUnanswered || isUntold || phase == .over }
 
-    /// A press of what the server calls so is one of this. The word of a server that is gone by now may come late.
+    /// Returns whether a press of this server number belongs to the notification. A press on a server that is gone may arrive late.
     package func isPressable(as id: UInt32) -> Bool { serverID == id || serverID == nil && isShownAgain }
 
-    /// It is to leave the screen, and its number has to be found first: shown once more in its place, the server tells it.
+    /// `true` if the notification has to leave the screen but its number is unknown. The notification is shown once more in its place,
+    /// because the server then reports the number.
     package var needsNumber: Bool { phase == .withdrawing && serverID == nil && mayStand }
 
-    /// It stands on the screen, or will again, by itself or in a summary.
+    /// `true` if the notification is on the screen, or will be again, by itself or in a summary.
     package var isStanding: Bool { phase == .delivered || phase == .gathered || isShownAgain }
 
-    /// The person was told of it and has not answered: it stands there, or the server took it off.
+    /// `true` if the notification was shown and the user has not reacted: it is on the screen, or the server removed it.
     package var isUnanswered: Bool { isStanding || phase == .expired }
 
-    /// Something happened to it. An event that means nothing in this phase changes nothing and asks for nothing.
+    /// Applies an event. An event that means nothing in this phase changes nothing and requires nothing.
     package mutating func handle(_ event: Event) -> [Command] {
         switch event {
         case .added: add()
@@ -155,7 +164,7 @@ package struct NoticeLife: Equatable, Sendable {
         case .presented(let id, let now, let why): return present(id, now, hiddenBy: why)
         case .doNotDisturbEnded: if isHidden { (phase, trouble) = (.pending, nil) }
         case .failed(let why, let isAnswerOpen):
-            // Nobody shows it: nothing stands there either.
+            // No server shows the notification, so it is not on the screen either.
             if phase != .presenting, !isAnswerOpen { mayStand = false }
             guard phase == .presenting else { break }
             trouble = why
@@ -182,17 +191,17 @@ package struct NoticeLife: Equatable, Sendable {
         case .agentDied:
             if phase == .presenting { (phase, mayStand) = (.pending, true) }
             if phase == .withdrawing, serverID == nil { mayStand = true }
-            // A server answered no agent: the number is unknown.
+            // A server had not responded when the agent died, so the number is unknown.
             if phase == .withdrawn || phase == .over, mayStand { phase = .withdrawing }
         }
         return []
     }
 
     private mutating func add() {
-        // That number may be somebody else's by now.
+        // The number may belong to another notification by now.
         switch phase {
         case .closed, .expired, .over, .withdrawn: serverID = nil
-        // The server has it and has not told the number. The agent may die before it hears the number.
+        // The server has the notification and has not reported its number. The agent may die before the response arrives.
         case .presenting, .withdrawing: if serverID == nil { mayStand = true }
         case .pending, .delivered, .gathered: break
         }
@@ -205,10 +214,9 @@ package struct NoticeLife: Equatable, Sendable {
         case .presenting:
             (phase, serverID, deliveredAt) = (.delivered, id, deliveredAt ?? (why == nil ? now : nil))
             if isHidden { trouble = why }
-        // Of what was there before: the app has other content by now, which takes its place on the screen.
+        // The number belongs to the earlier content. The app's new content replaces it on the screen.
         case .pending, .withdrawing: serverID = id
-        // The app took it back before the presenter had answered: by now it stands on the screen.
-        // A late answer to what a summary tells of by now.
+        // A late response. The app withdrew the notification before the presenter responded, or a summary includes it by now.
         case .gathered, .closed, .withdrawn, .over: return withdraw(id)
         case .delivered, .expired: break
         }
@@ -225,24 +233,24 @@ package struct NoticeLife: Equatable, Sendable {
     private mutating func press(_ id: UInt32, _ now: Date) -> [Command] {
         guard isPressable(as: id) else { return [] }
         switch phase {
-        // Of a server that is gone by now; what the next one is about to show is taken off when it stands there.
+        // The press was on a server that is gone. The next server's showing is taken off when that server confirms it.
         case .pending where serverID == nil, .presenting where serverID == nil:
             end(.closed, now)
             return []
         case .presenting where isShownAgain: end(.closed, now)
-        // By now the number is that of other words, which stay.
+        // The number belongs to other content by now, which stays.
         case .presenting: return []
         default: leave(.closed, now)
         }
         return withdraw(id)
     }
 
-    /// What stood on the screen left it. New content that waits, and that the person has to be told of, waits on.
+    /// Applies that the notification left the screen. New content that was not shown yet stays pending.
     private mutating func leave(_ last: Phase, _ now: Date) {
         switch phase {
         case .delivered: end(last, now)
         case .pending: if isShownAgain { end(last, now) } else { serverID = nil }
-        // The answer to the showing that takes its place is on its way.
+        // The response to the showing that replaces the notification is still to come.
         case .presenting, .gathered, .expired, .closed, .over: break
         case .withdrawing, .withdrawn: serverID = nil
         }
@@ -250,10 +258,10 @@ package struct NoticeLife: Equatable, Sendable {
 
     private mutating func takeBack(_ now: Date) {
         switch phase {
-        // Changed content may wait while the old stands on the screen.
+        // Changed content may wait while the old content is on the screen.
         case .pending: phase = serverID == nil && !mayStand ? .withdrawn : .withdrawing
         case .presenting, .delivered: phase = .withdrawing
-        // Forgotten: told again, it alerts again.
+        // If the app adds the notification again, it alerts again.
         case .gathered, .expired, .closed, .over: (phase, summary) = (.withdrawn, nil)
         case .withdrawing, .withdrawn: return
         }
@@ -268,7 +276,7 @@ package struct NoticeLife: Equatable, Sendable {
         return commands
     }
 
-    /// What stands there of an earlier showing stays.
+    /// Ends a showing that the app does not want. An earlier version that is on the screen stays there.
     private mutating func beNotWanted(_ now: Date) {
         guard isWaiting else { return }
         if serverID == nil { takeBack(now) } else { (phase, deliveredAt) = (.delivered, now) }
@@ -285,7 +293,8 @@ package struct NoticeLife: Equatable, Sendable {
         }
     }
 
-    /// What stands on the screen of an earlier showing is replaced there, and not told of elsewhere.
+    /// Records that a summary includes the notification. If an earlier version may be on the screen, the new content replaces it there
+    /// instead.
     private mutating func gather(_ summary: String, _ now: Date) {
         guard isWaiting && serverID == nil && !mayStand || phase == .gathered else { return }
         (phase, self.summary, deliveredAt, trouble) = (.gathered, summary, deliveredAt ?? now, nil)

@@ -1,16 +1,16 @@
-// The port of notifications: what the agent asks of a desktop, and what it is told. Values only.
+// The port of notifications: the agent's requests to a desktop, and the desktop's events. Values only.
 
-/// A button. `key` is what comes back when it is pressed; `default` is a click on the body.
+/// A button. `key` is reported when the user presses it; `default` is a click on the body.
 package struct NoticeAction: Sendable, Equatable, Codable {
     package var key: String
     package var label: String
-    /// A field to type into; `nil`: a plain button.
+    /// A text field; `nil` for a plain button.
     package var field: Field?
 
     package struct Field: Sendable, Equatable, Codable {
-        /// What stands on the button that sends the text.
+        /// The label of the button that sends the text.
         package var send: String
-        /// What stands in the empty field.
+        /// The text that is shown in the empty field.
         package var placeholder: String
 
         package init(send: String, placeholder: String) { (self.send, self.placeholder) = (send, placeholder) }
@@ -29,9 +29,9 @@ package enum NoticeUrgency: Int, Sendable, Codable {
     case critical = 2
 }
 
-/// One desktop notification, as it is to be shown. Text is plain: a presenter escapes what its server would interpret.
+/// A desktop notification to be shown. The text is plain: a presenter escapes what its server would interpret.
 package struct Notice: Sendable, Equatable, Codable {
-    /// The app's own identifier of the notification. Also given to servers that replace by tag.
+    /// The app's identifier of the notification. Also passed to servers that replace by tag.
     package var identifier: String
     package var appName: String
     /// The name of the app's desktop entry, without ".desktop".
@@ -42,23 +42,23 @@ package struct Notice: Sendable, Equatable, Codable {
     package var category: String?
     package var urgency: NoticeUrgency
     package var actions: [NoticeAction]
-    /// Of the desktop's theme; `nil`: silent.
+    /// A sound of the desktop's theme; `nil` for silence.
     package var soundName: String?
-    /// The path of a file that is played instead, where the server can.
+    /// The path of a file that is played instead, if the server supports that.
     package var soundFile: String?
-    /// Kept on screen until the person acts (expire timeout 0).
+    /// `true` if the notification is kept on the screen until the user acts (expire timeout 0).
     package var isPersistent: Bool
-    /// How far something is, where the server draws that.
+    /// The progress, if the server draws it.
     package var percent: Int?
-    /// It was shown before, and is shown again: nobody is alerted.
+    /// `true` if the notification was shown before and is shown again. The user is not alerted.
     package var isQuiet = false
     /// The user is to see it now, also if the notification that it replaces is not on the screen any more.
     package var alerts = false
-    /// What a person can do instead, where the server has no buttons.
+    /// A hint that is shown if the server has no buttons.
     package var withoutButtons: String?
-    /// Labels of servers that advertise buttons, and whose buttons no user found.
+    /// Labels of servers that advertise buttons, but whose buttons users do not find.
     package var serversWithoutButtons: [String] = []
-    /// The path of a picture, which a presenter has read by a process of its own: it may come from a stranger.
+    /// The path of a picture. The file may be untrusted, so a presenter has a separate process read it.
     package var picture: String?
 
     package init(
@@ -90,14 +90,15 @@ package struct Notice: Sendable, Equatable, Codable {
 package enum PresenterFailure: Error, Sendable, Equatable {
     /// No session bus address is known.
     case noSessionBus(String)
-    /// Nobody answers at the addresses that are known, for now.
+    /// No bus responds at the known addresses, for now.
     case busUnreachable(String)
-    /// The bus is there, but nobody owns (or can be started for) org.freedesktop.Notifications.
+    /// The bus is available, but no process owns (or can be started for) org.freedesktop.Notifications.
     case noServer(String)
     case refused(String)
-    /// A server is there and said nothing in time; it was not asked to show anything yet.
+    /// A server is available but did not respond in time. No notification was passed to it yet.
     case unresponsive(String)
-    /// A server was asked and said nothing in time. It may show the notification yet, and then `presented` comes after all.
+    /// A server was asked to show the notification and did not respond in time. The server may still show it, and `presented` then arrives
+    /// late.
     case unanswered(String)
 }
 
@@ -109,30 +110,31 @@ package enum NoticeCloseReason: Int, Sendable, Equatable {
     case undefined = 4
 }
 
-/// What a presenter tells, always on its own thread.
+/// An event that a presenter reports, always on its own thread.
 package enum PresenterEvent: Sendable, Equatable {
     case presented(identifier: String, serverID: UInt32)
     case failed(identifier: String, PresenterFailure)
     /// A button or the body was pressed. `activationToken` lets a window be raised; often absent.
     case activated(identifier: String, serverID: UInt32, action: String, activationToken: String?)
-    /// The person typed something into the field of its button, and sent it.
+    /// The user typed text into the field of a button and sent it.
     case replied(identifier: String, serverID: UInt32, text: String)
     case closed(identifier: String, serverID: UInt32, NoticeCloseReason)
-    /// The server was told to take it off the screen, or there is none.
+    /// The server received the request to take the notification off the screen, or no server is available.
     case withdrawn(identifier: String, serverID: UInt32)
-    /// It may stand on the screen, and this server would tell its buttons to nobody but who showed it last.
+    /// The notification may be on the screen, but this server reports its buttons only to the process that showed it last.
     case unheard(identifier: String, serverID: UInt32)
-    /// Which server the ids that follow belong to, told before the first of them, and before `serverAppeared`. Ids of another one mean nothing.
+    /// The server to which the following ids belong. Reported before the first id and before `serverAppeared`. Ids of another server are
+    /// invalid.
     case serverIs(String)
-    /// The server that `serverIs` named advertises buttons, or does not. Comes before its first notification.
+    /// The server that `serverIs` named advertises buttons, or does not. Reported before its first notification.
     case serverHasButtons(Bool, label: String)
-    /// The person wants to see no notifications, or wants to again.
+    /// The user switched do-not-disturb on or off.
     case doNotDisturb(Bool)
-    /// It answered ``Presenter/ask()``.
+    /// The server responded to ``Presenter/ask()``.
     case serverAnswers
-    /// A notification server took its name on the bus: what could not be shown is worth another try.
+    /// A notification server took its name on the bus, so notifications that could not be shown are worth another attempt.
     case serverAppeared
-    /// The server left; the ids it gave mean nothing any more.
+    /// The server left the bus. The ids that it gave are invalid.
     case serverVanished
     /// The session bus itself closed the connection.
     case busLost
@@ -140,25 +142,30 @@ package enum PresenterEvent: Sendable, Equatable {
 
 /// Shows, replaces and withdraws desktop notifications.
 package protocol Presenter: Sendable {
-    /// Shows a notification; answered by `presented` or `failed`.
+    /// Shows a notification. The presenter reports `presented` or `failed`.
     ///
     /// - Parameters:
-    ///   - serverID: of an earlier showing, which it replaces.
-    ///   - server: the one that gave this id, as `serverIs` told it. The id counts with that one alone: another has given it to a stranger.
+    ///   - serverID: The number of an earlier showing, which is replaced.
+    ///   - server: The server that gave this number, as `serverIs` reported it. Another server may have given the number to another app.
     func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?)
-    /// Takes a notification off the screen; by its identifier alone where the id is ``NoticeLife/unknownNumber`` and the server knows it by that. Unknown ids, and those of another server, are ignored. Answered by `withdrawn`, or not at all
-    /// where a server is there and cannot be asked: again, once `serverAppeared` has told that it can.
+    /// Takes a notification off the screen. If the number is ``NoticeLife/unknownNumber``, the identifier alone is used on servers that
+    /// know it.
+    ///
+    /// Unknown ids and ids of another server are ignored. The presenter reports `withdrawn`. If a server is available but cannot be asked,
+    /// the presenter reports nothing; call again after `serverAppeared`.
     func withdraw(identifier: String, serverID: UInt32, of server: String?)
-    /// Hears the buttons of what an earlier process showed, where it stands yet. Answered by `unheard` where the server has them told to
-    /// that process alone, and by nothing where they are heard from now on, or the server is another one.
+    /// Receives the button presses of a notification that an earlier process showed, if the notification is still on the screen.
+    ///
+    /// The presenter reports `unheard` if the server reports presses only to that earlier process. Otherwise it reports nothing: presses
+    /// are received from now on, or the server is another one.
     func takeOver(identifier: String, serverID: UInt32, of server: String?)
-    /// A number on the app's icon, where a dock or a panel shows one; 0: none.
+    /// Shows a number on the app's icon, if a dock or a panel supports that; 0 removes the number.
     func showBadge(_ count: Int, desktopEntry: String)
-    /// Asks the server something that shows nothing; answered by `serverAnswers`, or not at all.
+    /// Sends a request to the server that shows nothing. The presenter reports `serverAnswers` when the server responds.
     func ask()
 }
 
 extension Presenter {
-    /// Shows one that was not shown before.
+    /// Shows a notification that was not shown before.
     package func present(_ notice: Notice) { present(notice, replacing: nil, of: nil) }
 }

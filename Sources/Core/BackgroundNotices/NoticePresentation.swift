@@ -1,4 +1,4 @@
-/// What of a notification its app wants shown, as a delegate said while a person ran the app.
+/// The parts of a notification that its app wants shown, as returned by the app's delegate while the user ran the app.
 package struct NoticePresentation: OptionSet, Codable, Sendable, Equatable {
     package let rawValue: Int
 
@@ -9,9 +9,9 @@ package struct NoticePresentation: OptionSet, Codable, Sendable, Equatable {
     package static let sound = NoticePresentation(rawValue: 4)
     package static let badge = NoticePresentation(rawValue: 8)
 
-    /// Nothing of it is on a screen.
+    /// `true` if no part is visible on the screen.
     package var isNothing: Bool { isDisjoint(with: [.banner, .list]) }
 
-    /// Seconds that a delegate has for its answer; then all of it is shown.
+    /// Seconds that a delegate has to respond. After that, all parts are shown.
     package static let patience = 5.0
 }

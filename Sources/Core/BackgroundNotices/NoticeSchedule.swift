@@ -1,10 +1,10 @@
 import Foundation
 
-/// What a notification waits for.
+/// The time for which a notification waits.
 package enum NoticeTrigger: Codable, Equatable, Sendable {
-    /// Seconds from when it was added; again and again where it repeats.
+    /// A number of seconds after the notification was added; again after each such span if `repeats` is `true`.
     case interval(Double, repeats: Bool)
-    /// Instants whose components are these, on the clock on the wall; of the first of them, or of each.
+    /// The instants at which the wall clock matches these components: only the first instant, or each instant if `repeats` is `true`.
     case calendar(DateComponents, repeats: Bool)
 
     package var repeats: Bool {
@@ -13,23 +13,23 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         }
     }
 
-    /// The first instant after another; `nil`: there is none.
+    /// Returns the first instant after a date; `nil` if none follows.
     ///
-    /// An instant that a change of clocks skips comes at its end; of one that comes twice the first counts.
+    /// An instant that a clock change skips is moved to the end of the gap. If an instant occurs twice, the first occurrence counts.
     ///
     /// - Parameters:
-    ///   - date: what comes at this instant itself does not count.
-    ///   - zone: of components that name none.
+    ///   - date: The date after which to search. An instant at exactly this date does not count.
+    ///   - zone: The time zone for components that do not name one.
     package func next(after date: Date, zone: TimeZone) -> Date? {
         switch self {
-        // Less than a minute is no step to repeat in: whatever wrote that, nobody is to be asked for ever.
+        // A stored repeat step may be shorter than a minute. Such a step is raised, so that the user is not alerted endlessly.
         case .interval(let seconds, let repeats):
             seconds.isFinite && seconds > 0 ? date.addingTimeInterval(max(seconds, repeats ? Self.shortestStep : 0)) : nil
         case .calendar(let components, _): Self.next(components, after: date, zone)
         }
     }
 
-    /// Seconds.
+    /// Seconds; the shortest step of a repeating interval.
     package static let shortestStep = 60.0
 
     private static func next(_ components: DateComponents, after date: Date, _ zone: TimeZone) -> Date? {
@@ -38,7 +38,8 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         var wanted = components
         (wanted.calendar, wanted.timeZone) = (nil, nil)
         guard hasValue(wanted), isPossible(wanted) else { return nil }
-        // Foundation looks for days, and for minutes of any hour. What time of a day a change of clocks skips it answers in several ways.
+        // Foundation finds days, and minutes of any hour. For a time of day that a clock change skips, Foundation's results differ between
+        // cases.
         guard let time = timeOfDay(&wanted) else {
             return calendar.nextDate(after: date, matching: wanted, matchingPolicy: .strict)
         }
@@ -46,7 +47,7 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         noon.hour = 12
         let zone = calendar.timeZone
         var last = date.addingTimeInterval(-2 * 86_400)
-        // The first of these days may be over, and the time on the second past.
+        // The first of these days may be over, and on the second day the time may be past.
         for _ in 0..<5 {
             guard let day = calendar.nextDate(after: last, matching: noon, matchingPolicy: .strict) else { return nil }
             let found = instant(of: time, onTheDayOf: day, zone)
@@ -56,7 +57,7 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         return nil
     }
 
-    /// Seconds into the day, taken out of the components; `nil`: they name no one time.
+    /// Takes the time of day out of the components and returns it in seconds; `nil` if the components do not name a single time of day.
     private static func timeOfDay(_ components: inout DateComponents) -> Double? {
         let isOfADay = components.hour == nil && components.minute == nil && components.second == nil
         guard components.hour != nil || isOfADay else { return nil }
@@ -65,7 +66,7 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         return Double(seconds)
     }
 
-    /// The first instant at which clocks show it; of a time that they skip, that at which they do.
+    /// Returns the first instant at which clocks show the time. If clocks skip the time, returns the instant of the clock change.
     private static func instant(of time: Double, onTheDayOf day: Date, _ zone: TimeZone) -> Date {
         func offset(_ instant: Double) -> Double { Double(zone.secondsFromGMT(for: Date(timeIntervalSince1970: instant))) }
         let seconds = day.timeIntervalSince1970
@@ -73,7 +74,7 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         let wall = midnight + time
         let offsets = [offset(wall - 2 * 86_400), offset(wall + 2 * 86_400)].sorted(by: >)
         if let shown = offsets.first(where: { offset(wall - $0) == $0 }) { return Date(timeIntervalSince1970: wall - shown) }
-        // Whole seconds: between them the offset changes once.
+        // The search uses whole seconds. The offset changes once between the two instants.
         var (before, after) = (wall - offsets[0], wall - offsets[1])
         let late = offset(after)
         while after - before > 1 {
@@ -91,7 +92,7 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
 
     private static func hasValue(_ components: DateComponents) -> Bool { fields.contains { components[keyPath: $0] != nil } }
 
-    /// Foundation looks through thousands of years for what never comes.
+    /// Returns `false` for dates that never occur. Foundation would search through thousands of years for them.
     private static func isPossible(_ components: DateComponents) -> Bool {
         let ranges: [(KeyPath<DateComponents, Int?>, ClosedRange<Int>)] = [
             (\.month, 1...13), (\.day, 1...31), (\.hour, 0...23), (\.minute, 0...59), (\.second, 0...59), (\.weekday, 1...7),
@@ -104,35 +105,35 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
     }
 }
 
-/// When a notification that waits for something is shown, and when again.
+/// The time at which a waiting notification is shown, and the times at which it is repeated.
 ///
-/// Pure: what it holds is written down beside the notification. A calendar's rule is of the clock on the wall, and is read again where that
-/// changed.
+/// The type is pure; its content is stored with the notification. A calendar trigger follows the wall clock, and is evaluated again after
+/// that clock changed.
 package struct NoticeSchedule: Codable, Equatable, Sendable {
     package let trigger: NoticeTrigger
-    /// From here on instants count: the adding, or the last that was taken.
+    /// The date from which instants count: when the notification was added, or the instant that was last consumed.
     package private(set) var anchor: Date
-    /// The zone in which `next` was read.
+    /// The time zone in which `next` was computed.
     package private(set) var zone: String
-    /// `nil`: nothing more comes.
+    /// The next instant; `nil` if no further instant follows.
     package private(set) var next: Date?
-    /// The instant that was taken last.
+    /// The instant that was last consumed.
     package private(set) var served: Date?
 
-    /// Seconds by which a clock may be set back after an instant was taken without that instant coming again.
+    /// Seconds by which a clock may be set back after an instant was consumed without repeating that instant.
     private static let longestStepBack: Double = 86_400
 
-    /// `nil`: it would never be shown.
+    /// Creates a schedule; `nil` if the notification would never be shown.
     package init?(_ trigger: NoticeTrigger, now: Date, zone: TimeZone) {
         guard let next = trigger.next(after: now, zone: zone) else { return nil }
         (self.trigger, anchor, self.zone, self.next) = (trigger, now, zone.identifier, next)
     }
 
-    /// The same as this clock in this zone reads it.
+    /// Returns the schedule as this clock in this time zone evaluates it.
     ///
-    /// An anchor that lies ahead is of a clock that was: it would keep everything waiting by as much.
+    /// An anchor in the future comes from a clock that was ahead. Such an anchor would delay every instant by the difference.
     package func read(now: Date, zone: TimeZone) -> NoticeSchedule {
-        // Set back by a little, the clock shows an instant again that was taken.
+        // A clock that was set back by a little shows an instant again that was already consumed.
         let isServed = isOfACalendar && served != nil && anchor.timeIntervalSince(now) <= Self.longestStepBack
         guard next != nil, anchor > now && !isServed || zone.identifier != self.zone else { return self }
         var schedule = self
@@ -142,20 +143,20 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
         return schedule
     }
 
-    /// The instant that was due is taken: what follows lies after it, and after now. Those that were missed are one.
+    /// Consumes the due instant. The next instant is after it and after now. Missed instants count as one.
     package mutating func take(now: Date, zone: TimeZone) {
         guard let due = next else { return }
         guard trigger.repeats else { return next = nil }
         anchor = max(due, now)
         served = due
         if case .interval(let seconds, _) = trigger, seconds >= NoticeTrigger.shortestStep {
-            // In its own step, whenever it was shown.
+            // A repeating interval keeps its rhythm, whenever the notification was shown.
             anchor = due.addingTimeInterval((max(0, now.timeIntervalSince(due)) / seconds).rounded(.down) * seconds)
         }
         (self.zone, next) = (zone.identifier, trigger.next(after: anchor, zone: zone))
     }
 
-    /// Nothing more comes.
+    /// Removes the next instant.
     package mutating func cancel() { next = nil }
 
     private var isOfACalendar: Bool {

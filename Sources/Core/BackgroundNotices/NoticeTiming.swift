@@ -1,6 +1,6 @@
 import Foundation
 
-/// Hours of the day in which no notification is shown, such as 22:00–07:00. Over midnight when the end is earlier.
+/// Hours of the day in which no notification is shown, such as 22:00–07:00. The span crosses midnight if the end is earlier than the start.
 package struct QuietHours: Sendable, Equatable {
     /// Seconds into the day.
     package let start: Int
@@ -24,7 +24,7 @@ package struct QuietHours: Sendable, Equatable {
         return hour * 3600 + minute * 60
     }
 
-    /// When they end, if `instant` lies in them.
+    /// Returns when the quiet hours end, if `instant` is inside them.
     package func end(covering instant: Date, in zone: TimeZone) -> Date? {
         let local = instant.timeIntervalSince1970 + Double(zone.secondsFromGMT(for: instant))
         let second = local - (local / 86_400).rounded(.down) * 86_400
@@ -34,19 +34,19 @@ package struct QuietHours: Sendable, Equatable {
         guard isInside else { return nil }
         let rest = Double(end) - second
         let plain = instant.addingTimeInterval(rest > 0 ? rest : rest + 86_400)
-        // A night on which the clocks change is longer or shorter. An end that falls into the gap itself comes a little later.
+        // A night in which the clocks change is longer or shorter. An end inside the gap itself is moved a little later.
         let shift = zone.secondsFromGMT(for: plain) - zone.secondsFromGMT(for: instant)
         let exact = plain.addingTimeInterval(-Double(shift))
         return zone.secondsFromGMT(for: exact) == zone.secondsFromGMT(for: plain) ? exact : plain
     }
 }
 
-/// What the person allows notifications.
+/// The user's settings for notifications.
 package struct NoticeRules: Sendable, Equatable {
-    /// `false`: none is shown.
+    /// `false` if no notification is shown.
     package var isEnabled = true
     package var quietHours: QuietHours?
-    /// The interruption level from which on a notification is shown in quiet hours too; `nil`: none is.
+    /// The lowest interruption level that is also shown in quiet hours; `nil` if no level is.
     package var loudLevel: Int?
     /// Categories that are switched off.
     package var silencedCategories: Set<String> = []
@@ -54,20 +54,23 @@ package struct NoticeRules: Sendable, Equatable {
     package init() {}
 }
 
-/// When a notification that was added is shown.
+/// Decides when a notification that was added is shown.
 package enum NoticeTiming {
     package enum Verdict: Sendable, Equatable {
         case show
         case wait(until: Date)
-        /// The person switched it off: not shown.
+        /// The user switched the notification off, so it is not shown.
         case silenced
     }
 
-    /// Seconds for which one that is switched off is kept, to be shown if the person switches it on again.
+    /// Seconds for which a notification that is switched off is kept. The notification is shown if the user switches it on again within
+    /// that time.
     package static let longestSilence: Double = 86_400
 
+    /// Returns when to show a notification.
+    ///
     /// - Parameters:
-    ///   - dueAt: `nil`: at once.
+    ///   - dueAt: The due date; `nil` if the notification is due at once.
     ///   - level: 0 passive, 1 active, 2 time sensitive, 3 critical.
     package static func verdict(
         dueAt: Date?, level: Int, category: String, _ rules: NoticeRules, now: Date, zone: TimeZone

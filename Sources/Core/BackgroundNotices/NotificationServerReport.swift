@@ -1,22 +1,22 @@
-/// Who shows notifications on a desktop, as a program that looked says: it crosses to another process as JSON.
+/// A report about the notification server of a desktop, made by a helper program and passed to another process as JSON.
 package struct NotificationServerReport: Codable, Sendable, Equatable {
-    /// Why nobody does.
+    /// Why no server shows notifications.
     package enum Trouble: String, Codable, Sendable {
         case noBus
         case noServer
         case refused
-        /// It is there and did not answer in time.
+        /// A server is available but did not respond in time.
         case silent
     }
 
     package var trouble: Trouble?
-    /// The trouble in words, as the system gave them.
+    /// The system's description of the trouble.
     package var detail: String
     package var name: String
     package var version: String
-    /// Of the Desktop Notifications specification, such as "actions".
+    /// Capabilities from the Desktop Notifications specification, such as "actions".
     package var capabilities: [String]
-    /// The server's process, where the bus knows it.
+    /// The server's process, if the bus knows it.
     package var pid: Int32?
 
     package init(
@@ -32,7 +32,7 @@ package struct NotificationServerReport: Codable, Sendable, Equatable {
 
     package static func label(_ name: String, _ version: String) -> String { "\(name) \(version)" }
 
-    /// What failed while it was asked.
+    /// Creates the report of a request to the server that failed.
     package init(_ failure: PresenterFailure, pid: Int32?) {
         switch failure {
         case .noSessionBus(let detail), .busUnreachable(let detail): self.init(trouble: .noBus, detail: detail, pid: pid)

@@ -1,25 +1,25 @@
-// The port of conditions: what the desktop's network and power are like, as far as it is known.
+// The port of conditions: the state of the desktop's network and power, if it is known.
 
 /// A snapshot of the conditions that requests can ask for.
 package struct DesktopConditions: Sendable, Equatable, Codable {
-    /// Some network beyond this machine can be tried: any non-loopback route. Never a promise that a host answers.
+    /// `true` if a network beyond this machine can be tried, which means any non-loopback route. Not a promise that a host responds.
     package var isNetworkAvailable: Bool
-    /// The connection costs money per byte, as far as the desktop knows; unknown counts as no.
+    /// `true` if the connection costs money per byte, if the desktop knows that; unknown counts as `false`.
     package var isNetworkMetered: Bool
-    /// The person marked the connection as metered: what Apple calls a constrained network (Low Data Mode).
+    /// `true` if the user marked the connection as metered, which Apple calls a constrained network (Low Data Mode).
     package var isNetworkConstrained: Bool
-    /// What connects is a mobile-phone network.
+    /// `true` if the connection is a mobile-phone network.
     package var isNetworkCellular: Bool
-    /// What connects is Wi-Fi.
+    /// `true` if the connection is Wi-Fi.
     package var isNetworkWiFi: Bool
-    /// On mains, or on a machine without a battery.
+    /// `true` on mains power, or on a machine without a battery.
     package var isOnExternalPower: Bool
-    /// The person chose the power-saver profile; no such service counts as no.
+    /// `true` if the user chose the power-saver profile; `false` if no service provides profiles.
     package var isLowPowerMode: Bool
-    /// What of it somebody says; `nil`: that was not looked at.
+    /// The conditions that this desktop reports; `nil` if that was not examined.
     package var knowledge: Knowledge?
 
-    /// What this desktop tells. The rest is taken for granted.
+    /// The conditions that this desktop reports. The other conditions have assumed values.
     package struct Knowledge: Sendable, Equatable, Codable {
         package var network: Bool
         package var metered: Bool
@@ -45,10 +45,10 @@ package struct DesktopConditions: Sendable, Equatable, Codable {
         self.isLowPowerMode = isLowPowerMode
     }
 
-    /// There is a battery to spare, and the person asked to spare it.
+    /// `true` if the machine runs on battery in the power-saver profile.
     package var isSavingPower: Bool { isLowPowerMode && !isOnExternalPower }
 
-    /// Written by an earlier version it lacks what was added since.
+    /// Reads conditions that an earlier version wrote. Fields that were added since have their default values.
     package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         isNetworkAvailable = try values.decode(Bool.self, forKey: .isNetworkAvailable)
@@ -62,14 +62,15 @@ package struct DesktopConditions: Sendable, Equatable, Codable {
     }
 }
 
-/// What a desktop tells of its conditions, as a program that looked says: it crosses to another process as JSON.
+/// A report about the desktop's conditions, made by a helper program and passed to another process as JSON.
 package struct ConditionsReport: Sendable, Equatable, Codable {
     package var conditions: DesktopConditions
-    /// A service tells when the machine wakes. Without it the clocks do.
+    /// `true` if a service reports when the machine wakes. Without such a service, the clocks reveal a wake.
     package var hearsOfSleep: Bool
-    /// What a wake depends on; `nil`: no service manages sleep, or a program of an earlier version looked.
+    /// The facts on which a wake depends; `nil` if no service manages sleep, or if a program of an earlier version made the report.
     package var machine: MachineLook?
-    /// The system bus is there, and does not answer: what its services would say is not known. `nil`: a program of an earlier version looked.
+    /// `true` if the system bus exists but does not respond, so that the state of its services is unknown. `nil` if a program of an earlier
+    /// version made the report.
     package var isSystemBusSilent: Bool?
 
     package init(
@@ -80,8 +81,8 @@ package struct ConditionsReport: Sendable, Equatable, Codable {
     }
 }
 
-/// Where conditions come from. The handler given to an implementation's initialiser is called on the source's
-/// own thread each time something changed, and once at the start.
+/// The source of conditions. The handler that is passed to an implementation's initializer is called on the source's own thread, once at
+/// the start and after each change.
 package protocol ConditionsSource: Sendable {
     var current: DesktopConditions { get }
 }

@@ -1,11 +1,11 @@
 import Foundation
 
-/// The rules of work that a person began and watches.
+/// The rules of work that the user started and watches.
 package enum ContinuedProcessing {
-    /// Tasks of one app that run at once; further ones wait.
+    /// The maximum number of tasks of one app that run at once. Further tasks wait.
     package static let room = 4
 
-    /// What waits: the identifier, and whether one of that name runs already.
+    /// Returns the waiting identifiers that may start now. A task waits while another task with its identifier runs.
     package static func startable(_ queue: [String], running: [String]) -> [String] {
         var busy = Set(running)
         var free = room - running.count
@@ -16,7 +16,7 @@ package enum ContinuedProcessing {
         }
     }
 
-    /// Whole per cent, for people; `nil` while nobody knows how much there is.
+    /// Returns complete percent for display; `nil` if the total is unknown.
     package static func percent(done: Int64?, total: Int64?) -> Int? {
         guard let done, let total, total > 0 else { return nil }
         return Int(Double(min(max(done, 0), total)) / Double(total) * 100)

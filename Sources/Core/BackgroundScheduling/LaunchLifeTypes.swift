@@ -22,12 +22,12 @@ public enum LaunchOutcome: String, Sendable, Codable {
     case killed
     /// The process ended without a result.
     case crashed
-    /// The agent ended before it had started the process: not the app's doing.
+    /// The agent ended before it had started the process. The app is not the cause.
     case neverBegan
     /// An occurrence passed without a launch and was left out, because the request has ``MissedPolicy/skip``.
     case skipped
 
-    /// The app had its say: the request is consumed.
+    /// `true` if the app finished its work in some way, so that the request is consumed.
     public var isResult: Bool {
         switch self {
         case .completed, .failed, .expired: true
@@ -35,7 +35,7 @@ public enum LaunchOutcome: String, Sendable, Codable {
         }
     }
 
-    /// The app was launched and gave no result: reason to wait before the next launch.
+    /// `true` if the app was launched and gave no result, which delays the next launch.
     public var isBlamedOnApp: Bool {
         switch self {
         case .killed, .crashed: true
@@ -44,7 +44,7 @@ public enum LaunchOutcome: String, Sendable, Codable {
     }
 }
 
-/// Why a running launch is asked to stop. Committed to the ledger before the signal is sent.
+/// Why a running launch is asked to stop. The reason is committed to the ledger before the signal is sent.
 public enum StopReason: String, Sendable, Codable {
     case expired
     case quit
@@ -99,7 +99,7 @@ extension LaunchLife {
 
     /// An action that an event requires.
     package enum Command: Equatable, Sendable {
-        /// The reason to stop is new: it is logged.
+        /// The reason to stop is new and has to be logged.
         case logStop(StopReason)
         /// SIGTERM.
         case warn

@@ -1,17 +1,17 @@
-/// The port of launching: starts app processes and pokes them. What it starts holds the launch's lock until it is gone.
+/// The port of launching, which starts app processes and signals them. A started process holds the launch's lock until it ends.
 package protocol Launcher<Identity>: AnyObject {
-    /// Tells a process from every other. A process number alone does not.
+    /// A value that distinguishes a process from every other process. A process number alone does not.
     associatedtype Identity: Sendable
     /// Starts the process of a launch.
     func start(_ launch: Int64) throws -> Identity
     /// Takes over the process of a launch that another agent started.
     func adopt(_ launch: Int64, _ process: Identity) -> Adoption
-    /// Some process holds the launch's lock.
+    /// Returns whether a process holds the launch's lock.
     func isAlive(_ launch: Int64) -> Bool
-    /// SIGTERM: the reason stands in the ledger by then.
+    /// Sends SIGTERM. The reason is already in the ledger.
     func warn(_ launch: Int64)
     func kill(_ launch: Int64)
-    /// The launch is over: nothing of it is needed any more.
+    /// Releases all resources of a launch that is over.
     func forget(_ launch: Int64)
 }
 
@@ -28,6 +28,6 @@ package enum Adoption: Sendable {
 package enum ProcessEnd: Sendable, Equatable {
     case exited(Int32)
     case signalled(Int32)
-    /// It was not our child, so only that it is gone is known.
+    /// The process was not a child of this agent, so only its end is known.
     case unknown
 }

@@ -15,9 +15,9 @@ package struct LaunchSupervision: Sendable, Equatable {
 
     private var state: State = .running
     private var startedAt: Date
-    /// Since when a person is choosing; `nil`: nobody is.
+    /// When the user began to choose; `nil` if the user is not choosing.
     private var choosingSince: Date?
-    /// Seconds that choosing took before.
+    /// Seconds that earlier choices took.
     private var chosenFor: Double = 0
     private var wasLookedAt = false
     /// The end of the time in which the launch may continue after its handlers returned.
@@ -25,20 +25,20 @@ package struct LaunchSupervision: Sendable, Equatable {
     private let budget: Double
     private let grace: Double
 
-    /// `budget` and `grace` in seconds.
+    /// Creates a timer. `budget` and `grace` are in seconds.
     package init(startedAt: Date, budget: Double, grace: Double) {
         self.startedAt = startedAt
         self.budget = budget
         self.grace = grace
     }
 
-    /// It was told to stop, or killed.
+    /// `true` if the launch was asked to stop, or was killed.
     package var isStopping: Bool { state != .running }
 
-    /// A person is choosing a file: their time is not the budget's, up to this ceiling in seconds.
+    /// Seconds for which the time that a user needs to choose a file does not count against the budget.
     package static let choosingCeiling: Double = 600
 
-    /// When to look again.
+    /// The next date at which the timer has to be checked.
     package var deadline: Date? {
         switch state {
         case .running: max(budgetEnd, continuesUntil ?? budgetEnd)
@@ -53,10 +53,10 @@ package struct LaunchSupervision: Sendable, Equatable {
         return max(end, choosingSince.addingTimeInterval(Self.choosingCeiling - chosenFor))
     }
 
-    /// Time has passed. What a person took to choose is added to the budget.
+    /// Applies the passage of time. The time that the user took to choose is added to the budget.
     package mutating func tick(now: Date, isPersonChoosing: Bool) -> Command? {
         switch (isPersonChoosing, choosingSince) {
-        // Taken up from an earlier agent: since when is not known.
+        // A launch that was adopted from an earlier agent: the begin of the choice is unknown.
         case (true, nil): choosingSince = wasLookedAt ? now : startedAt
         case (false, let since?):
             let span = min(max(now.timeIntervalSince(since), 0), Self.choosingCeiling - chosenFor)
@@ -79,7 +79,7 @@ package struct LaunchSupervision: Sendable, Equatable {
         }
     }
 
-    /// Somebody else wants it stopped (quit, simulation, a condition lost).
+    /// Stops the launch for another reason than time (quit, simulation, a lost condition).
     package mutating func stop(_ reason: StopReason, now: Date) -> Command? {
         switch state {
         case .running:
@@ -90,7 +90,7 @@ package struct LaunchSupervision: Sendable, Equatable {
         }
     }
 
-    /// It made progress: its time begins anew.
+    /// Restarts the budget because the launch made progress.
     package mutating func moved(at moment: Date) {
         if case .running = state { startedAt = max(startedAt, moment) }
     }
@@ -100,7 +100,7 @@ package struct LaunchSupervision: Sendable, Equatable {
         if case .running = state { continuesUntil = continuesUntil ?? moment.addingTimeInterval(seconds) }
     }
 
-    /// The clock was set by so many seconds: what is left of the time stays what it was.
+    /// Moves all dates after the clock was set by some seconds, so that the remaining time is unchanged.
     package mutating func shift(by seconds: Double) {
         startedAt.addTimeInterval(seconds)
         choosingSince?.addTimeInterval(seconds)
@@ -111,18 +111,18 @@ package struct LaunchSupervision: Sendable, Equatable {
         }
     }
 
-    /// Taken over from an agent that died after it had warned: the grace time starts again.
+    /// Continues after an agent that died after it had warned. The grace time starts again.
     package mutating func adoptWarned(now: Date) {
         state = .warned(killAt: now.addingTimeInterval(grace))
     }
 }
 
-/// The delay that not finishing earns, forgiven by finishing.
+/// The delay after launches without a result. A launch with a result resets the delay.
 package enum RelaunchBackoff {
-    /// Seconds.
+    /// Seconds; the longest delay.
     package static let longest: Double = 6 * 3600
 
-    /// Seconds to wait before launch number `failures + 1`: doubles from `base`, capped at six hours.
+    /// Returns the seconds to wait before launch number `failures + 1`: doubles from `base`, capped at six hours.
     package static func delay(afterFailures failures: Int, base: Double) -> Double {
         guard failures > 0 else { return 0 }
         return min(base * pow(2, Double(min(failures, 30) - 1)), longest)

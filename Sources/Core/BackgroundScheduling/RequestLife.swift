@@ -32,13 +32,14 @@ package struct RequestLife: Equatable, Sendable {
         (self.failures, self.lastFailureAt, self.beginAfterRetry) = (failures, lastFailureAt, beginAfterRetry)
     }
 
-    /// When time alone lets the request begin; long ago without a date.
+    /// The date from which time allows the request to begin; a date long ago if the request has no date.
     package var dueAt: Date {
         let never = Date(timeIntervalSince1970: 0)
         return max(earliestBegin ?? never, delay?.until ?? never)
     }
 
-    /// Seconds that an occurrence may be late before `missed = "skip"` leaves it out: a host that is busy or just woke did not miss it.
+    /// Seconds that an occurrence may be late before `missed = "skip"` leaves it out. A host that is busy or just woke did not miss the
+    /// occurrence.
     package static let lateness: Double = 600
 
     /// Applies an event. An event that means nothing in this phase changes nothing and requires nothing.
@@ -103,7 +104,7 @@ extension RequestLife {
         return plan(after: served ?? .distantPast, now, zone)
     }
 
-    /// The last occurrence that has come. One launch serves all occurrences up to it.
+    /// Returns the last occurrence that has come. A launch serves all occurrences up to that one.
     private func latestOccurrence(_ now: Date, _ zone: TimeZone) -> Date? {
         guard var occurrence, let rule = terms.recurrence else { return occurrence }
         // Bounded, because the clock may be wrong by any time.
@@ -121,14 +122,14 @@ extension RequestLife {
         if isRetry, let begin = earliestBegin { earliestBegin = min(begin, now) }
     }
 
-    /// A delay is a span that is stored as a date. It must not grow if the clock is set back.
+    /// Shortens a delay, which is a span that is stored as a date. The span must not grow if the clock is set back.
     private mutating func shortenDelay(_ history: History, _ now: Date) {
         guard let current = delay else { return }
         let longest: Double
         switch current.reason {
         case .failures:
             longest = RelaunchBackoff.delay(afterFailures: max(1, history.failedInARow), base: history.backoffBase)
-        // How long the pause was is not known any more.
+        // The original length of the pause is not known any more.
         case .discretion: longest = RelaunchBackoff.longest
         }
         let latest = now.addingTimeInterval(longest)

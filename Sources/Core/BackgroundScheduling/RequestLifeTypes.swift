@@ -82,7 +82,7 @@ extension RequestLife {
         package let outcome: LaunchOutcome
         package let stopReason: StopReason?
         package let end: ProcessEnd
-        /// The app began background transfers in the launch.
+        /// `true` if the app began background transfers in the launch.
         package let hasTransfers: Bool
         /// The occurrence that the launch served.
         package let served: Date?

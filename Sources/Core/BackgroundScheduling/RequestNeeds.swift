@@ -1,7 +1,7 @@
 import Foundation
 
-/// What a request needs of the desktop before it may be launched. Requests with equal needs form a class: a class is open
-/// or shut as a whole, so that who is due can be found without looking at every request.
+/// The needs that the desktop has to meet before a request may be launched. Requests with equal needs form a class. A class is open or
+/// closed as a unit, so the due request can be found without a look at every request.
 package struct RequestNeeds: OptionSet, Sendable, Hashable {
     package let rawValue: Int
 
@@ -9,14 +9,14 @@ package struct RequestNeeds: OptionSet, Sendable, Hashable {
 
     package static let network = RequestNeeds(rawValue: 1)
     package static let externalPower = RequestNeeds(rawValue: 2)
-    /// Waits while the person saves power.
+    /// Waits while the user saves power.
     package static let normalPower = RequestNeeds(rawValue: 4)
-    /// Waits, for a moment after the machine woke, until the network is back.
+    /// Waits until the network is available, but only for a short time after the machine woke.
     package static let settledNetwork = RequestNeeds(rawValue: 8)
 
-    /// Needs that the desktop meets now.
+    /// Creates the needs that the desktop meets now.
     ///
-    /// - Parameter isSettling: the machine woke a moment ago.
+    /// - Parameter isSettling: `true` if the machine woke a moment ago.
     package init(metBy conditions: DesktopConditions, isSettling: Bool) {
         self = []
         if conditions.isNetworkAvailable { insert(.network) }
@@ -25,7 +25,7 @@ package struct RequestNeeds: OptionSet, Sendable, Hashable {
         if conditions.isNetworkAvailable || !isSettling { insert(.settledNetwork) }
     }
 
-    /// The needs of one request.
+    /// Creates the needs of one request.
     package init(of kind: LaunchKind, network: Bool, externalPower: Bool, runsInLowPowerMode: Bool) {
         self = []
         if network { insert(.network) }
@@ -34,31 +34,31 @@ package struct RequestNeeds: OptionSet, Sendable, Hashable {
         if kind == .appRefresh { insert(.settledNetwork) }
     }
 
-    /// Every class whose needs are among these.
+    /// All classes whose needs are a subset of these needs.
     package var openClasses: [RequestNeeds] {
         (0..<16).map(RequestNeeds.init(rawValue:)).filter { isSuperset(of: $0) }
     }
 }
 
-/// Several requests that are due at once begin one after the other: a resume is not a stampede.
+/// Starts requests that are due at the same time one after the other, so that a resume does not start all of them at once.
 package enum LaunchStagger {
-    /// When the next launch may begin. A last start in the future means that the clock was set back: it does not count.
+    /// Returns when the next launch may begin. A last start in the future means that the clock was set back, and does not count.
     package static func nextStart(lastStart: Date?, spacing: Double, now: Date) -> Date {
         guard let lastStart, lastStart <= now else { return now }
         return max(now, lastStart.addingTimeInterval(spacing))
     }
 }
 
-/// After a resume the desktop says "connected" before it is, or nothing at all: a moment of patience.
+/// The wait for a network after the machine woke, because the desktop may report the network late.
 package enum NetworkSettling {
-    /// Seconds that app refreshes wait for a network after the machine woke; then they run without.
+    /// Seconds that app refreshes wait for a network after the machine woke. After that, they run without a network.
     package static let patience: Double = 30
 
-    /// Until when to wait; `nil`: no longer.
+    /// Returns until when to wait; `nil` if the wait is over.
     package static func until(resumedAt: Date?, conditions: DesktopConditions, now: Date) -> Date? {
         guard let resumedAt, !conditions.isNetworkAvailable else { return nil }
         let end = resumedAt.addingTimeInterval(patience)
-        // From the future: the clock was set back since.
+        // A resume in the future means that the clock was set back since.
         return now < end && resumedAt <= now ? end : nil
     }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// One condition of a request, met or not. `name` is what `why` prints.
+/// The verdict on one condition of a request. `name` is what `why` prints.
 package struct ConditionVerdict: Sendable, Equatable, Codable {
     package enum Name: String, Sendable, Codable {
         case earliestBeginDate
@@ -19,7 +19,7 @@ package struct ConditionVerdict: Sendable, Equatable, Codable {
     package var name: Name
     package var met: Bool
     package var detail: String
-    /// When time alone will meet it.
+    /// When time alone will meet the condition.
     package var metAt: Date?
 
     package init(name: Name, met: Bool, detail: String, metAt: Date?) {
@@ -27,7 +27,7 @@ package struct ConditionVerdict: Sendable, Equatable, Codable {
     }
 }
 
-/// The facts besides the request on which its verdicts depend.
+/// The facts outside the request on which its verdicts depend.
 package struct PlanningWorld: Sendable, Equatable {
     package var conditions: DesktopConditions
     /// When the machine last woke from sleep.
@@ -55,7 +55,7 @@ extension RequestLife {
     /// When time alone makes the request due; `nil` if an event has to come first.
     package func nextAttempt(in world: PlanningWorld, now: Date) -> Date? {
         let unmet = verdicts(in: world, now: now).filter { !$0.met }
-        // The latest of its dates: at an earlier one another is unmet.
+        // The latest of the dates counts, because at an earlier date another condition is unmet.
         return unmet.allSatisfy { $0.metAt != nil } ? unmet.compactMap(\.metAt).max() : nil
     }
 
@@ -81,10 +81,10 @@ extension RequestLife {
         if terms.needs.contains(.externalPower) {
             add(.externalPower, met: conditions.isOnExternalPower, "running on battery", "on external power")
         } else if terms.needs.contains(.normalPower) {
-            // On external power nothing is saved: a request that needs external power waits for that alone.
+            // Nothing is saved on external power. A request that needs external power waits for that condition only.
             add(.lowPowerMode, met: !conditions.isSavingPower, "the power-saver profile is on", "not saving power")
         }
-        // A request that needs a network waits for that alone.
+        // A request that needs a network waits for that condition only.
         if terms.needs.contains(.settledNetwork), !terms.needs.contains(.network),
             let until = NetworkSettling.until(resumedAt: world.resumedAt, conditions: conditions, now: now)
         {

@@ -1,13 +1,13 @@
 import Foundation
 
-// The ports of sleep: an alarm that ends it, and the service that manages it.
+// The ports of sleep: an alarm that ends a sleep, and the service that manages sleep.
 
 /// An alarm that wakes the machine.
 package protocol WakeClock: Sendable {
-    /// Sets the alarm, in place of the one before. It dies with this process.
+    /// Sets the alarm and replaces the previous one. The alarm ends with this process.
     ///
-    /// - Parameter instant: on the wall clock, as it goes now; `nil`: no alarm.
-    /// - Throws: why there is none.
+    /// - Parameter instant: A date on the wall clock as it is now; `nil` for no alarm.
+    /// - Throws: Why no alarm is set.
     func arm(at instant: Date?) throws(WakeRefusal)
 }
 
@@ -18,40 +18,40 @@ package struct WakeRefusal: Error, Equatable, CustomStringConvertible, Sendable 
     package init(_ description: String) { self.description = description }
 }
 
-/// The service that lets the machine sleep, logind for one. Nothing here waits: answers come as ``SleepEvent``s.
+/// The service that suspends the machine, for example logind. The calls do not block; responses arrive as ``SleepEvent``s.
 package protocol SleepManager: Sendable {
-    /// Answered by ``SleepEvent/looked(_:)``.
+    /// Requests the state of the machine. The response is ``SleepEvent/looked(_:)``.
     func look()
-    /// Takes the lock that delays a sleep. Answered by ``SleepEvent/delayed`` or ``SleepEvent/notDelayed(isUnderWay:)``.
+    /// Takes the lock that delays a sleep. The response is ``SleepEvent/delayed`` or ``SleepEvent/notDelayed(isUnderWay:)``.
     func delaySleep()
-    /// Lets go of that lock, also of one that is still to come.
+    /// Releases that lock, also if the response to its request is still to come.
     func allowSleep()
-    /// Asks for sleep. Answered by ``SleepEvent/falling``, or ``SleepEvent/notSuspended(_:)``.
+    /// Requests sleep. The response is ``SleepEvent/falling``, or ``SleepEvent/notSuspended(_:)``.
     func suspend()
 }
 
-/// What is heard of sleep.
+/// An event about sleep.
 package enum SleepEvent: Sendable, Equatable {
-    /// The machine is about to sleep. It does once every lock is let go of, and in any case some seconds later.
+    /// The machine is about to sleep. The sleep begins when every lock is released, and at the latest some seconds later.
     case falling
-    /// `nil`: no service manages sleep here.
+    /// The state of the machine; `nil` if no service manages sleep here.
     case looked(MachineLook?)
     /// The lock is held.
     case delayed
-    /// - isUnderWay: a sleep has not come to its end yet; after it the lock can be had.
+    /// - isUnderWay: `true` if a sleep has not ended yet. The lock is available after its end.
     case notDelayed(isUnderWay: Bool)
     case notSuspended(String)
 }
 
-/// What a wake depends on: power, and signs of a person.
+/// The facts on which a wake depends: power, and signs of a user.
 package struct MachineLook: Sendable, Equatable, Codable {
-    /// Shut, and not on a dock: nobody looks at this machine.
+    /// `true` if the lid is closed and the machine is not docked, so that no user looks at it.
     package var isLidClosed: Bool
-    /// No session has seen a key or a pointer for a while.
+    /// `true` if no session has seen a key or a pointer for a while.
     package var isIdle: Bool
     package var isLocked: Bool
     package var isOnBattery: Bool
-    /// `nil`: there is no battery, or nobody knows.
+    /// `nil` if the machine has no battery, or if the level is unknown.
     package var batteryPercent: Double?
 
     package init(
@@ -62,13 +62,13 @@ package struct MachineLook: Sendable, Equatable, Codable {
         (self.isOnBattery, self.batteryPercent) = (isOnBattery, batteryPercent)
     }
 
-    /// Below this share of its battery no machine is woken, and none kept awake.
+    /// The battery level below which no machine is woken or kept awake, in percent.
     package static let leastBattery: Double = 30
 
     package var isBatteryLow: Bool { isOnBattery && batteryPercent.map { $0 < Self.leastBattery } ?? false }
 
-    /// Whether somebody came since `before`. Where nothing speaks for it, and nothing for the contrary, somebody did: a machine that
-    /// stays awake does less harm than one that falls asleep under a person's hands.
+    /// Returns whether a user came since `before`. If the signs are unclear, the result is `true`, because a machine that stays awake does
+    /// less harm than a machine that falls asleep while it is used.
     package func showsSomebody(since before: MachineLook?) -> Bool {
         if isLidClosed { return false }
         if let before {
@@ -78,11 +78,11 @@ package struct MachineLook: Sendable, Equatable, Codable {
     }
 }
 
-/// What keeps the machine from being woken for a request that wants it.
+/// Why the machine cannot be woken for a request that wants it.
 package enum WakeObstacle: Sendable, Equatable, Codable {
     /// The alarm was refused.
     case noAlarm(String)
-    /// Nobody could send it back to sleep.
+    /// No service could suspend the machine again.
     case noSleepManager
     case lowBattery
 

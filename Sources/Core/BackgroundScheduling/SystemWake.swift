@@ -1,17 +1,20 @@
 import Foundation
 
-/// The machine is woken for what is due, and sent back to sleep when that is done and nobody came: events in, commands out.
+/// Wakes the machine for due work, and suspends it again when the work is done and no user came. The type is pure: events come in, commands
+/// come out.
 ///
-/// The lock that delays a sleep is held for as long as an alarm is set. So the battery is looked at once more before each sleep, and the
-/// alarm taken off where too little is left. The lock is let go of as soon as that is known: a person's sleep waits for two
-/// questions, and not for the service's limit of 5 s. In a sleep that has not come to its end the lock cannot be had (systemd#14045), nor can
-/// another sleep begin: work waits for the end, and takes the lock first.
+/// The lock that delays a sleep is held while an alarm is set. Before each sleep the battery is therefore checked once more, and the alarm
+/// is removed if too little is left. The lock is released as soon as the result is known. A sleep that the user requests therefore waits
+/// for two queries, and not for the service's limit of 5 s.
+///
+/// During a sleep that has not ended the lock is not available (systemd#14045), and another sleep cannot begin. Work waits for that end,
+/// and takes the lock first.
 package struct SystemWake: Sendable, Equatable {
-    /// Seconds that a machine which nobody came to stays awake, at most.
+    /// The maximum number of seconds that a machine stays awake if no user comes.
     package static let patience: Double = 20
-    /// Seconds after its instant at which a wake is still that of the alarm.
+    /// Seconds after the alarm's instant within which a wake counts as caused by the alarm.
     static let lateness: Double = 15
-    /// Seconds that a service may take to answer.
+    /// Seconds that a service may take to respond.
     static let answerTime: Double = 5
 
     package enum Command: Sendable, Equatable {
@@ -19,15 +22,15 @@ package struct SystemWake: Sendable, Equatable {
         case look
         case delaySleep
         case allowSleep
-        /// The machine was woken for this instant: to be written down before any work begins, so that it is never used again.
+        /// The machine was woken for this instant. The instant has to be stored before any work begins, so that it is never used again.
         case serve(Date)
-        /// - isWorkDone: `false`: its time is over, and what is under way goes on at the next wake.
+        /// - isWorkDone: `false` if the time limit was reached. Unfinished work continues at the next wake.
         case suspend(isWorkDone: Bool)
-        /// Somebody is there, or nobody can say: the machine stays awake.
+        /// A user is present, or that is unknown, so the machine stays awake.
         case stay
     }
 
-    /// One instant on both clocks.
+    /// An instant on both clocks.
     package struct Moment: Sendable, Equatable {
         package var now: Date
         /// Seconds that the machine has been awake.
@@ -38,36 +41,36 @@ package struct SystemWake: Sendable, Equatable {
 
     private enum State: Sendable, Equatable {
         case awake
-        /// About to sleep: it is looked at for the last time.
+        /// The machine is about to sleep, and its state is checked for the last time.
         case falling
-        /// As far as anybody said. What it was like before tells whether somebody came.
+        /// The machine sleeps, according to the sleep service. The state before the sleep later shows whether a user came.
         case asleep(before: MachineLook?)
         case woken(Wake)
-        /// It was asked to sleep, at so many seconds awake.
+        /// The machine was asked to sleep, at this number of seconds awake.
         case suspending(since: Double)
     }
 
     private struct Wake: Sendable, Equatable {
         let instant: Date
-        /// Seconds awake at its begin.
+        /// Seconds awake when the wake began.
         let since: Double
         var before: MachineLook?
         var step = Step.preparing
-        /// Somebody else sends the machine to sleep, and waits for the lock.
+        /// `true` if another program suspends the machine and waits for the lock.
         var isSleepAwaited = false
     }
 
     private enum Step: Sendable, Equatable {
-        /// No work yet: the lock and a look are waited for.
+        /// No work has begun. The lock and the state of the machine are awaited.
         case preparing
         case working
-        /// Whether somebody came is asked.
+        /// The state of the machine is requested, to see whether a user came.
         case deciding(since: Double, isWorkDone: Bool)
     }
 
     private enum Lock: Sendable, Equatable {
         case none, asked, held, refused
-        /// To be had when the sleep that is under way has ended.
+        /// The lock is available when the current sleep has ended.
         case awaited
 
         var isAnswered: Bool { self == .held || self == .refused }
@@ -91,7 +94,7 @@ package struct SystemWake: Sendable, Equatable {
 
     package init() {}
 
-    // MARK: What others may know
+    // MARK: State for the agent
 
     /// Why no alarm is set although one is wanted.
     package var obstacle: WakeObstacle? {
@@ -104,7 +107,7 @@ package struct SystemWake: Sendable, Equatable {
 
     package var alarm: Date? { armed }
 
-    /// Due work waits: the lock is not held yet, or the machine is on its way back to sleep.
+    /// `true` if due work has to wait, because the lock is not held yet or the machine is about to sleep again.
     package var holdsWork: Bool {
         switch state {
         case .woken(let wake): wake.step == .preparing
@@ -113,10 +116,11 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    /// Whether anything depends on work being done.
+    /// `true` if the machine was woken and is suspended again when its work is done.
     package var isAtWork: Bool { if case .woken = state { true } else { false } }
 
-    /// The alarm dies with its process, and only who stays hears of a battery that was charged.
+    /// `true` if the agent has to keep running. The alarm ends with its process, and only a running agent notices that a battery was
+    /// charged.
     package var needsAgent: Bool {
         switch state {
         case .woken, .suspending: return true
@@ -128,7 +132,7 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    /// When it has to be asked again, in seconds awake; `nil`: events alone matter.
+    /// When `tick` has to be called again, in seconds awake; `nil` if only events matter.
     package var deadline: Double? {
         switch state {
         case .awake, .falling, .asleep: nil
@@ -164,24 +168,24 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    /// The alarm could not be set.
+    /// Records that the alarm could not be set.
     package mutating func hear(refusal why: String) {
         refusal = why
         armed = nil
     }
 
-    /// Power was plugged in or out: what was seen is old.
+    /// Power was connected or disconnected, so the known state of the machine is out of date.
     package mutating func notePower() { if state == .awake, case .known = look { look = .none } }
 
-    /// The wall clock was set: an alarm runs by the time since boot.
+    /// Returns the commands that follow after the wall clock was set. An alarm runs by the time since boot.
     package func setAgain(at moment: Moment) -> [Command] { armed.map { $0 > moment.now ? [.arm($0)] : [] } ?? [] }
 
-    /// A sleep has ended, as a service or the clocks say; both may, one after the other.
+    /// Applies the end of a sleep. A service and the clocks may both report that end, one after the other.
     package mutating func wake(at moment: Moment) -> [Command] {
         switch state {
         case .awake:
             if lock == .refused { lock = .none }
-            // Nobody said that it would sleep.
+            // The machine slept without an announcement.
             let commands = ring(before: look.machine, moment)
             if commands.isEmpty { look = .none }
             return commands
@@ -197,7 +201,7 @@ package struct SystemWake: Sendable, Equatable {
                 lock = .asked
                 return [.delaySleep]
             }
-            // Somebody else sent it to sleep, and woke it.
+            // Another program suspended the machine and woke it.
             if wake.isSleepAwaited { (state, look) = (.awake, .none) }
             return []
         case .suspending:
@@ -206,7 +210,7 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    /// The alarm's instant may have come, or an answer be overdue. Before any work begins.
+    /// Applies that the alarm's instant may have come, or that a response may be overdue. Called before any work begins.
     package mutating func tick(at moment: Moment) -> [Command] {
         switch state {
         case .awake, .falling: return []
@@ -222,15 +226,15 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    /// What is wanted, and whether anything is still to do. After everything else that a pass decides.
+    /// Applies the wanted alarm and the state of the work. Called after all other decisions of a pass.
     ///
-    /// - Parameter wanted: the first instant to come for which the machine is to be woken.
+    /// - Parameter wanted: The first future instant for which the machine is to be woken.
     package mutating func plan(_ wanted: Date?, isWorkDone: Bool, at moment: Moment) -> [Command] {
         self.wanted = wanted
         switch state {
         case .awake: return prepare()
         case .falling: return []
-        // Asked for at the last moment.
+        // The request came just before the sleep.
         case .asleep, .suspending: return setAlarm()
         case .woken(let wake):
             switch wake.step {
@@ -263,7 +267,7 @@ package struct SystemWake: Sendable, Equatable {
         return commands
     }
 
-    /// The one that is wanted, or none where something keeps the machine from being woken.
+    /// Sets the wanted alarm, or removes the alarm if the machine cannot be woken.
     private mutating func setAlarm() -> [Command] {
         let instant = obstacle == nil ? wanted : nil
         guard refusal == nil, armed != instant else { return [] }
@@ -317,7 +321,7 @@ package struct SystemWake: Sendable, Equatable {
 
     // MARK: Woken
 
-    /// Where the alarm's instant has come in a sleep. One that is long past woke nobody.
+    /// Handles an alarm whose instant came during a sleep. An alarm that is long past did not wake the machine.
     private mutating func ring(before: MachineLook?, _ moment: Moment) -> [Command] {
         guard let instant = armed, moment.now >= instant else { return [] }
         armed = nil
@@ -336,7 +340,7 @@ package struct SystemWake: Sendable, Equatable {
         guard case .woken(var wake) = state, wake.step == .preparing, lock.isAnswered, case .known(let machine) = look else {
             return []
         }
-        // With too little left nothing is begun.
+        // No work begins if too little battery is left.
         let isSpent = machine?.isBatteryLow ?? false
         wake.step = isSpent ? .deciding(since: wake.since, isWorkDone: false) : .working
         state = .woken(wake)
@@ -358,12 +362,12 @@ package struct SystemWake: Sendable, Equatable {
     }
 
     private mutating func decide(_ wake: Wake, _ machine: MachineLook?, isWorkDone: Bool, at moment: Moment) -> [Command] {
-        // A person's own sleep waits for nothing.
+        // A sleep that the user requested does not wait.
         if wake.isSleepAwaited {
             state = .asleep(before: machine)
             return setAlarm() + letGo()
         }
-        // Without an answer nobody knows.
+        // Without a response it is unknown whether a user is present.
         guard let machine, !machine.showsSomebody(since: wake.before) else {
             state = .awake
             return [.stay]

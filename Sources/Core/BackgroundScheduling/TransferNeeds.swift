@@ -1,22 +1,22 @@
-/// What a transfer needs of the desktop before its bytes may move. Transfers with equal needs form a class: a class is open
-/// or shut as a whole, so that who is next can be found without looking at every transfer.
+/// The needs that the desktop has to meet before a transfer may move bytes. Transfers with equal needs form a class. A class is open or
+/// closed as a unit, so the next transfer can be found without a look at every transfer.
 ///
-/// The network itself is no need: without a default route hosts of the local network can be reached all the same, and a
-/// transfer that finds nobody waits without counting the attempt.
+/// The network itself is not a need. Hosts of the local network can be reached without a default route, and a transfer that finds no host
+/// waits without counting the attempt.
 package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
     package let rawValue: Int
 
     package init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// Not over a connection that costs money per byte, as far as the desktop knows.
+    /// The transfer does not use a connection that costs money per byte, if the desktop knows that.
     package static let unmetered = TransferNeeds(rawValue: 1)
-    /// Not over a connection that the person marked as metered.
+    /// The transfer does not use a connection that the user marked as metered.
     package static let unconstrained = TransferNeeds(rawValue: 2)
-    /// Not over a mobile-phone network.
+    /// The transfer does not use a mobile-phone network.
     package static let notCellular = TransferNeeds(rawValue: 4)
     package static let externalPower = TransferNeeds(rawValue: 8)
 
-    /// Needs that the desktop meets now.
+    /// Creates the needs that the desktop meets now.
     package init(metBy conditions: DesktopConditions) {
         self = []
         if !conditions.isNetworkMetered { insert(.unmetered) }
@@ -25,12 +25,12 @@ package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
         if conditions.isOnExternalPower { insert(.externalPower) }
     }
 
-    /// Every class whose needs are among these.
+    /// All classes whose needs are a subset of these needs.
     package var openClasses: [TransferNeeds] {
         (0..<16).map(TransferNeeds.init(rawValue:)).filter { isSuperset(of: $0) }
     }
 
-    /// Why it waits, in words; the first of what is missing.
+    /// Returns a message that names the first missing need; `nil` if every need is met.
     package func missing(from met: TransferNeeds) -> String? {
         let lacking = subtracting(met)
         if lacking.isEmpty { return nil }
@@ -40,24 +40,24 @@ package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
     }
 }
 
-/// How many transfers run at once, over all and per host.
+/// The number of transfers that may run at once, in total and per host.
 package struct TransferRoom: Sendable, Equatable {
-    /// Attempts at once, whatever their hosts.
+    /// The maximum number of attempts at once, for all hosts together.
     package static let limit = 16
-    /// The last of them are for hosts without an attempt: a few slow servers do not hold up the others.
+    /// The last of these attempts are reserved for hosts without an attempt, so that a few slow servers do not delay the others.
     private static let keptForOtherHosts = 4
 
     private var hosts: [String: Int] = [:]
-    /// Attempts at once at hosts that could not be reached.
+    /// The maximum number of attempts at once at hosts that could not be reached.
     private var restricted: [String: Int] = [:]
     private var count = 0
 
-    /// - Parameter running: the host of each attempt that runs.
+    /// - Parameter running: The host of each attempt that runs.
     package init(running: [String]) {
         for host in running { take(host) }
     }
 
-    /// Attempts that may still begin.
+    /// The number of attempts that may still begin.
     package var left: Int { max(0, Self.limit - count) }
 
     package func has(_ host: String, limit: Int) -> Bool {
@@ -66,7 +66,7 @@ package struct TransferRoom: Sendable, Equatable {
         return running < min(max(1, limit), restricted[host, default: .max])
     }
 
-    /// At most so many at this host, whatever transfers allow; none: 0.
+    /// Limits the attempts at a host, whatever the transfers allow; 0 for none.
     package mutating func restrict(_ host: String, to limit: Int) { restricted[host] = limit }
 
     package mutating func take(_ host: String) {

@@ -1,16 +1,16 @@
 import Foundation
 
-/// What released a request: of everything it needed, what came last. Apart from what was asked, for the history.
+/// The last of the conditions that released a request. The history shows the cause separately from what was requested.
 package enum WakeCause: String, Sendable, Codable, CaseIterable {
     case time = "its time had come"
     case network = "a network came up"
     case power = "external power came"
-    case saving = "power was no longer saved"
+    case saving = "power saving was turned off"
     case resumed = "the machine woke from sleep"
     case agentStarted = "the agent started"
     case simulated = "simulated by hand"
 
-    /// When each thing that can hold a request back last changed for the better; `nil`: not known.
+    /// When each condition that can delay a request was last met again; `nil` if unknown.
     package struct Moments: Sendable, Equatable {
         package var network: Date?
         package var power: Date?
@@ -27,7 +27,7 @@ package enum WakeCause: String, Sendable, Codable, CaseIterable {
         }
     }
 
-    /// A refresh waits for the network for a moment after a sleep.
+    /// Returns whether a refresh waited for the network after a sleep.
     private static func isAwaitedAfterSleep(_ request: RequestLife, _ moments: Moments) -> Bool {
         guard request.terms.needs.contains(.settledNetwork), let resumed = moments.resumed, let network = moments.network else {
             return false
@@ -35,11 +35,11 @@ package enum WakeCause: String, Sendable, Codable, CaseIterable {
         return network > resumed && network <= resumed.addingTimeInterval(NetworkSettling.patience)
     }
 
-    /// Pure. A submit after everything else was met counts as its time.
+    /// Returns the cause that released a request. If every condition was met before the submit, the cause is ``time``.
     package static func of(_ request: RequestLife, _ moments: Moments, now: Date) -> WakeCause {
         let ready = max(request.dueAt, request.submittedAt)
         var candidates: [(Date?, WakeCause)] = [(moments.resumed, .resumed)]
-        // One that is started by the submit itself held nobody back.
+        // An agent that the submit itself started did not delay the request.
         if let started = moments.agentStarted, started > ready.addingTimeInterval(5) {
             candidates.insert((started, .agentStarted), at: 0)
         }

@@ -1,13 +1,13 @@
 import Foundation
 
-/// A time of day on a person's clock, such as 12:00. It is not an instant: which instant it means depends on
-/// the day and the time zone, and is asked for with ``WallClockRule/next(after:in:)``.
+/// A time of day on the user's clock, such as 12:00. The corresponding instant depends on the day and the time zone, and is computed by
+/// ``WallClockRule/next(after:in:)``.
 public struct WallClockTime: Hashable, Sendable, Codable, CustomStringConvertible {
     public let hour: Int
     public let minute: Int
     public let second: Int
 
-    /// `nil` unless 0–23, 0–59, 0–59.
+    /// Creates a time; `nil` unless the values are in the ranges 0–23, 0–59 and 0–59.
     public init?(hour: Int, minute: Int, second: Int = 0) {
         guard (0..<24).contains(hour), (0..<60).contains(minute), (0..<60).contains(second) else { return nil }
         self.hour = hour
@@ -39,7 +39,7 @@ public struct WallClockTime: Hashable, Sendable, Codable, CustomStringConvertibl
 
     public var secondsIntoDay: Int { hour * 3600 + minute * 60 + second }
 
-    /// "12:00", or "12:00:05" when the seconds matter.
+    /// The time as "12:00", or as "12:00:05" if the seconds are not 0.
     public var description: String {
         func padded(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
         let short = padded(hour) + ":" + padded(minute)
@@ -54,7 +54,7 @@ struct CivilDay: Hashable, Comparable {
 
     static func < (one: CivilDay, other: CivilDay) -> Bool { one.daysSince1970 < other.daysSince1970 }
 
-    /// The day that clocks in `zone` show at `instant`.
+    /// Creates the day that clocks in `zone` show at `instant`.
     init(of instant: Date, in zone: TimeZone) {
         let local = instant.timeIntervalSince1970 + Double(zone.secondsFromGMT(for: instant))
         daysSince1970 = Int((local / 86_400).rounded(.down))

@@ -1,13 +1,13 @@
 import Foundation
 
-/// One PUT to an address as it stands: presigned, with a signature in its query that holds for this one request.
+/// A single PUT to an address exactly as configured: a presigned address, whose query contains a signature for this one request.
 ///
-/// Nothing is asked before or after, as the signature covers no other method; and a lost answer is no doubt: the same bytes to
-/// the same address again change nothing.
+/// No request is sent before or after, because the signature covers no other method. A lost response leaves no doubt, because sending the
+/// same bytes to the same address again changes nothing.
 struct AddressUpload: UploadProtocol {
     let plan: UploadPlan
 
-    /// A query makes it the address of one file, not of a folder.
+    /// Returns whether the address is the address of one file, which has a query, and not of a folder.
     static func isMeant(by plan: UploadPlan) -> Bool {
         plan.collectionURL.prefix { $0 != "#" }.contains("?")
     }

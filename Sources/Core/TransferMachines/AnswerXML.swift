@@ -1,7 +1,7 @@
 import CLibexpat
 import Foundation
 
-/// A server's answer in XML, as a tree of local names. The size, the depth and the number of elements have limits.
+/// The XML of a server's response, as a tree of local names. The size, the depth and the number of elements have limits.
 package final class AnswerXML {
     package let name: String
     package fileprivate(set) var children: [AnswerXML] = []
@@ -17,15 +17,15 @@ package final class AnswerXML {
     package static let maximumBytes = 16 << 20
     /// The maximum number of elements inside each other.
     package static let maximumDepth = 32
-    /// The maximum number of elements and attributes together: one for each 16 bytes of the longest document. Elements of real answers have
-    /// about 36 bytes.
+    /// The maximum number of elements and attributes together: one for each 16 bytes of the longest document. Elements of real responses
+    /// have about 36 bytes.
     package static let maximumNodes = maximumBytes / 16
 
     /// Reads a document in UTF-8, UTF-16, ISO-8859-1 or US-ASCII, with or without a byte order mark, or in an encoding of
     /// ``DeclaredEncoding``. Comments and processing instructions are skipped. No other file is read.
     ///
-    /// - Returns: `nil` if the document is not well-formed, is beyond a limit, or declares entities or attributes: a declaration of one line
-    ///   can stand for gigabytes.
+    /// - Returns: `nil` if the document is not well-formed, is beyond a limit, or declares entities or attributes. A declaration of one
+    ///   line can expand to gigabytes.
     package static func read(_ data: Data) -> AnswerXML? { try? parse(data) }
 
     /// Why a document is not read.
@@ -51,7 +51,7 @@ package final class AnswerXML {
 
     package func all(_ name: String) -> [AnswerXML] { children.filter { $0.name == name } }
 
-    /// Wherever below it stands first.
+    /// Returns the first element with this name in document order: this element, or an element below it.
     package func first(_ name: String) -> AnswerXML? {
         if self.name == name { return self }
         for child in children { if let found = child.first(name) { return found } }

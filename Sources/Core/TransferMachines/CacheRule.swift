@@ -1,17 +1,18 @@
 import Foundation
 
-/// What a private cache may keep, and how long it may say it without asking. Source of the rule: RFC 9111.
+/// Decides which responses a private cache may keep, and how long they are fresh. Source of the rule: RFC 9111.
 package enum CacheRule {
     package enum State: Equatable, Sendable {
         case fresh
-        /// To be asked about with these headers; without any the whole is asked for again.
+        /// The response needs a revalidation with these headers. Without headers the complete response is requested again.
         case stale(validators: [HeaderField])
     }
 
-    /// Whether an answer to a GET may be kept.
+    /// Returns whether a response to a GET may be kept.
     ///
-    /// Stricter than the rule: what a password was sent for is not kept, nor what depends on other headers than the coding.
-    /// - Parameter request: its headers, as they were sent.
+    /// Stricter than the rule: a response to a request with a password is not kept, nor a response that varies with headers other than the
+    /// coding.
+    /// - Parameter request: The request's headers, as they were sent.
     package static func mayKeep(_ head: ResponseHead, request: [HeaderField]) -> Bool {
         guard [200, 203, 404, 410].contains(head.status) else { return false }
         let directives = cacheControl(head.headers)
@@ -22,9 +23,11 @@ package enum CacheRule {
         return lifetime(head, directives) != nil || !validators(head).isEmpty
     }
 
+    /// Returns whether a kept response is fresh.
+    ///
     /// - Parameters:
-    ///   - head: as it was kept; with the date on which the server made it.
-    ///   - request: headers of who asks now.
+    ///   - head: The response headers as they were kept, with the date on which the server made the response.
+    ///   - request: The headers of the new request.
     package static func state(of head: ResponseHead, request: [HeaderField], now: Date) -> State {
         let directives = cacheControl(head.headers)
         let asked = cacheControl(request)
@@ -33,20 +36,20 @@ package enum CacheRule {
             let lifetime = lifetime(head, directives)
         else { return stale }
         let age = now.timeIntervalSince(made) + (head["Age"].flatMap(Double.init) ?? 0)
-        // A clock that is behind makes nothing young for ever.
+        // A response from the future is stale, because a clock that is behind would keep it fresh endlessly.
         guard age >= -1, age < lifetime else { return stale }
         if let limit = asked["max-age"].flatMap({ Double($0 ?? "") }), age > limit { return stale }
         return .fresh
     }
 
-    /// An answer whose server has no clock is as old as its receipt (RFC 9110, 6.6.1).
+    /// Returns the headers with a date. A response from a server without a clock gets the date of its receipt (RFC 9110, 6.6.1).
     package static func dated(_ headers: [HeaderField], received: Date) -> [HeaderField] {
         let isDated = headers.contains { $0.name.lowercased() == "date" && HTTPDate.parse($0.value) != nil }
         guard !isDated else { return headers }
         return headers.filter { $0.name.lowercased() != "date" } + [HeaderField("Date", HTTPDate.text(received))]
     }
 
-    /// What was kept, after the server said that it holds: with the headers of the 304.
+    /// Returns the kept response headers, updated by the headers of a 304, with which the server confirmed the kept response.
     package static func renewed(_ head: ResponseHead, by answer: ResponseHead, received: Date) -> ResponseHead {
         var renewed = head
         let headers = dated(answer.headers, received: received)
@@ -56,11 +59,11 @@ package enum CacheRule {
         return renewed
     }
 
-    /// Seconds; `nil`: the server does not say.
+    /// Returns the lifetime in seconds; `nil` if the server does not state one.
     private static func lifetime(_ head: ResponseHead, _ directives: [String: String?]) -> Double? {
         if let seconds = directives["max-age"].flatMap({ Double($0 ?? "") }) { return seconds }
         guard let expires = head["Expires"] else { return nil }
-        // What is no date ("0", often) has expired.
+        // An invalid date (often "0") means that the response has expired.
         guard let end = HTTPDate.parse(expires), let made = head["Date"].flatMap({ HTTPDate.parse($0) }) else { return 0 }
         return end.timeIntervalSince(made)
     }
@@ -78,7 +81,7 @@ package enum CacheRule {
             guard let name = pair.first else { continue }
             let value = pair.count == 2 ? pair[1].trimmingCharacters(in: ["\"", " "]) : nil
             let key = name.trimmingCharacters(in: .whitespaces).lowercased()
-            // Of two ages the lesser counts (RFC 9111, 4.2.1, advises the stricter).
+            // If there are two ages, the lesser counts (RFC 9111, 4.2.1, advises the stricter).
             if let known = found[key], let earlier = known.flatMap(Double.init), let later = value.flatMap({ Double($0) }),
                 earlier < later
             {

@@ -21,14 +21,14 @@ package struct CivilDay: Equatable, Sendable {
         year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
     }
 
-    /// A day after the end of its month counts on into the next month.
+    /// Days since 1970-01-01. A day after the end of its month counts as a day of the next month.
     package var daysSinceEpoch: Int {
         let (era, yearOfEra) = Self.parts(month <= 2 ? year - 1 : year, of: 400)
         let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    /// The quotient, rounded down, and the rest.
+    /// Returns the quotient, rounded down, and the remainder.
     static func parts(_ number: Int, of size: Int) -> (quotient: Int, rest: Int) {
         let rest = ((number % size) + size) % size
         return ((number - rest) / size, rest)

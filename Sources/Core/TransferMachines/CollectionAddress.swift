@@ -1,15 +1,16 @@
 import Foundation
 
-/// A collection's URL taken apart, so that a name can be put into it and nowhere else.
+/// The parts of a collection's URL, so that a name can be inserted at the right place only.
 struct CollectionAddress: Equatable, Sendable {
-    /// `https://host:port`, without user and password: those must not travel in `Destination` or be remembered.
+    /// `https://host:port`, without user and password, which must not appear in `Destination` or be stored.
     let origin: String
     /// The origin as given, for requests.
     private let requestOrigin: String
     /// Percent-encoded path segments.
     private(set) var segments: [String]
 
-    /// `nil` unless it is an http or https address. Query and fragment mean nothing for a collection: dropped.
+    /// Creates an address; `nil` unless the URL is an http or https address. Query and fragment have no meaning for a collection and are
+    /// dropped.
     init?(_ url: String) {
         guard let colon = url.range(of: "://") else { return nil }
         let scheme = url[..<colon.lowerBound].lowercased()
@@ -32,27 +33,27 @@ struct CollectionAddress: Equatable, Sendable {
         self.segments = segments
     }
 
-    /// The same path below a folder at its top.
+    /// Returns the same path below a folder at its top.
     func inside(_ folder: String) -> CollectionAddress {
         var result = self
         result.segments.insert(Self.encoded(folder, keeping: ""), at: 0)
         return result
     }
 
-    /// The collection made of the first `levels` segments, with its slash.
+    /// Returns the collection that consists of the first `levels` segments, with its slash.
     func folder(levels: Int) -> String {
         requestOrigin + "/" + segments.prefix(levels).map { $0 + "/" }.joined()
     }
 
-    /// A file of this collection, for a request.
+    /// Returns the address of a file in this collection, for a request.
     func file(_ name: String) -> String { folder(levels: segments.count) + Self.encoded(name, keeping: "") }
 
-    /// A file of this collection, for others to see: without user and password.
+    /// Returns the address of a file in this collection for display, without user and password.
     func publicFile(_ name: String) -> String {
         origin + "/" + segments.map { $0 + "/" }.joined() + Self.encoded(name, keeping: "")
     }
 
-    /// An address for comparisons, with its names as ``RemoteName/folded(_:)`` writes them.
+    /// Returns an address for comparisons, with its names as ``RemoteName/folded(_:)`` writes them.
     static func folded(_ address: String) -> String { RemoteName.folded(address.removingPercentEncoding ?? address) }
 
     static func encoded(_ text: String, keeping kept: String) -> String {
@@ -70,10 +71,10 @@ struct CollectionAddress: Equatable, Sendable {
     }
 }
 
-/// An address as others may see it.
+/// An address for display.
 package enum PublicAddress {
-    /// Without user and password; without its query, which may be the key to the place, unless that is wanted. Empty if the text cannot be
-    /// read as an address: where its secrets begin is not known.
+    /// Returns the address without user and password, and without its query unless `keepsQuery` is `true`. The query may be the key to the
+    /// place. Empty if the text is not a valid address, because the position of its secrets is then unknown.
     package static func of(_ url: String, keepsQuery: Bool = false) -> String {
         guard var parts = URLComponents(string: url) else { return "" }
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
@@ -82,11 +83,11 @@ package enum PublicAddress {
     }
 }
 
-/// The search for a free name by HEAD requests, and whether their responses mean anything.
+/// The search for a free name by HEAD requests, and the check whether responses to HEAD are reliable.
 ///
-/// Some servers answer every HEAD with 200. Where many names in a row are taken, a name that no file has is asked for. If that name is
-/// taken as well, HEAD is no evidence, and the upload proceeds as with a server that does not know HEAD, under a name with a part of
-/// the file's digest.
+/// Some servers respond to every HEAD with 200. If many names in a row are taken, HEAD is sent for a name that no file has. If that name is
+/// reported as taken as well, HEAD is not evidence. The upload then proceeds as with a server that does not know HEAD, under a name with a
+/// part of the file's digest.
 struct NameSearch: Sendable {
     private static let namesBeforeDoubt = 20
 
@@ -99,7 +100,7 @@ struct NameSearch: Sendable {
     /// The refused name for which HEAD is sent again. If HEAD reports the name as free, the server refuses every name.
     private(set) var refused: Int?
     private(set) var distrustsHead: Bool
-    /// HEAD for a name that no file has was answered with success. GET shows whether the server answers so to every request.
+    /// `true` if HEAD for a name that no file has succeeded. GET then shows whether the server responds like that to every request.
     private var asksByGet = false
     private var hasWaited = false
 
@@ -131,13 +132,14 @@ struct NameSearch: Sendable {
     /// The meaning of the response for a name that no file has.
     enum Finding {
         case namesAreTaken
-        /// Another request for that name is sent.
+        /// Another request for that name follows.
         case continues
-        /// The responses to HEAD say nothing. A file is sent to a name that only this upload uses.
+        /// Responses to HEAD are not evidence. The file is sent to a name that only this upload uses.
         case headIsNoAnswer
-        /// The server answers every address with success, so it may store nothing. The request is repeated later. The upload sends nothing before that.
+        /// The server responds to every address with success, so it may not store files. The request is repeated later, and the upload
+        /// sends nothing before that.
         case waits(UploadOutcome)
-        /// The server answered every address with success, and does so no longer. The names are looked at again.
+        /// The server responded to every address with success, and does so no longer. The names are checked again.
         case beginsAnew
     }
 
@@ -161,21 +163,21 @@ struct NameSearch: Sendable {
     }
 
     private static let everyAddress =
-        "The server answers every address with success, so it may not store files. Check the address of the destination."
+        "The server reports success for every address, so it may not store files. Check the address of the destination."
 }
 
 /// Names of files on a server.
 package enum RemoteName {
-    /// A name for comparisons: file systems of some servers ignore case, or the composition of accented letters.
+    /// Returns a name for comparisons, because file systems of some servers ignore case or the composition of accented letters.
     package static func folded(_ name: String) -> String { name.precomposedStringWithCanonicalMapping.lowercased() }
 
-    /// File systems behind WebDAV servers end names at 255 bytes.
+    /// The maximum length of a name on file systems behind WebDAV servers, in bytes.
     static let maximumBytes = 255
-    /// Numbered names tried before giving up.
+    /// The number of numbered names that are tried.
     static let maximumIndex = 1000
 
-    /// One path segment, whatever was given: separators become `_` (an encoded slash is decoded into a real one by
-    /// some servers), and so do control characters and the two names that mean another folder.
+    /// Returns a single path segment for any name. Separators become `_`, because some servers decode an encoded slash. Control characters
+    /// and the two names that mean another folder are also replaced.
     static func safe(_ name: String) -> String {
         let cleaned = String(
             String.UnicodeScalarView(
@@ -188,12 +190,12 @@ package enum RemoteName {
         }
     }
 
-    /// The first of the numbered names that is free; where none is, the one that was wished for.
+    /// Returns the index of the first free name; `index` if no name is free.
     static func firstIndex(from index: Int, where isFree: (Int) -> Bool) -> Int {
         (index..<maximumIndex).first(where: isFree) ?? index
     }
 
-    /// `photo.jpg`, `photo-1.jpg`, `photo-2.jpg` …
+    /// Returns `photo.jpg`, `photo-1.jpg`, `photo-2.jpg` …
     static func numbered(_ name: String, _ index: Int) -> String {
         let whole = safe(name)
         var stem = Substring(whole)
@@ -207,7 +209,7 @@ package enum RemoteName {
         return stem + number + suffix
     }
 
-    /// `photo-1a2b3c4d.jpg`: the same for the same content, and another for another.
+    /// Returns `photo-1a2b3c4d.jpg`, a name that is the same for the same content and differs for other content.
     static func marked(_ name: String, with mark: String) -> String {
         let whole = numbered(name, 0)
         let kept = String(mark.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.prefix(8))
@@ -215,7 +217,8 @@ package enum RemoteName {
         return String(whole[..<dot].prefix(200)) + "-\(kept)" + whole[dot...]
     }
 
-    /// Where the bytes wait until they are whole. The same for every attempt of one upload, so that nothing is left.
+    /// Returns the name of the temporary file for incomplete bytes. The name is the same for every attempt of an upload, so that no file is
+    /// left over.
     static func temporary(token: String) -> String {
         let kept = token.unicodeScalars.filter { $0.isASCII && ($0.properties.isAlphabetic || (48...57).contains($0.value)) }
         return ".\(String(String.UnicodeScalarView(kept.prefix(64)))).part"

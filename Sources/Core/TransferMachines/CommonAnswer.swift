@@ -1,6 +1,6 @@
 import Foundation
 
-/// What an end's waiting time is made of.
+/// The values from which the pause after an attempt is computed.
 struct Pauses {
     let policy: RetryPolicy
     let now: Date
@@ -14,7 +14,7 @@ struct Pauses {
         return .retry(after: after, trouble)
     }
 
-    /// After an attempt without an answer.
+    /// Returns the outcome of an attempt without a response.
     func after(_ failure: WireFailure) -> UploadOutcome {
         let trouble = TransferTrouble(failure)
         if let pause = policy.suspicionPause(trouble, jitter: jitter) { return .retry(after: pause, trouble) }
@@ -28,7 +28,7 @@ struct Pauses {
 
     /// The pause for a server without space for the file.
     ///
-    /// - Parameter message: the sentence for a server that answers with another status than 507.
+    /// - Parameter message: The sentence for a server that responds with a status other than 507.
     func full(_ head: ResponseHead, _ message: String = "The server has no space left (507).") -> UploadOutcome {
         var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
         // The advice for the user is the one for 507.
@@ -36,42 +36,42 @@ struct Pauses {
         return .retry(after: max(trouble.retryAfter ?? 0, policy.fullDelay * (1 + jitter)), trouble)
     }
 
-    /// The pause for a server that leads elsewhere for the time being, or answers with a page. As long as for a full server.
+    /// The pause for a server that redirects temporarily, or responds with a page. The pause equals the pause for a full server.
     func detour(_ head: ResponseHead, _ message: String) -> UploadOutcome {
         var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
         trouble.code = -1010
         return .retry(after: max(trouble.retryAfter ?? 0, policy.fullDelay * (1 + jitter)), trouble)
     }
 
-    /// After an answer that may be that of a page to log in to a network.
+    /// Returns the outcome of a response that may come from a captive portal.
     func suspicion(_ head: ResponseHead, _ message: String) -> UploadOutcome {
         var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
         (trouble.code, trouble.suspicion) = (-1010, .portal)
         return .retry(after: policy.suspicionPause(trouble, jitter: jitter) ?? policy.cap, trouble)
     }
 
-    /// After a page where a file was asked about.
+    /// Returns the outcome of a page in response to a request about a file.
     func page(_ head: ResponseHead) -> UploadOutcome {
         let mayBeOfAPortal = head.mayBeOfAPortal && policy.suspicionDelay != nil
         return mayBeOfAPortal ? suspicion(head, CommonAnswer.page) : retry(head, CommonAnswer.page)
     }
 
-    /// After an answer that means nothing special to what was asked.
+    /// Returns the outcome of a response that has no special meaning for its request.
     func afterOther(_ head: ResponseHead) -> UploadOutcome {
-        CommonAnswer(head, self)?.outcome ?? .fail(head, -1011, "The server answered with status \(head.status).")
+        CommonAnswer(head, self)?.outcome ?? .fail(head, -1011, "The server responded with status \(head.status).")
     }
 }
 
-/// Answers that mean the same to every request of every upload protocol.
+/// A response that has the same meaning for every request of every upload protocol.
 struct CommonAnswer {
     let outcome: UploadOutcome
-    /// The request may have been carried out all the same: the server is asked before it is sent again.
+    /// `true` if the server may have carried out the request. The server's state is then checked before the request is sent again.
     let mayHaveActed: Bool
 
     static let everyPage =
-        "Every address of the server is answered with a page: one to log in to this network, perhaps, and then the file is not there."
-    static let logIn = "This network wants somebody to log in first."
-    static let page = "The server answers with a page where a file would be: it wants somebody to log in, perhaps."
+        "The server sends a page for every address, perhaps the login page of this network. The file was probably not uploaded."
+    static let logIn = "This network requires a login first."
+    static let page = "The server sent a page instead of the file: perhaps it requires a login."
 
     /// Responses to a request that may succeed later.
     private static let passing = [
@@ -80,24 +80,24 @@ struct CommonAnswer {
         429: "The server receives too many requests (429).",
     ]
 
-    /// The address that a redirect leads to, without its query, fragment and parameters.
+    /// Returns the address of a redirect without its query, fragment and parameters.
     static func place(_ head: ResponseHead) -> String {
         head["Location"].map { ServerText.line(String($0.prefix(while: { !"?#;".contains($0) }))) } ?? "another address"
     }
 
-    /// Of a form, whose server has no question to ask.
+    /// Returns the message for a redirected form, because a form's server cannot be asked for the file.
     static func ledOn(to place: String) -> String {
-        "The server led to \(place) when it had the file: whether it is there is not known. Look there before it is sent again."
+        "The server redirected to \(place) after it received the file. Check whether the file is on the server before you retry."
     }
 
     static func moved(to place: String) -> String { "The folder has moved to \(place): change the upload's address." }
 
-    /// A redirect for the time being.
+    /// Returns the message for a temporary redirect.
     static func detour(to place: String) -> String {
-        "The server leads to \(place) instead of taking the file: perhaps to a log-in, or to a page about maintenance."
+        "The server redirects to \(place) instead of accepting the file: perhaps to a login page or a maintenance page."
     }
 
-    /// `nil`: what it means depends on what was asked.
+    /// Creates the common meaning of a response; `nil` if the meaning depends on the request.
     init?(_ head: ResponseHead, _ pauses: Pauses) {
         switch head.status {
         case 300..<400 where head.status != 304:
@@ -105,7 +105,7 @@ struct CommonAnswer {
             mayHaveActed = false
             if head.mayLeadToAPortal || head.leadsToAnotherName, pauses.policy.suspicionDelay != nil {
                 outcome = pauses.suspicion(
-                    head, "The answer leads to \(place): a page to log in to this network, or the upload's address has changed.")
+                    head, "The server redirects to \(place): the login page of this network, or the new address for uploads.")
                 return
             }
             outcome = .fail(head, -1010, [301, 308].contains(head.status) ? Self.moved(to: place) : Self.detour(to: place))

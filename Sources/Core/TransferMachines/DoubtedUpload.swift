@@ -1,25 +1,26 @@
 import Foundation
 
-/// An upload of one request, whose good response may come from another system than the server.
+/// An upload of a single request, whose successful response may come from another system than the server.
 ///
-/// Over http a captive portal answers every request with success or a redirect. Over https a gateway for log-ins, which the user put before
-/// the server, answers with a redirect. After such a response a name is requested that no server has. If that is answered with success or
-/// a redirect over http, the upload waits, and nothing is sent again before the same request is answered otherwise. If it is answered with the same redirect
-/// over https, the upload fails: whether the server has the file is unknown.
+/// Over http a captive portal responds to every request with success or a redirect. Over https a login gateway, which the user put before
+/// the server, responds with a redirect. After such a response, a name that no server has is requested.
+///
+/// If that request gets success or a redirect over http, the upload waits. The file is sent again only after the same request gets another
+/// response. If that request gets the same redirect over https, the upload fails, because it is unknown whether the server has the file.
 struct DoubtedUpload: UploadProtocol {
     private enum State: Equatable {
         case sending
-        /// The answer may be that of a log-in page.
+        /// The response may come from a captive portal.
         case asking(after: Answer)
-        /// The question was answered with a page.
+        /// The request for a name that no server has was answered with a page.
         case waiting
     }
 
-    /// What was answered to the file.
+    /// The response to the file.
     private enum Answer: Equatable {
-        /// `leading`: with a redirect to that place, which means "done, look there".
+        /// Success. `leading` is the place of a redirect that means success, with the result at that place.
         case stored(at: String, leading: String?)
-        /// Elsewhere, as if that were the place to send it.
+        /// A redirect to another place, as if the file should be sent there.
         case led(to: String)
     }
 
@@ -27,8 +28,8 @@ struct DoubtedUpload: UploadProtocol {
     private var rules: any UploadProtocol
     private var state: State
 
-    /// - Parameter memory: of a process that ended before the name was answered. Over https the response to the file still counts; over
-    ///   http it counts for nothing, and the name is requested first.
+    /// - Parameter memory: The memory of a process that ended before the response for the name arrived. Over https the response to the file
+    ///   still counts. Over http that response does not count, and the name is requested first.
     init(_ rules: any UploadProtocol, plan: UploadPlan, resuming memory: UploadMemory?) {
         (self.rules, self.plan) = (rules, plan)
         guard memory?.step == .check else {
@@ -59,7 +60,7 @@ struct DoubtedUpload: UploadProtocol {
             case .finished(let url) where head.isUnencrypted ? suspects : head.isRedirect:
                 let place = head.isRedirect ? CommonAnswer.place(head) : nil
                 state = .asking(after: .stored(at: url, leading: place))
-            // A server may have it all the same, and a form that is sent again is there twice.
+            // The server may still have received the file, and a form that is sent again is stored twice.
             case .retry where suspects && (300..<400).contains(head.status), .fail where suspects && head.mayLeadToALogIn:
                 state = .asking(after: .led(to: CommonAnswer.place(head)))
             default: return outcome
@@ -80,7 +81,7 @@ struct DoubtedUpload: UploadProtocol {
             }
         case .waiting:
             guard head.isOfAPortalForEveryName || (300..<400).contains(head.status) && !head.leadsToEncryption else {
-                // Whoever said yes before was not the server.
+                // The earlier success did not come from the server.
                 state = .sending
                 return .continue
             }
@@ -88,7 +89,8 @@ struct DoubtedUpload: UploadProtocol {
         }
     }
 
-    /// Whoever asks for a name that nobody has is led on, too. Of a server that thanks by a redirect it is another place: to log in, say.
+    /// Returns whether a request for a name that no file has is redirected to the same place. A server that confirms by a redirect leads
+    /// such a request elsewhere, for example to a login.
     private func leadsEverybody(_ head: ResponseHead, after answer: Answer) -> Bool {
         guard (300..<400).contains(head.status), !head.leadsToEncryption else { return false }
         switch answer {

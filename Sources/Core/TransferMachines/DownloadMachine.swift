@@ -1,7 +1,7 @@
 import Foundation
 
-/// One download's life over any number of attempts: which bytes to ask for, what to do with an answer, what follows
-/// an end. The result is one version of the file, byte for byte, or no result.
+/// The life of one download over any number of attempts: which bytes to request, how to handle a response, and what follows the end of an
+/// attempt. The result is one version of the file, byte for byte, or no result.
 ///
 /// `begin` → (`received`) → `ended`, and again from `begin` on `.retry` and `.restart`.
 package struct DownloadMachine: Equatable, Sendable {
@@ -15,16 +15,16 @@ package struct DownloadMachine: Equatable, Sendable {
     private enum Refusal: Equatable, Sendable {
         case retryableStatus
         case startOver(String)
-        /// A part nobody asked for: the same request may be answered properly next time.
+        /// A part that was not requested. The same request may get a correct response next time.
         case unaskedPart
-        /// All bytes seem to be here; the next attempt proves it with the last one.
+        /// All bytes seem to be here. The next attempt proves that by requesting the last byte again.
         case checkLastByte
         case tooLarge
-        /// An answer, but no file.
+        /// A response without a file.
         case noFile
-        /// A page of somebody else, perhaps: the bytes held stay.
+        /// A page that may come from a captive portal. The bytes that are held are kept.
         case portal
-        /// Nobody can tell where it ends.
+        /// A response whose end cannot be determined.
         case brokenLength
     }
 
@@ -32,29 +32,29 @@ package struct DownloadMachine: Equatable, Sendable {
     private let policy: RetryPolicy
     private var state: State = .idle
 
-    /// What to commit: changes in `received` (before a byte is written) and in `ended`.
+    /// The state to commit. `partial` changes in `received` (before a byte is written) and in `ended`.
     package private(set) var partial: PartialFile?
-    /// What became of the bytes held, of this attempt.
+    /// The fate of the held bytes in this attempt.
     package private(set) var report: ResumeReport = .fresh
 
-    /// - Parameter partial: as committed; its `durableBytes` must be on disk.
+    /// - Parameter partial: The committed state. Its `durableBytes` must be on disk.
     package init(request: TransferRequest, partial: PartialFile?, policy: RetryPolicy = .standard) {
         self.request = request
         self.partial = partial
         self.policy = policy
     }
 
-    /// The bytes that are said to be here are not: the next attempt asks for the whole.
+    /// Forgets bytes that are recorded but missing. The next attempt requests the complete file.
     package mutating func forgetPartial() { partial = nil }
 
-    /// The next attempt's request.
+    /// Returns the next attempt's request.
     package mutating func begin() -> WireRequest {
         var wire = WireRequest(
             method: request.method, url: request.url, headers: request.headers, idleTimeout: request.idleTimeout,
             maximumBodyBytes: request.maximumBodyBytes, rateLimit: request.rateLimit)
         wire.leastRate = min(request.leastRate, request.rateLimit.map { $0 / 2 } ?? .max)
         if !request.names(anyOf: ["accept-encoding"]) {
-            // A coded body has another length and another validator than the file: it could not be gone on with.
+            // A coded body has another length and another validator than the file, so it could not be resumed.
             wire.headers.append(HeaderField("Accept-Encoding", "identity"))
         }
         wire.decodesContent = request.decodesContent
@@ -75,8 +75,8 @@ package struct DownloadMachine: Equatable, Sendable {
         return wire
     }
 
-    /// The final head arrived. Commit `partial` before the first byte is written.
-    /// - Parameter now: lets a `Last-Modified` count when the server sends no `Date`.
+    /// Handles the final response headers. The caller has to commit `partial` before the first byte is written.
+    /// - Parameter now: The date of receipt, with which a `Last-Modified` counts if the server sends no `Date`.
     package mutating func received(_ head: ResponseHead, now: Date? = nil) -> BodyDisposition {
         guard case .asked(let from) = state else { return .discard }
         if mayRetry(status: head.status) { return refuse(head, .retryableStatus) }
@@ -92,7 +92,7 @@ package struct DownloadMachine: Equatable, Sendable {
             case 412:
                 return startOver(head, .changed)
             case 304:
-                // Nothing we sent asks for a 304; whatever it means, it is not these bytes.
+                // No header of the request asks for a 304. In any case, a 304 does not describe these bytes.
                 return startOver(head, .badPart)
             default:
                 let same = head.status == 200 && partial?.validator?.matches(head) == true
@@ -102,11 +102,12 @@ package struct DownloadMachine: Equatable, Sendable {
         return takeWhole(head, now: now)
     }
 
-    /// An attempt ended.
+    /// Handles the end of an attempt.
+    ///
     /// - Parameters:
-    ///   - durableBytes: bytes of the file now on disk for good; at a whole answer's end, all of them.
-    ///   - attemptsWithoutProgress: attempts since the last one that brought a byte.
-    ///   - jitter: 0..<1, a random number.
+    ///   - durableBytes: The number of bytes of the file that are safely on disk; at the end of a complete response, all of them.
+    ///   - attemptsWithoutProgress: The number of attempts since the last attempt that received a byte.
+    ///   - jitter: A random number in 0..<1.
     package mutating func ended(
         _ end: WireEnd, durableBytes: Int64, now: Date, attemptsWithoutProgress: Int, jitter: Double
     ) -> DownloadCommand {
@@ -120,7 +121,7 @@ package struct DownloadMachine: Equatable, Sendable {
         case .refused(let head, let refusal):
             return afterRefusal(head, refusal, now: now, attemptsWithoutProgress, jitter)
         case .taking(let head, let from, let total):
-            // Where a length was announced it decides, whatever libcurl thought of the end.
+            // If a length was announced, it decides, whatever libcurl reported about the end.
             let isWhole = total.map { durableBytes == $0 } ?? (end.failure == nil)
             if isWhole { return .finish(head: head, resumedFrom: from > 0 ? from : nil) }
             if let total, durableBytes > total {
@@ -138,25 +139,26 @@ package struct DownloadMachine: Equatable, Sendable {
     }
 }
 
-// MARK: - Proving the whole
+// MARK: - Proof of the complete file
 
 extension DownloadMachine {
-    /// What must hold of the whole file before `.finish` is carried out. An answer that is no file needs no proof.
+    /// Returns the digests that the complete file must have before `.finish` is carried out. A response without a file needs no proof.
     package func requiredDigests(of head: ResponseHead) -> [RequiredDigest] {
         guard request.method == "GET", head.status == 200 || head.status == 206 else { return [] }
-        // What the server announces is of the bytes as they are sent.
+        // The digest that the server announces is the digest of the bytes as they are sent.
         let announced = isDecoded(head) ? nil : RequiredDigest.announced(in: head)
         return [request.expectedSHA256.flatMap(RequiredDigest.init(askedSHA256:)), announced].compactMap { $0 }
     }
 
-    /// The bytes that arrive are not those that are sent: nobody knows their number, and no validator is theirs.
+    /// Returns whether the received bytes differ from the sent bytes. Their number is then unknown, and no validator applies to them.
     private func isDecoded(_ head: ResponseHead) -> Bool {
         request.decodesContent && head.contentCoding != nil
     }
 
-    /// A required digest did not hold. Bytes of two connections start over: the fault may lie in either. Bytes of one will
-    /// be the same again.
-    /// - Parameter found: hex, of what is there.
+    /// Handles a digest that did not match. Bytes of two connections start over, because the fault may be in either connection. Bytes of a
+    /// single connection would be the same again.
+    ///
+    /// - Parameter found: The digest of the file on disk, in hexadecimal.
     package mutating func refute(
         _ digest: RequiredDigest, found: String, resumedFrom: Int64?, attemptsWithoutProgress: Int, jitter: Double
     ) -> DownloadCommand {
@@ -168,21 +170,22 @@ extension DownloadMachine {
     }
 }
 
-// MARK: - Judging a head
+// MARK: - Response headers
 
 extension DownloadMachine {
     private func mayRetry(status: Int) -> Bool {
         guard RetryPolicy.isRetryable(status: status) || request.wantsOnlyFile && RetryPolicy.mayPass(status: status) else {
             return false
         }
-        // 500, 502 and 504 may come after a POST was carried out: then the status is the app's business.
+        // 500, 502 and 504 may arrive after a POST was carried out. The app then has to handle the status.
         return request.isIdempotent || [408, 429, 503].contains(status)
     }
 
-    /// Over http a network with a log-in page answers in the server's place. An answer that is a page is suspected where
-    /// - a part is here already, and that is no page;
-    /// - it comes from another host, and the file asked for is by its name no page;
-    /// - it would replace a person's file that is by its name no page.
+    /// Returns whether a response may come from a captive portal, which responds in place of the server over http. A page is suspected if
+    ///
+    /// - a part is already here, and that part is not a page;
+    /// - the page comes from another host, and the requested file is not a page by its name;
+    /// - the page would replace a user's file that is not a page by its name.
     private func mayBeOfAPortal(_ head: ResponseHead) -> Bool {
         guard policy.suspicionDelay != nil, request.isResumable, head.isPage, (200..<300).contains(head.status),
             let asked = URL(string: request.url), asked.scheme?.lowercased() == "http"
@@ -192,8 +195,8 @@ extension DownloadMachine {
         if answering?.scheme?.lowercased() == "http", answering?.host?.lowercased() != asked.host?.lowercased() {
             return FileEnding.isOfAFile(asked.lastPathComponent) || request.fileName.map(FileEnding.isOfAFile) == true
         }
-        // The host itself, or who answers in its place. Who serves a file as a page by mistake says which version it is; programs that
-        // make texts call them pages often.
+        // The response is from the host itself, or from a portal in its place. A server that mislabels a file as a page usually sends a
+        // validator. Programs that generate texts often label them as pages.
         return head["ETag"] == nil && head["Last-Modified"] == nil && request.fileName.map(FileEnding.isOfAFileButText) == true
     }
 
@@ -204,7 +207,7 @@ extension DownloadMachine {
 
     private mutating func startOver(_ head: ResponseHead, _ reason: ResumeReport.Reason) -> BodyDisposition {
         report = .startedOver(reason)
-        return refuse(head, .startOver("The download has to start over: \(reason.rawValue)."))
+        return refuse(head, .startOver("The download must start over: \(reason.rawValue)."))
     }
 
     private mutating func takeWhole(_ head: ResponseHead, now: Date?) -> BodyDisposition {
@@ -232,20 +235,20 @@ extension DownloadMachine {
         return .rewrite
     }
 
-    /// A 206 is taken only if everything about it says: the rest of exactly the bytes held.
+    /// Accepts a 206 only if all of its headers describe the rest of exactly the held bytes.
     private mutating func judgePart(_ head: ResponseHead, from: Int64) -> BodyDisposition {
         guard var held = partial, let validator = held.validator else { return startOver(head, .noValidator) }
         guard head["Content-Type"]?.lowercased().hasPrefix("multipart/") != true,
             case .part(let first, let last, let total)? = head["Content-Range"].flatMap(ContentRange.init),
             first == from, head.announcedLength.map({ $0 == last - first + 1 }) ?? true
         else { return startOver(head, .badPart) }
-        // The validator belongs to the URL that gave it; another one may use the same words for other bytes.
+        // The validator belongs to the URL that gave it. Another URL may use the same value for other bytes.
         guard held.belongs(to: head.url) else { return startOver(head, .otherAddress) }
         guard validator.matches(head) else { return startOver(head, .changed) }
-        // Servers that code on the fly without changing the validator exist: coded and plain bytes do not go together.
+        // Some servers code on the fly without a new validator. Coded and plain bytes must not be combined.
         guard head.contentCoding == held.coding else { return startOver(head, .badPart) }
         if let total, let known = held.totalBytes, total != known { return startOver(head, .changed) }
-        // Without any total the end of the file cannot be told from the end of a part.
+        // Without a total, the end of the file cannot be distinguished from the end of a part.
         guard let whole = total ?? held.totalBytes, last < whole else { return startOver(head, .badPart) }
         if let maximum = request.maximumBodyBytes, whole > maximum { return refuse(head, .tooLarge) }
         held.totalBytes = whole
@@ -281,19 +284,20 @@ extension DownloadMachine {
             return .retry(after: after, trouble)
         case .startOver(let why):
             partial = nil
-            // The next request has no range, so the first time there is nothing to wait for.
+            // The next request has no range, so the first time no pause is necessary.
             let trouble = TransferTrouble(head: head, now: now, policy: policy, message: why)
             return .restart(after: attempts == 0 ? 0 : pause(attempts, jitter), trouble)
         case .unaskedPart:
-            let trouble = TransferTrouble(head: head, now: now, policy: policy, message: "The server sent an unasked part.")
+            let trouble = TransferTrouble(
+                head: head, now: now, policy: policy, message: "The server sent a part that was not requested.")
             return .retry(after: pause(attempts, jitter), trouble)
         case .checkLastByte:
-            let trouble = TransferTrouble(head: head, now: now, policy: policy, message: "Every byte seems to be here.")
+            let trouble = TransferTrouble(head: head, now: now, policy: policy, message: "The download may be complete already.")
             return .retry(after: 0, trouble)
         case .tooLarge:
             return .fail(TransferTrouble(.bodyTooLarge))
         case .brokenLength:
-            return .retry(after: pause(attempts, jitter), TransferTrouble(.badAnswer("its Content-Length is no length")))
+            return .retry(after: pause(attempts, jitter), TransferTrouble(.badAnswer("its Content-Length is not valid")))
         case .portal:
             let message = head.status == 511 ? CommonAnswer.logIn : CommonAnswer.page
             var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
@@ -301,7 +305,7 @@ extension DownloadMachine {
             return .retry(after: policy.suspicionPause(trouble, jitter: jitter) ?? policy.cap, trouble)
         case .noFile:
             let trouble = TransferTrouble(head: head, now: now, policy: policy)
-            // The server had the file. A proxy answers for a server that restarts.
+            // The server had the file earlier. A proxy may respond for a server that restarts.
             let hadFile = (partial?.durableBytes ?? 0) > 0 && ![401, 407].contains(head.status)
             guard hadFile || (200..<300).contains(head.status), attempts < RetryPolicy.maximumRefusals else {
                 return .fail(trouble)

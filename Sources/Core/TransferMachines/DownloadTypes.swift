@@ -1,23 +1,24 @@
-/// What an app asked for, as far as the protocol is concerned.
+/// The part of an app's request that concerns the protocol.
 package struct TransferRequest: Codable, Equatable, Sendable {
     package var method: String
     package var url: String
     package var headers: [HeaderField]
-    /// Seconds without a byte.
+    /// The maximum number of seconds without a byte.
     package var idleTimeout: Double
-    /// Of the whole file, also when it arrives in several attempts.
+    /// The limit for the complete file, also if the file arrives in several attempts.
     package var maximumBodyBytes: Int64?
     /// Bytes per second.
     package var rateLimit: Int64?
-    /// Hex digest that the whole file must have.
+    /// The hexadecimal digest that the complete file must have.
     package var expectedSHA256: String?
-    /// The name that the file is to have; `nil`: it is an answer, which the app looks at.
+    /// The name that the file gets; `nil` if the app reads the result as a response.
     package var fileName: String?
-    /// Only a file will do: an answer that says why there is none is a failure, not a result.
+    /// `true` if only a file is a result. A response that reports why no file is available is then a failure.
     var wantsOnlyFile: Bool { fileName != nil }
-    /// Bytes per second without which an attempt counts as stalled.
+    /// The rate in bytes per second below which an attempt counts as stalled.
     package var leastRate: Int64 = 0
-    /// A coded response is decoded (RFC 9110, 8.4), whatever was asked for. `false` for the agent: a small response may decode to any size.
+    /// `true` if a coded response is decoded (RFC 9110, 8.4), whatever was requested. `false` for the agent, because a small response may
+    /// decode to any size.
     package var decodesContent = false
 
     package init(
@@ -34,16 +35,16 @@ package struct TransferRequest: Codable, Equatable, Sendable {
         self.rateLimit = rateLimit
     }
 
-    /// A caller that sets a range or a condition itself gets exactly that exchange, never a resumed one.
+    /// `true` if the download may be resumed. If the caller sets a range or a condition, exactly that exchange takes place.
     var isResumable: Bool {
         method == "GET"
             && !names(anyOf: ["range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"])
     }
 
-    /// Whether sending it twice equals sending it once (RFC 9110 §9.2.2).
+    /// `true` if sending the request twice has the same effect as sending it once (RFC 9110 §9.2.2).
     var isIdempotent: Bool { Self.isIdempotent(method) }
 
-    /// Whether a request may be sent a second time when nobody knows whether the server carried out the first (RFC 9110, 9.2.2).
+    /// Returns whether a request may be sent again if it is unknown whether the server carried out the first one (RFC 9110, 9.2.2).
     package static func isIdempotent(_ method: String) -> Bool { method != "POST" && method != "PATCH" }
 
     func names(anyOf wanted: Set<String>) -> Bool {
@@ -51,23 +52,23 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     }
 }
 
-/// Where an answer's body goes.
+/// The destination of a response's body.
 package enum BodyDisposition: Equatable, Sendable {
-    /// Seek to this offset and write there. It may be the last byte held (see `PartialFile`), so never just append.
+    /// Seek to this offset and write there. The offset may be the offset of the last held byte (see `PartialFile`), so never only append.
     case append(at: Int64)
-    /// Commit `DownloadMachine.partial`, truncate the file, take everything.
+    /// Commit `DownloadMachine.partial`, truncate the file, and write the complete body.
     case rewrite
-    /// Write nothing. The sink may also stop the attempt at once: the outcome is the same.
+    /// Write nothing. The sink may also stop the attempt at once, with the same outcome.
     case discard
 }
 
-/// What follows an ended attempt.
+/// The next action after an attempt ended.
 package enum DownloadCommand: Equatable, Sendable {
-    /// The whole body is held. The status is the app's business, also when it says 404.
+    /// The complete body is held. The app has to handle the status, also if it is 404.
     case finish(head: ResponseHead, resumedFrom: Int64?)
-    /// Another attempt after so many seconds, with what is held.
+    /// Another attempt after this number of seconds, which resumes the held bytes.
     case retry(after: Double, TransferTrouble)
-    /// Another attempt after so many seconds; the bytes held are discarded first.
+    /// Another attempt after this number of seconds. The held bytes are discarded first.
     case restart(after: Double, TransferTrouble)
     case fail(TransferTrouble)
 }

@@ -1,23 +1,23 @@
-/// What the end of a file's name says of what is in it.
+/// The type of content that the ending of a file's name suggests.
 enum FileEnding {
-    /// What a server makes, or shows: a page is no surprise.
+    /// Endings of resources that servers generate or display, so that a page is expected.
     private static let pages: Set<String> = [
         "action", "asp", "aspx", "cgi", "do", "htm", "html", "jsp", "jspx", "mht", "mhtml", "php", "phtml", "pl", "shtml", "xht",
         "xhtml",
     ]
-    /// What programs make, and often call a page by mistake.
+    /// Endings of texts that programs generate and often label as a page by mistake.
     private static let texts: Set<String> = [
         "atom", "csv", "ics", "json", "log", "md", "rss", "svg", "tsv", "txt", "xml", "yaml", "yml",
     ]
 
-    /// It has an ending, and it is no page's.
+    /// Returns whether the name has an ending, and the ending is not an ending of a page.
     static func isOfAFile(_ name: String) -> Bool { ending(of: name).map { !pages.contains($0) } ?? false }
 
     static func isOfAFileButText(_ name: String) -> Bool {
         ending(of: name).map { !pages.contains($0) && !texts.contains($0) } ?? false
     }
 
-    /// In lower case; `nil`: none, or a number, as a version has.
+    /// Returns the ending in lower case; `nil` if the name has no ending, or ends with a number, for example a version.
     private static func ending(of name: String) -> String? {
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return nil }
         let ending = name[name.index(after: dot)...].lowercased()

@@ -1,12 +1,12 @@
 import Foundation
 
-/// An upload into a folder: PUT, and with WebDAV a MOVE, and what makes it safe to be killed at any line.
+/// An upload into a folder by PUT, with WebDAV also by MOVE, that may be killed at any line of code.
 ///
-/// The rule: after any crash, lost answer or retry there is exactly one whole copy under a final name, and nobody
-/// else's file was touched. What was sent without an answer is never sent again before the server was asked what it did.
+/// The rule: after any crash, lost response or retry, exactly one complete copy has a final name, and no other file was changed. A request
+/// without a response is never sent again before the server's state was checked.
 struct FolderUpload: UploadProtocol {
     enum State {
-        /// HEAD the final name: it must be free.
+        /// HEAD for the final name, which must be free.
         case choosingName(Int, isStored: Bool)
         /// HEAD, then GET, a name that no file has, after many names that are taken.
         case doubting(Int, isStored: Bool)
@@ -14,63 +14,64 @@ struct FolderUpload: UploadProtocol {
         case sendingBody(Int, foldersMade: Bool)
         /// MKCOL of one level: up until a parent exists, then down again.
         case makingFolder(Int, level: Int, goingDown: Bool, why: Reason = .missing)
-        /// HEAD the temporary name after a PUT without an answer: it may be whole.
+        /// HEAD for the temporary name after a PUT without a response, because the file may be complete.
         case lookingForBody(Int, foldersMade: Bool)
         /// GET the temporary file, which has the right length. A server that reserves the length may have lost the rest of the body.
         case readingBody(Int, ReadBack, foldersMade: Bool)
-        /// HEAD what was PUT: its length must be right. `mayBeAnothers`: the server did not say that the PUT made a new file, or
-        /// a process before this one had the response.
+        /// HEAD for the file that was PUT, whose length must be right. `mayBeAnothers` if the server did not confirm that the PUT made a
+        /// new file, or if an earlier process had the response.
         case checkingBody(Int, mayBeAnothers: Bool)
-        /// GET a file of our name and length: its content tells whose it is.
+        /// GET for a file with our name and length. The content shows whether the file is ours.
         case readingBack(Int, ReadBack, isStored: Bool)
         /// MOVE to the final name.
         case moving(Int)
-        /// HEAD the temporary name after a MOVE without a clear yes. `wasRefused`: the server said 412.
+        /// HEAD for the temporary name after a MOVE without a clear success. `wasRefused` if the server responded with 412.
         case lookingForTemporary(Int, wasRefused: Bool)
-        /// HEAD the final name: is it ours already? `wasRefused`: the server said 412, and a WebDAV upload has its temporary file.
+        /// HEAD for the final name, which may be ours already. `wasRefused` if the server responded with 412, and a WebDAV upload has its
+        /// temporary file.
         case lookingForTarget(Int, wasRefused: Bool)
-        /// HEAD the final name after a MOVE that was answered with yes: is the file there?
+        /// HEAD for the final name after a MOVE that succeeded, to confirm that the file is there.
         case confirming(Int)
     }
 
     /// Why a folder is made.
     enum Reason {
-        /// The server said that it is.
+        /// The server reported that the folder is missing.
         case missing
-        /// It may be, and that is asked before a large body is sent for nothing.
+        /// The folder may be missing. That is checked before a large body is sent without effect.
         case beforeLarge
-        /// It may be: the server would not say why it failed.
+        /// The folder may be missing, because the server did not report why it failed.
         case afterTrouble
     }
 
-    /// Bytes from which on a body is too much to find out with that its folder is missing.
+    /// The size in bytes from which a body is too large to be sent only to find that its folder is missing.
     static let largeBody: Int64 = 1 << 20
 
     let plan: UploadPlan
     let address: CollectionAddress?
     var state: State
-    /// How it is known that the server has the file.
+    /// The evidence that the server has the file.
     var proof = UploadProof.answer
-    /// The doubt whether a file under the final name is ours. A WebDAV upload also counts the looks at its temporary name.
+    /// The doubt whether a file under the final name is ours. A WebDAV upload also counts the checks of its temporary name.
     var doubt: NameDoubt
     /// The strong entity tag in the response to the PUT.
     var storedTag: String?
-    /// Bodies in a row that the server confirmed and then did not show.
+    /// The number of bodies in a row that the server confirmed but then did not show.
     var losses = 0
     static let maximumLosses = 2
     var knowledge: ServerKnowledge
-    /// Addresses at which this machine's other uploads are, or may be, as ``CollectionAddress/folded(_:)`` writes them.
+    /// Addresses that other uploads of this machine use or may use, as ``CollectionAddress/folded(_:)`` writes them.
     private var taken: Set<String> = []
     /// Addresses that completed uploads of this machine had, as ``CollectionAddress/folded(_:)`` writes them.
     private var stored: Set<String> = []
 
     var search: NameSearch
     var forbidden: ForbiddenCharacters
-    /// The server does not say whether there is something at an address.
+    /// `true` if the server does not report whether a file exists at an address.
     var cannotAsk: Bool
-    /// A body was sent to the address, its answer was lost, and the server does not say whether it is there.
+    /// `true` if a body was sent to the address, its response was lost, and the server does not report whether the file exists.
     var mayBeThere = false
-    /// It may be there under its own name, or somebody else's is: it goes to a name that nobody else has.
+    /// `true` if the name may be occupied, by this file or by another file. The file is then sent to a name that no other file has.
     var isMarked: Bool
 
     mutating func note(taken: Set<String>, stored: Set<String>) {
@@ -78,19 +79,20 @@ struct FolderUpload: UploadProtocol {
         self.stored = Set(stored.map(CollectionAddress.folded))
         guard plan.order.method == .put, case .sendingBody(let index, let foldersMade) = state else { return }
         let free = firstName(from: index)
-        // Another upload of this machine began to send its file there since the name was asked about.
+        // Another upload of this machine began to send its file to that name after the name was checked.
         if free != index {
             state = cannotAsk ? .sendingBody(free, foldersMade: foldersMade) : .choosingName(free, isStored: false)
         }
     }
 
-    /// A PUT that was refused left nothing: without this the next attempt would take another's file of its length for its own.
+    /// The memory after a PUT that was refused and left no file. Without the memory, the next attempt could mistake another file of the
+    /// same length for its file.
     var memory: UploadMemory? {
         guard plan.order.method == .put, case .choosingName(let index, let isStored) = state else { return nil }
         return record(.chooseName, index, isStored: isStored)
     }
 
-    /// - Parameter resuming: the last committed state of an earlier process; `nil`: a new upload.
+    /// - Parameter resuming: The last committed state of an earlier process; `nil` for a new upload.
     init(plan: UploadPlan, resuming saved: UploadMemory? = nil) {
         self.plan = plan
         address = CollectionAddress(plan.collectionURL)
@@ -105,14 +107,14 @@ struct FolderUpload: UploadProtocol {
         case nil: state = .choosingName(0, isStored: false)
         case .chooseName: state = .choosingName(name, isStored: saved?.isStored ?? false)
         case .put:
-            // It may have been sent: a file of our length under that name is ours.
+            // The file may have been sent, so the server is checked before the file is sent again.
             state =
                 plan.order.method == .webdav
                 ? .lookingForBody(name, foldersMade: false) : .lookingForTarget(name, wasRefused: false)
         case .check: state = .checkingBody(name, mayBeAnothers: true)
-        // A MOVE that was answered leaves no temporary file.
+        // A MOVE that got a response leaves no temporary file.
         case .move: state = saved?.isStored == false ? .confirming(name) : .lookingForTemporary(name, wasRefused: false)
-        // Of no use here: another protocol's.
+        // Steps of other protocols, which have no meaning here.
         case .create, .ask, .append: state = .choosingName(0, isStored: false)
         }
     }
@@ -129,7 +131,7 @@ struct FolderUpload: UploadProtocol {
         case .sendingBody(let index, _):
             let isDirect = plan.order.method == .put
             let url = address.file(isDirect ? finalName(index) : temporaryName)
-            // Under a name that nobody else has it is sent until it is whole: what a cut one left there may be a part.
+            // Under a name that no other file has, the file is sent until it is complete. An interrupted PUT may have left a part there.
             let condition = isDirect && !isMarked ? [HeaderField("If-None-Match", "*")] : []
             return send("PUT", url, condition, withBody: true, saving: .put, index, isStored: false)
         case .lookingForBody(let index, _):
@@ -144,7 +146,7 @@ struct FolderUpload: UploadProtocol {
             let digest = mayBeAnothers && plan.order.method == .put ? [NameDoubt.wantedDigest] : []
             return send("HEAD", url, digest, saving: .check, index, isStored: true)
         case .readingBack(let index, let question, let isStored):
-            // A file that this upload did not send is no lost PUT for the next process.
+            // For the next process, a file that this upload did not send is not a lost PUT.
             let step = plan.order.method == .put && doubt.isOpen ? UploadMemory.Step.put : .chooseName
             let request = plan.request("GET", address.file(finalName(index)), question.headers)
             return question.command(request, persistFirst: record(step, index, isStored: isStored))
@@ -166,7 +168,7 @@ struct FolderUpload: UploadProtocol {
 
     /// Chooses the next form of the `Destination`.
     ///
-    /// - Returns: `false` if every form was refused, or the server is not asked over TLS.
+    /// - Returns: `false` if every form was refused, or if the server is not used over TLS.
     mutating func changeDestination() -> Bool {
         guard plan.collectionURL.lowercased().hasPrefix("https://") else { return false }
         knowledge.moveDestination = MoveDestination.next(after: knowledge.moveDestination)
@@ -179,14 +181,14 @@ struct FolderUpload: UploadProtocol {
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
-        // Apache answers so to a Destination of another scheme. The file is looked for before the next MOVE.
+        // Apache responds like that to a Destination with another scheme. The file is looked for before the next MOVE.
         if case .moving = state, head.status == 502 { _ = changeDestination() }
         switch state {
         case .readingBack(let index, let question, let isStored):
             return afterReadBack(head, end.comparison, index, question, isStored: isStored, pauses)
         case .readingBody(let index, let question, let foldersMade):
             return afterBodyReadBack(head, end.comparison, index, question, foldersMade: foldersMade, pauses)
-        // The server accepted the file. A look that it refuses gives nothing up.
+        // The server accepted the file. If it refuses a check, the upload continues.
         case .checkingBody(let index, let mayBeAnothers) where NameDoubt.isRefusedLook(head):
             return afterBodyCheck(head, index, mayBeAnothers: mayBeAnothers, pauses)
         case .confirming(let index) where NameDoubt.isRefusedLook(head): return afterConfirmation(head, index, pauses)
@@ -201,14 +203,14 @@ struct FolderUpload: UploadProtocol {
         if case .makingFolder(let index, _, _, let why) = state, why != .missing, ![404, 405, 409].contains(head.status),
             head.status >= 300
         {
-            // No answer to what was asked; the file is.
+            // The response does not show whether the folder is missing. The PUT of the file will show it.
             state = .sendingBody(index, foldersMade: why == .afterTrouble)
             return .continue
         }
         if case .sendingBody(let index, foldersMade: false) = state, head.status == 500, plan.order.method == .webdav,
             let levels = address?.segments.count, levels > 0
         {
-            // nginx says so when the folder is missing. Asked before the whole file is sent again.
+            // nginx responds with 500 if the folder is missing. The folder is checked before the complete file is sent again.
             state = .makingFolder(index, level: levels, goingDown: false, why: .afterTrouble)
             return pauses.retry(head)
         }
@@ -258,7 +260,7 @@ struct FolderUpload: UploadProtocol {
         if case .sendingBody = state { cannotAsk && plan.order.method == .put } else { false }
     }
 
-    /// The first name that no other upload of this machine has, or may have.
+    /// Returns the first name that no other upload of this machine uses or may use.
     func firstName(from index: Int) -> Int {
         guard plan.order.method == .put, let address else { return index }
         let others = cannotAsk ? taken.union(stored) : taken
@@ -267,17 +269,17 @@ struct FolderUpload: UploadProtocol {
         }
     }
 
-    /// Another upload of this machine has the name, or may have it.
+    /// Returns whether another upload of this machine uses the name or may use it.
     func isOfOther(_ index: Int) -> Bool { plan.order.method == .put && has(index, in: taken) }
 
-    /// A completed upload of this machine had the name.
+    /// Returns whether a completed upload of this machine used the name.
     func wasStored(_ index: Int) -> Bool { has(index, in: stored) }
 
     private func has(_ index: Int, in names: Set<String>) -> Bool {
         address.map { names.contains(CollectionAddress.folded($0.publicFile(finalName(index)))) } ?? false
     }
 
-    /// How far it came: 0 nothing is on the server, 1 the whole body is. It may fall back, when what was stored is lost.
+    /// The progress: 0 if the server has nothing, 1 if it has the complete body. The value may decrease if stored bytes are lost.
     var stage: Int64 {
         switch state {
         case .choosingName(_, let isStored), .doubting(_, let isStored), .readingBack(_, _, let isStored): isStored ? 1 : 0
@@ -297,8 +299,8 @@ struct FolderUpload: UploadProtocol {
         }
     }
 
-    /// Removes the temporary file of a WebDAV upload. The file of a plain PUT is removed only if this process received the response that
-    /// the PUT made a new file.
+    /// The request that removes the temporary file of a WebDAV upload. The file of a plain PUT is removed only if this process received the
+    /// response that the PUT made a new file.
     var removal: WireRequest? {
         guard let address else { return nil }
         if plan.order.method == .put {
@@ -316,7 +318,7 @@ struct FolderUpload: UploadProtocol {
         }
     }
 
-    /// All of it, once it is whole under its temporary name.
+    /// The number of stored bytes: all bytes, when the file is complete under its temporary name.
     var storedBytes: Int64 { stage > 0 ? plan.order.byteCount : 0 }
 
     var temporaryName: String { RemoteName.temporary(token: plan.order.token) }
@@ -337,7 +339,7 @@ struct FolderUpload: UploadProtocol {
         UploadMemory(
             step: step, nameIndex: index, isStored: isStored, isMarked: isMarked, distrustsHead: search.distrustsHead,
             replaced: forbidden.found, nameRules: forbidden.rules.rawValue,
-            // The other steps are doubtful themselves.
+            // The other steps imply a doubt.
             isDoubted: doubt.isOpen && (step == .chooseName || plan.order.method == .webdav && [.put, .check].contains(step)))
     }
 }

@@ -1,8 +1,9 @@
 import Foundation
 
-/// Each step's answers.
+/// The handling of the response to each step.
 extension FolderUpload {
-    /// A PUT to the temporary name may be repeated, and need not be where the server has the whole file.
+    /// Handles a request whose response was lost. A PUT to the temporary name may be repeated, which is unnecessary if the server has the
+    /// complete file.
     mutating func noteUncertainty() {
         switch state {
         case .moving(let index):
@@ -23,7 +24,7 @@ extension FolderUpload {
         doubt.noteEarlyAnswer()
     }
 
-    /// Reads whether the server refused the characters of the name, and chooses another name. A stored temporary file stays.
+    /// Checks whether the server refused the characters of the name, and chooses another name. A stored temporary file is kept.
     mutating func isOther(_ head: ResponseHead, _ end: WireEnd) -> Bool {
         switch state {
         case .sendingBody(let index, _) where plan.order.method == .put:
@@ -41,7 +42,7 @@ extension FolderUpload {
         return true
     }
 
-    /// Answers that mean the same to every request.
+    /// Handles responses that have the same meaning for every request.
     mutating func commonStatus(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
         if isWriteOnly(head) { return nil }
         guard let common = CommonAnswer(head, pauses) else { return nil }
@@ -58,11 +59,11 @@ extension FolderUpload {
         if case .choosingName = state { head.status == 403 } else { false }
     }
 
-    /// Answers by which a server says that it did nothing (RFC 6585 §4, RFC 4918 §11.3, RFC 8470 §5.2, RFC 9110 §15.5.20). Not 503: a
-    /// gateway says it also of a server that it lost after the request.
+    /// Statuses with which a server reports that it did nothing (RFC 6585 §4, RFC 4918 §11.3, RFC 8470 §5.2, RFC 9110 §15.5.20). 503 is not
+    /// included, because a gateway also sends it if it lost the server after the request.
     private static let refusals: Set<Int> = [421, 423, 425, 429]
 
-    /// The name is requested before the file is sent again.
+    /// Returns whether the refusal may be temporary. The name is requested before the file is sent again.
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool {
         if case .sendingBody = state, plan.order.method == .put, head.status == 409 { return true }
         return head.hasNoMeaningForUploads
@@ -73,13 +74,13 @@ extension FolderUpload {
         // Nextcloud's response to HEAD for a forbidden name, without the reason. The next request shows the reason.
         let isForbidden = head.status == 400 && ForbiddenCharacters.areLikely(in: finalName(index))
         let answer = isForbidden ? .unknown : existence(head)
-        // The file was sent to this name before, so the server answered a look at it.
+        // The file was sent to this name before, so the server responded to a HEAD for it.
         if answer.isUnknown, !isForbidden, !cannotAsk, doubt.looksAgain() { return pauses.retry(head, NameDoubt.notShown) }
-        // Without HEAD the protection is `Overwrite: F` or `If-None-Match: *`, and what this machine knows of its own uploads.
+        // Without HEAD, the protection is `Overwrite: F` or `If-None-Match: *`, and the record of this machine's own uploads.
         cannotAsk = answer.isUnknown
         switch answer {
         case .there where head.isPage(inPlaceOf: plan): return pauses.page(head)
-        // The file was sent to this name before: the server did not show it until now, or this computer was restored from a backup.
+        // The file was sent to this name before. The server did not show it until now, or this computer was restored from a backup.
         case .there(let length)
         where (length == plan.order.byteCount || length == nil && doubt.isOpen && !doubt.isPartial)
             && index == wished && !isOfOther(index) && (doubt.isOpen || !isStored):
@@ -111,7 +112,7 @@ extension FolderUpload {
         return .continue
     }
 
-    /// The next is the file, or a question about its folder.
+    /// Continues with the file, or with a request for its folder.
     private mutating func sendBody(_ index: Int) {
         let levels = address?.segments.count ?? 0
         let asksFirst = plan.order.method == .webdav && plan.order.byteCount >= Self.largeBody && levels > 0
@@ -121,10 +122,10 @@ extension FolderUpload {
             : .sendingBody(index, foldersMade: false)
     }
 
-    /// A page in place of the file, as a network with a log-in page has one at every address: no word about the file. A question is asked
-    /// again, and what a rename came to is looked for. What has the file's length is the file, whatever its server calls it.
+    /// Handles a page in place of the file, which may come from a captive portal. A check is repeated, and the result of a rename is looked
+    /// for. A response with the file's length is the file, whatever its media type.
     ///
-    /// - Returns: `nil`: it is no such page.
+    /// - Returns: `nil` if the response is not such a page.
     mutating func afterPage(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
         guard (200..<300).contains(head.status), head.mayBeOfAPortal, head.isPage(inPlaceOf: plan),
             pauses.policy.suspicionDelay != nil
@@ -132,7 +133,7 @@ extension FolderUpload {
         switch state {
         case .lookingForBody, .checkingBody, .lookingForTemporary, .lookingForTarget, .confirming:
             return head.contentLength == plan.order.byteCount ? nil : pauses.page(head)
-        // Servers answer a rename with 201 or 204, and may have a page for the first.
+        // Servers respond to a rename with 201 or 204, and may add a page to a 201.
         case .moving(let index) where head.status == 200:
             doubt.open()
             state = .lookingForTemporary(index, wasRefused: false)
@@ -146,7 +147,7 @@ extension FolderUpload {
         case 200..<300:
             storedTag = Self.strongTag(in: head)
             if plan.order.method == .put { doubt.open() }
-            // A server says 201 of a new file. Another status may be about a file that was there and is replaced.
+            // A server responds with 201 for a new file. Another status may mean that an existing file was replaced.
             state = .checkingBody(index, mayBeAnothers: head.status != 201)
             return .continue
         case 404, 409:
@@ -157,13 +158,13 @@ extension FolderUpload {
             return .continue
         // The request had no condition.
         case 412 where plan.order.method == .put && isMarked: return refused(head)
-        // Its own from before a lost answer, or somebody else's: it is there twice at most.
+        // The existing file is the own file from before a lost response, or another file. The file is stored at most twice.
         case 412 where plan.order.method == .put && mayBeThere:
             isMarked = true
             state = .sendingBody(0, foldersMade: false)
             return .continue
         case 412 where plan.order.method == .put && cannotAsk: return afterRefusedName(index, isStored: false)
-        // Another's file, or ours: an earlier PUT that the server carried out late, or that something between us sent twice.
+        // The file is another file, or ours: the server carried out an earlier PUT late, or a proxy sent the PUT twice.
         case 412 where plan.order.method == .put:
             state = .lookingForTarget(index, wasRefused: true)
             return .continue
@@ -177,8 +178,8 @@ extension FolderUpload {
         _ head: ResponseHead, _ index: Int, level: Int, goingDown: Bool, _ why: Reason
     ) -> UploadOutcome {
         switch head.status {
-        // 405: it exists. 403: nobody may make it, or another upload makes it at this moment (Apache's word to the later of two).
-        // What goes into it will tell.
+        // 405: the folder exists. 403: the folder may not be made, or another upload is making it (Apache responds like that to the later
+        // request). The next request shows whether the folder exists.
         case 200..<300, 405, 403:
             let isLast = level == address?.segments.count
             state =
@@ -191,7 +192,7 @@ extension FolderUpload {
                 guard why == .beforeLarge else {
                     return .fail(head, -1100, "The folder does not exist on the server and cannot be made.")
                 }
-                // It may be there all the same: the file will tell.
+                // The folder may still exist, which the PUT will show.
                 state = .sendingBody(index, foldersMade: false)
                 return .continue
             }
@@ -202,7 +203,8 @@ extension FolderUpload {
         }
     }
 
-    /// The temporary name after a response was lost. No other upload uses that name, but the file may have the right length and not all bytes.
+    /// Handles the check of the temporary name after a response was lost. No other upload uses that name, but the file may have the right
+    /// length and not all bytes.
     mutating func afterBodySearch(_ head: ResponseHead, _ index: Int, foldersMade: Bool) -> UploadOutcome {
         switch existence(head) {
         case .there(let length) where length == plan.order.byteCount:
@@ -214,7 +216,7 @@ extension FolderUpload {
             case nil where plan.order.byteCount == 0: state = .moving(index)
             case nil: state = .readingBody(index, ReadBack(plan.order.byteCount), foldersMade: foldersMade)
             }
-        // A part, or of unknown length: it is replaced.
+        // A part of the file, or a file of unknown length, is replaced.
         case .there: state = .sendingBody(index, foldersMade: foldersMade)
         case .absent, .unknown:
             if foldersMade { state = .sendingBody(index, foldersMade: true) } else { sendBody(index) }
@@ -247,10 +249,10 @@ extension FolderUpload {
         }
     }
 
-    /// The server does not have a body that it confirmed. The body is sent once more.
+    /// Handles a missing body that the server had confirmed. The body is sent once more.
     ///
-    /// Some servers give each file an address of their own, and some programs take each file out of the folder. Both would get the file
-    /// again and again.
+    /// Some servers store each file at a different address, and some programs take each file out of the folder. Both would receive the file
+    /// endlessly.
     mutating func lost(_ next: State, _ head: ResponseHead, _ words: String, _ pauses: Pauses) -> UploadOutcome {
         losses += 1
         guard losses < Self.maximumLosses else { return .fail(head, -1011, words) }
@@ -270,19 +272,19 @@ extension FolderUpload {
             doubt.open()
             state = .confirming(index)
             return .continue
-        // nginx answers so to a Destination of another host or scheme.
+        // nginx responds like that to a Destination with another host or scheme.
         case 400 where changeDestination():
             state = .lookingForTemporary(index, wasRefused: false)
             return pauses.retry(head)
         case 405, 501: return .fail(head, -1011, "The server cannot rename files (MOVE): use a plain PUT upload.")
         case 412, 404, 410:
-            // 412 may also be the answer to a second copy of a MOVE whose first one was carried out.
+            // 412 may also be the response to a second copy of a MOVE whose first copy was carried out.
             if head.status != 412 { doubt.open() }
             state = .lookingForTemporary(index, wasRefused: head.status == 412)
             return .continue
         case 409:
             state = .choosingName(index, isStored: false)
-            return pauses.retry(head, "The folder is gone from the server.")
+            return pauses.retry(head, "The folder was removed from the server.")
         case 202, 207:
             doubt.open()
             state = .lookingForTemporary(index, wasRefused: false)
@@ -291,15 +293,15 @@ extension FolderUpload {
         }
     }
 
-    /// The final name after a MOVE that was answered with yes.
+    /// Handles the check of the final name after a MOVE that succeeded.
     ///
-    /// A server that says yes and renames nothing still has the temporary file.
+    /// A server that reports success without a rename still has the temporary file.
     mutating func afterConfirmation(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch doubt.confirmation(head, of: plan, isTrusted: !search.distrustsHead, pauses) {
         case .stored(let isMeasured):
             if isMeasured, proof == .answer { proof = .length }
             return finish(index)
-        // The response to the MOVE is all that is known of the file.
+        // Only the response to the MOVE is known about the file.
         case .hidden:
             proof = .answer
             return finish(index)
@@ -332,7 +334,7 @@ extension FolderUpload {
         if !wasRefused {
             state = .moving(index)
         } else if doubt.isOpen, !cannotAsk {
-            // A server that copies the file and removes the temporary one later shows both.
+            // A server that copies the file and removes the temporary file later shows both.
             state = .lookingForTarget(index, wasRefused: true)
         } else {
             return afterRefusedName(index, isStored: true)
@@ -341,7 +343,7 @@ extension FolderUpload {
     }
 }
 
-// MARK: - Words of an answer
+// MARK: - Reading a response
 
 extension FolderUpload {
     enum Existence {
@@ -357,7 +359,7 @@ extension FolderUpload {
     func existence(_ head: ResponseHead) -> Existence {
         switch head.status {
         case 200..<300 where search.distrustsHead: .unknown
-        // The length of a coded body is not the file's.
+        // The length of a coded body is not the length of the file.
         case 200..<300: .there(length: head["Content-Encoding"] == nil ? head.contentLength : nil)
         case 404, 410, 409: .absent
         case 405, 501: .unknown
@@ -373,8 +375,8 @@ extension FolderUpload {
         return .continue
     }
 
-    /// The server refused a name with 412. If HEAD reported the name as free, it is asked again after some names. A server without HEAD gets
-    /// the file under a name with a part of the digest.
+    /// Handles a name that the server refused with 412. If HEAD reported the name as free, HEAD is sent again after some names. A server
+    /// without HEAD gets the file under a name with a part of the digest.
     mutating func afterRefusedName(_ index: Int, isStored: Bool) -> UploadOutcome {
         if !cannotAsk, search.recordRefusal(of: index) {
             state = .choosingName(index, isStored: isStored)
@@ -392,6 +394,6 @@ extension FolderUpload {
     }
 
     func refused(_ head: ResponseHead) -> UploadOutcome {
-        .fail(head, -1011, "The server answered with status \(head.status).")
+        .fail(head, -1011, "The server responded with status \(head.status).")
     }
 }

@@ -1,8 +1,8 @@
-/// Decides whose a file is that has our name.
+/// Decides whether an existing file with our name is ours.
 extension FolderUpload {
-    /// The final name after a response was lost, or after the server said that a file has the name.
+    /// Handles the check of the final name after a response was lost, or after the server reported that the name is taken.
     ///
-    /// A file of our length can be another machine's, because the PUT or the MOVE may not have been carried out. A proxy can hide the
+    /// A file of our length can be another machine's file, because the PUT or the MOVE may not have been carried out. A proxy can hide the
     /// temporary file for a moment. The file is read back, also if the server shows no length.
     mutating func afterTargetCheck(
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
@@ -17,13 +17,13 @@ extension FolderUpload {
         case .there(let length):
             if let length, doubt.looksAgain() { return pauses.retry(head, NameDoubt.kept(length, of: plan)) }
             if isMoved { return lostAfterMove(head, index, pauses) }
-            // The server would keep a part of the file under each name.
+            // The server would keep a part of the file under every name.
             if doubt.isPartial {
                 return .fail(head, -1011, length.map { NameDoubt.kept($0, of: plan) } ?? UploadMachine.answeredEarly)
             }
             return tryName(after: index, isStored: plan.order.method == .webdav)
         case .absent, .unknown:
-            // Another program than the server may have answered 405 or 501. Under a marked name the file replaces itself.
+            // Another program than the server may have sent 405 or 501. Under a marked name the file replaces itself.
             let isContradicted = answer.isUnknown && !cannotAsk && !isMarked
             if wasRefused || isContradicted, doubt.looksAgain() { return pauses.retry(head, NameDoubt.notShown) }
             if wasRefused {
@@ -40,15 +40,15 @@ extension FolderUpload {
 
     private mutating func lostAfterMove(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         lost(
-            .choosingName(index, isStored: false), head, "The server shows neither the file nor its temporary name.", pauses)
+            .choosingName(index, isStored: false), head, "The server has neither the file nor its temporary name.", pauses)
     }
 
-    /// A file is under the name that a file was sent to, and the request may not have made it. The file has our length, or the server shows no
-    /// length.
+    /// Examines a file under the name that a file was sent to, if the request may not have made it. The file has our length, or the server
+    /// shows no length.
     ///
     /// No other machine uses a marked name.
     ///
-    /// - Parameter isStored: the temporary file of a WebDAV upload is there.
+    /// - Parameter isStored: `true` if the temporary file of a WebDAV upload exists.
     mutating func lookInside(_ head: ResponseHead, _ index: Int, isStored: Bool = false) -> UploadOutcome {
         let isMeasured = head["Content-Encoding"] == nil && head.contentLength == plan.order.byteCount
         proof = isMeasured ? .length : .answer
@@ -65,9 +65,11 @@ extension FolderUpload {
         }
     }
 
-    /// A part of the file, or all of it, was requested. If the server does not send it, its length is all that is known. The length
-    /// proves nothing if this upload sent nothing there before, or if another upload of this machine stored its file there. A MOVE is complete or
-    /// not carried out, so it needs no length. A lost PUT may have left a part.
+    /// Handles the response to a request for a part of the file, or for all of it. If the server does not send the content, only the length
+    /// is known.
+    ///
+    /// The length is not a proof if this upload sent nothing there before, or if another upload of this machine stored its file there. A
+    /// MOVE is complete or not carried out, so its file needs no length. A lost PUT may have left a part.
     mutating func afterReadBack(
         _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, isStored: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
@@ -90,7 +92,8 @@ extension FolderUpload {
         }
     }
 
-    /// The temporary file was read back after a response to the PUT was lost. A server that does not send it confirms it by its length.
+    /// Handles the temporary file, read back after a response to the PUT was lost. If the server does not send the content, the length
+    /// confirms the file.
     mutating func afterBodyReadBack(
         _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, foldersMade: Bool,
         _ pauses: Pauses
@@ -109,13 +112,13 @@ extension FolderUpload {
         return .continue
     }
 
-    /// The server kept a part of the file.
+    /// Handles a file of which the server kept only a part.
     mutating func afterCut(_ length: Int64, _ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         let next = doubt.noteCut() ? tryName(after: index, isStored: false) : nil
         return NameDoubt.afterCut(length, head, of: plan, next: next, pauses)
     }
 
-    /// The entity tag of the response shows another version of the file than the PUT made.
+    /// Returns whether the entity tag of the response belongs to another version of the file than the PUT made.
     func isOtherVersion(_ head: ResponseHead) -> Bool {
         guard let storedTag, let shown = Self.strongTag(in: head) else { return false }
         return shown != storedTag

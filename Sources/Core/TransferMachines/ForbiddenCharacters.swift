@@ -1,10 +1,11 @@
 import Foundation
 
-/// The rules of a server about file names, and the name that keeps the rules.
+/// The rules of a server about file names, and a name that follows these rules.
 ///
-/// Nextcloud can be set to take only the names that Windows takes. Nextcloud refuses a name with the exception `InvalidPath` and quotes one character.
-/// All characters that Windows forbids are replaced together, because the other ones would be refused next. Other rules of names, for example
-/// about reserved names, are read from the name, because the reasons are in the language of the server.
+/// Nextcloud can be configured to accept only names that are valid on Windows. Nextcloud refuses a name with the exception `InvalidPath`
+/// and quotes one character. All characters that Windows forbids are replaced together, because the others would be refused next.
+///
+/// Other rules, for example about reserved names, are derived from the name, because the reasons are in the language of the server.
 struct ForbiddenCharacters: Sendable {
     /// Characters that Windows forbids. `RemoteName.safe` replaces `/` and `\` in every name.
     private static let common = Set(":*?\"<>|".unicodeScalars)
@@ -22,14 +23,14 @@ struct ForbiddenCharacters: Sendable {
         (found, rules) = (memory?.replaced ?? "", ForbiddenNameRules(rawValue: memory?.nameRules ?? 0))
     }
 
-    /// Returns a name that the server allows, as far as the server gave reasons: with `_` in the place of each forbidden character.
+    /// Returns a name that the server allows, if its reasons were complete. Forbidden characters are replaced with `_`.
     func replaced(in name: String) -> String {
         let forbidden = Set(found.unicodeScalars)
         let replaced = String(String.UnicodeScalarView(name.unicodeScalars.map { forbidden.contains($0) ? "_" : $0 }))
         return rules.applied(to: found.isEmpty ? name : replaced)
     }
 
-    /// Returns whether the name has a character that Windows forbids, or is such a name.
+    /// Returns whether the name contains a character that Windows forbids, or is a name that Windows forbids.
     static func areLikely(in name: String) -> Bool {
         name.unicodeScalars.contains(where: common.contains) || !ForbiddenNameRules(of: name, reason: "").isEmpty
     }
@@ -47,7 +48,7 @@ struct ForbiddenCharacters: Sendable {
 
     /// Reads a refusal.
     ///
-    /// - Parameter name: the name that was sent.
+    /// - Parameter name: The name that was sent.
     /// - Returns: `true` if the server refused this name and another name can be sent.
     mutating func read(_ head: ResponseHead, _ body: Data, for name: String) -> Bool {
         guard let reason = Self.reason(head, body) else { return false }
@@ -57,14 +58,14 @@ struct ForbiddenCharacters: Sendable {
             new.unicodeScalars.append(character)
         }
         found += new
-        // The next response shows other causes. Each name is sent once.
+        // The next response shows other causes. Each name is sent only once.
         guard new.isEmpty else { return true }
         let more = ForbiddenNameRules(of: name, reason: reason.text).subtracting(rules)
         rules.formUnion(more)
         return !more.isEmpty
     }
 
-    /// The characters that stand alone between quotation marks. Letters, digits and `_` are not replaced.
+    /// Returns the characters that are alone between quotation marks. Letters, digits and `_` are not replaced.
     private static func quoted(in text: String) -> Set<Unicode.Scalar> {
         let visible = text.unicodeScalars.filter { !$0.properties.isWhitespace }
         let triples = zip(zip(visible, visible.dropFirst()), visible.dropFirst(2))
@@ -78,7 +79,7 @@ struct ForbiddenCharacters: Sendable {
             })
     }
 
-    /// The remark about the name. `nil` if the name is as it was.
+    /// The remark about the name; `nil` if the name is unchanged.
     var remark: String? {
         var remarks = [rules.remark].compactMap { $0 }
         if !found.isEmpty {

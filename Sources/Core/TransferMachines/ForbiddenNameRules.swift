@@ -1,14 +1,15 @@
-/// Rules that refuse a file name with allowed characters, and the name that keeps them. The rules are Nextcloud's for names that Windows takes.
+/// Rules that refuse a file name with allowed characters, and a name that follows these rules. The rules are Nextcloud's rules for names
+/// that are valid on Windows.
 struct ForbiddenNameRules: OptionSet, Sendable {
     let rawValue: Int
 
-    /// A name of a device, or a file of the server's settings: `CON.jpg`, `.htaccess`.
+    /// A name of a device, or of a file with server settings: `CON.jpg`, `.htaccess`.
     static let reserved = ForbiddenNameRules(rawValue: 1)
     /// A dot or a space at the end.
     static let ending = ForbiddenNameRules(rawValue: 2)
     /// An ending of a file type.
     static let type = ForbiddenNameRules(rawValue: 4)
-    /// A name of more bytes than allowed.
+    /// A name with more bytes than allowed.
     static let length = ForbiddenNameRules(rawValue: 8)
 
     private static let devices = Set(
@@ -21,7 +22,7 @@ struct ForbiddenNameRules: OptionSet, Sendable {
 
     init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// The rules that a refused name does not keep.
+    /// Creates the rules that a refused name violates.
     ///
     /// - Parameter reason: The text of the refusal, in any language. Nextcloud quotes the name or the ending.
     init(of name: String, reason: String) {
@@ -44,12 +45,12 @@ struct ForbiddenNameRules: OptionSet, Sendable {
         }
     }
 
-    /// The name up to its first dot. A dot at the beginning is part of the name.
+    /// Returns the name up to its first dot. A dot at the beginning is part of the name.
     private static func base(_ name: String) -> String {
         String(name.prefix(1) + name.dropFirst().prefix { $0 != "." })
     }
 
-    /// Returns a name that keeps the rules.
+    /// Returns a name that follows the rules.
     func applied(to name: String) -> String {
         var name = name
         if contains(.length), name.utf8.count > Self.maximumBytes {
@@ -71,7 +72,7 @@ struct ForbiddenNameRules: OptionSet, Sendable {
         return name
     }
 
-    /// `nil` if there are no rules.
+    /// The remark about the name; `nil` if the set of rules is empty.
     var remark: String? {
         var remarks: [String] = []
         if !isDisjoint(with: [.reserved, .ending, .type]) {

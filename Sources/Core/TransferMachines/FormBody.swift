@@ -1,6 +1,6 @@
 import Foundation
 
-/// `multipart/form-data` (RFC 7578) with one file at its end, and what stands around it.
+/// A `multipart/form-data` body (RFC 7578) with a file at its end, as the bytes before and after the file.
 struct FormBody {
     struct Field {
         let name: String
@@ -12,8 +12,8 @@ struct FormBody {
     let closing: Data
 
     /// - Parameters:
-    ///   - token: unique to this upload: its letters and digits make the boundary.
-    ///   - fields: before the file, in this order.
+    ///   - token: A value that is unique to this upload. Its letters and digits make the boundary.
+    ///   - fields: The fields before the file, in this order.
     init(token: String, fields: [Field] = [], fileField: String, fileName: String, contentType: String) {
         let boundary = "----stormy-\(Self.plain(token))"
         var text = ""
@@ -33,16 +33,16 @@ struct FormBody {
 
     var content: UploadContent { .wrapped(before: opening, after: closing) }
 
-    /// Of a form around so many bytes.
+    /// Returns the length of a form with a file of `byteCount` bytes.
     func length(around byteCount: Int64) -> Int64 { Int64(opening.count + closing.count) + byteCount }
 
     static func plain(_ token: String) -> String {
         String(token.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.prefix(48))
     }
 
-    /// As browsers write it (HTML standard, multipart/form-data encoding): quotes and line ends as percent codes.
+    /// Returns the text as browsers write it (HTML standard, multipart/form-data encoding): quotes and line ends as percent codes.
     private static func quoted(_ text: String) -> String {
-        // By scalars: to Swift a carriage return and a line feed together are one character, and neither of them.
+        // The loop uses scalars, because Swift treats a carriage return and a line feed together as another character.
         text.unicodeScalars.reduce(into: "") { result, scalar in
             switch scalar {
             case "\"": result += "%22"

@@ -1,20 +1,20 @@
 import Foundation
 
-/// One POST of `multipart/form-data` (RFC 7578): for servers that take files the way a browser sends them.
+/// A single POST of `multipart/form-data` (RFC 7578), for servers that accept files as a browser sends them.
 ///
-/// Such a server has no question to ask: after a lost answer the form is sent again, under the same `Idempotency-Key`, and a
-/// server that does not know that header has the file twice. A redirect is believed only as 303, which means "done, look
-/// there"; the others, and a 303 to a page for a log-in, may come from a gateway before the server.
+/// The server cannot be asked for a file. After a lost response the form is sent again, under the same `Idempotency-Key`. A server that
+/// does not know that header then has the file twice. A redirect counts as success only if it is a 303, which means "done, look there".
+/// Other redirects, and a 303 to a login page, may come from a gateway before the server.
 struct FormUpload: UploadProtocol {
     let plan: UploadPlan
 
     private let form: FormBody
-    /// Whole forms for which the server sent no response in time.
+    /// The number of complete forms for which the server sent no response in time.
     private var losses: Int
 
-    /// The server may have stored each of them.
+    /// The maximum number of forms without a response, because the server may have stored each of them.
     private static let maximumLosses = 3
-    /// Seconds without a byte. A server may examine the photo before it answers.
+    /// Seconds without a byte. A server may examine the photo before it responds.
     static let patience = 300.0
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
@@ -48,35 +48,35 @@ struct FormUpload: UploadProtocol {
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300 where !head.isUnencrypted && head.isPage && Self.asksForPassword(end.body):
-            .fail(head, -1013, "The server answered with a page that asks for a password.")
+            .fail(head, -1013, "The server sent a page that asks for a password.")
         case 200..<300: .finished(remoteURL: place(of: head))
         case 303 where !head.leadsToALogInPage && end.bytesSent >= form.length(around: plan.order.byteCount):
             .finished(remoteURL: place(of: head))
-        // Answered before it had the whole form: whatever it says, it is not about this photo.
+        // The server responded before it had the complete form, so the response is not about this photo.
         case 303 where !head.leadsToALogInPage: pauses.retry(head, UploadMachine.answeredEarly)
-        // Many servers answer a stored form with 302, as browsers accept it. A session that has ended is answered with 302 or 303.
+        // Many servers respond to a stored form with 302, because browsers accept it. An expired session also results in 302 or 303.
         case 300..<400 where end.bytesSent >= form.length(around: plan.order.byteCount) && head.status != 304:
             .fail(head, -1010, CommonAnswer.ledOn(to: CommonAnswer.place(head)))
         default: pauses.afterOther(head)
         }
     }
 
-    /// The server may have the file twice if a form is sent again.
+    /// Returns `false`, because the server may have the file twice if a form is sent again.
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { false }
 
-    /// A gateway's page for a log-in. Over http the question of ``DoubtedUpload`` decides.
+    /// Returns whether the page is a gateway's login page. Over http the request of ``DoubtedUpload`` decides.
     private static func asksForPassword(_ body: Data) -> Bool {
         let page = String(decoding: body, as: UTF8.self).lowercased().filter { !$0.isWhitespace }
         return page.contains(#"type="password""#) || page.contains("type='password'") || page.contains("type=password")
     }
 
-    /// Where the server says it is; else where it was sent.
+    /// Returns the file's address as the server reported it, or the address of the upload.
     private func place(of head: ResponseHead) -> String {
         let base = URL(string: plan.collectionURL)
-        // Of a 303 it is a page that thanks, mostly, and not the file.
+        // The address in a 303 is usually a confirmation page, and not the file.
         let location = head.status == 201 ? head["Location"] : nil
         let said = location.flatMap { URL(string: $0, relativeTo: base)?.absoluteURL }
-        // Never less encrypted than what was sent.
+        // The scheme must not be less secure than the scheme of the upload.
         let scheme = said?.scheme?.lowercased()
         if let said, scheme == "https" || scheme == "http" && base?.scheme?.lowercased() == "http" {
             return PublicAddress.of(said.absoluteString, keepsQuery: true)

@@ -2,10 +2,10 @@ import Foundation
 
 /// Reads the three date forms of RFC 9110 §5.6.7. No calendar or locale of the machine is involved.
 package enum HTTPDate {
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or `Sun Nov  6 08:49:37 1994`; `nil` for
-    /// anything else. The day's name is not compared: servers get it wrong, and nothing depends on it.
-    /// - Parameter now: places the two-digit year of the second form (never more than 50 years ahead). Only the century
-    ///   depends on it, so a fixed day serves where no clock is at hand.
+    /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or `Sun Nov  6 08:49:37 1994`; `nil` for anything else. The
+    /// day's name is not compared, because servers send wrong names and the date does not depend on it.
+    /// - Parameter now: The date that places the two-digit year of the second form, which is never more than 50 years ahead. Only the
+    ///   century depends on this date, so a fixed date is sufficient if no clock is available.
     package static func parse(_ text: String, now: Date = Date(timeIntervalSince1970: 1_800_000_000)) -> Date? {
         let words = text.split(whereSeparator: { $0 == " " || $0 == "\t" || $0 == "," }).map(String.init)
         if words.count == 6, words[5] == "GMT", let year = number(words[3], digits: 4) {
@@ -22,7 +22,7 @@ package enum HTTPDate {
         return nil
     }
 
-    /// In the form that RFC 9110 wants: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// Returns the date in the form that RFC 9110 requires: `Sun, 06 Nov 1994 08:49:37 GMT`.
     package static func text(_ date: Date) -> String {
         let (days, time) = CivilDay.parts(Int(date.timeIntervalSince1970.rounded(.down)), of: 86_400)
         let civil = CivilDay(daysSinceEpoch: days)

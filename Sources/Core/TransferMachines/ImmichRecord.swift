@@ -1,24 +1,24 @@
 import Foundation
 
-/// The question whether an Immich has a photo by its SHA-1 (POST `bulk-upload-check`), and the response.
+/// The request whether an Immich server has a photo with a given SHA-1 (POST `bulk-upload-check`), and the response.
 package enum ImmichRecord {
-    /// What Immich has.
+    /// The result of the request.
     package enum Finding: Equatable, Sendable {
-        /// The photo; `asset` is its number there.
+        /// Immich has the photo. `asset` is Immich's number of the photo.
         case there(asset: String?)
-        /// The photo, in the trash.
+        /// Immich has the photo in its trash.
         case trashed
         case absent
-        /// Immich does not take such a photo, and why.
+        /// Immich does not accept such a photo, for this reason.
         case refused(String)
     }
 
     /// The path below the address of the site.
     package static let path = "/api/assets/bulk-upload-check"
 
-    /// The body of the question.
+    /// Returns the body of the request.
     ///
-    /// - Parameter sha1: hex.
+    /// - Parameter sha1: The digest in hexadecimal.
     package static func question(sha1: String) -> Data {
         struct Question: Encodable {
             struct Asset: Encodable {

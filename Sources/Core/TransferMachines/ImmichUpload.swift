@@ -1,14 +1,14 @@
 import Foundation
 
-/// An upload to Immich: it is asked for the photo by its SHA-1, sent the photo in a form, and asked again.
+/// An upload to Immich: a request for the photo by its SHA-1, the photo in a form, and the request again.
 ///
-/// A photo it has already is what was wanted, also when it is a first copy of ours whose answer was lost.
+/// If Immich already has the photo, the upload is complete. The photo may be an earlier copy whose response was lost.
 ///
-/// The form depends on Immich's version. Before version 3 the form has to name the device, and version 3 refuses fields that it does not know
-/// (immich-app/immich#27818). All versions take ISO 8601 times with an offset, and version 3 requires the offset (#26597).
+/// The form depends on Immich's version. Before version 3 the form has to name the device, and version 3 refuses unknown fields
+/// (immich-app/immich#27818). All versions accept ISO 8601 times with an offset, and version 3 requires the offset (#26597).
 struct ImmichUpload: UploadProtocol {
     enum State {
-        /// POST `bulk-upload-check`. `isSent`: to prove it.
+        /// POST `bulk-upload-check`. `isSent` if the photo was sent and the request confirms it.
         case asking(isSent: Bool)
         /// GET the version, before the first form.
         case readingVersion
@@ -21,7 +21,7 @@ struct ImmichUpload: UploadProtocol {
 
     let plan: UploadPlan
     private(set) var state = State.asking(isSent: false)
-    /// Immich's number of it.
+    /// Immich's number of the photo.
     private var asset: String?
     private(set) var proof = UploadProof.answer
     private(set) var knowledge: ServerKnowledge
@@ -38,10 +38,10 @@ struct ImmichUpload: UploadProtocol {
         namesDevice = plan.knowledge.immichVersion.map { $0 < Self.firstWithoutDevice } ?? true
     }
 
-    /// Immich answers each name outside its API with a page.
+    /// An address outside Immich's files. Immich responds with a page to each name outside its API.
     var addressOfNothing: String { site + "/api/" + FormBody.plain(plan.order.token) }
 
-    /// The address is the site's, or its `/api`.
+    /// The address of the site, without the `/api` that the configured address may have.
     private var site: String {
         var text = plan.collectionURL
         while text.hasSuffix("/") { text.removeLast() }
@@ -85,16 +85,16 @@ struct ImmichUpload: UploadProtocol {
     var storedBytes: Int64 { if case .asking(isSent: true) = state { plan.order.byteCount } else { 0 } }
     var stage: Int64 { storedBytes }
 
-    /// It knows by the digest whether it has it.
+    /// Requests the photo by its digest, which shows whether Immich has it.
     mutating func noteUncertainty() { if case .sending = state { state = .asking(isSent: false) } }
 
-    /// 400 is Immich's decision about the form.
+    /// Returns whether the refusal may be temporary. 400 is Immich's decision about the form.
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { head.status != 400 && head.hasNoMeaningForUploads }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         switch (state, head.status) {
         case (.asking(let isSent), 200..<300): return afterQuestion(head, end, isSent: isSent, pauses)
-        // Releases before it had this question, and those after it may have another.
+        // Earlier releases do not know this request, and later releases may have another.
         case (.asking(let isSent), 400), (.asking(let isSent), 404), (.asking(let isSent), 405):
             return isSent ? afterNoWord(head) : begin()
         case (.readingVersion, _): return afterVersion(head, end)
@@ -106,7 +106,7 @@ struct ImmichUpload: UploadProtocol {
             noteUncertainty()
             return pauses.full(head, "Immich has no space left for this user (400).")
         case (.sending, 400): return afterRefusedForm(head, end)
-        case (.sending, 404): return .fail(head, -1100, "There is no Immich at this address.")
+        case (.sending, 404): return .fail(head, -1100, "No Immich server was found at this address.")
         case (.sending, 500...):
             noteUncertainty()
             return pauses.afterOther(head)
@@ -119,7 +119,7 @@ struct ImmichUpload: UploadProtocol {
     ) -> UploadOutcome {
         switch ImmichRecord.finding(end.body) {
         case nil: return isSent ? afterNoWord(head) : begin()
-        case .refused(let why): return .fail(head, -1011, "Immich does not take the photo: \(why).")
+        case .refused(let why): return .fail(head, -1011, "Immich refused the photo: \(why).")
         case .trashed: return .fail(head, -1011, "Immich has this photo in its trash: restore it there.")
         case .there(let known):
             proof = .digest
@@ -128,11 +128,11 @@ struct ImmichUpload: UploadProtocol {
         case .absent:
             guard isSent else { return begin() }
             state = .sending
-            return pauses.retry(head, "The server does not show the file it took.")
+            return pauses.retry(head, "The server accepted the file but does not show it.")
         }
     }
 
-    /// A version that cannot be read does not delay the photo: the form itself is the question then.
+    /// Reads the version. If the version cannot be read, the upload continues, and the response to the form shows whether it fits.
     private mutating func afterVersion(_ head: ResponseHead, _ end: WireEnd) -> UploadOutcome {
         hasAskedVersion = true
         state = .sending
@@ -150,11 +150,11 @@ struct ImmichUpload: UploadProtocol {
         return .continue
     }
 
-    /// A remembered version can be older than the server: it is requested again. If the version cannot be read, the other
-    /// form is sent once.
+    /// Handles a refused form. A remembered version can be older than the server, so the version is requested again. If the version cannot
+    /// be read, the other form is sent once.
     private mutating func afterRefusedForm(_ head: ResponseHead, _ end: WireEnd) -> UploadOutcome {
         let isFirst = refusal == nil
-        let outcome = UploadOutcome.fail(head, -1011, "Immich does not take the photo.").explained(by: ServerReason(end.body))
+        let outcome = UploadOutcome.fail(head, -1011, "Immich refused the photo.").explained(by: ServerReason(end.body))
         refusal = outcome
         guard isFirst else { return outcome }
         if !hasAskedVersion {
@@ -167,11 +167,11 @@ struct ImmichUpload: UploadProtocol {
         return .continue
     }
 
-    /// It cannot be asked whether it has the photo. Immich names what it takes; whoever says yes without a name is somebody
-    /// else: a log-in page, mostly.
+    /// Finishes if it cannot be checked whether Immich has the photo. Immich's response to the form names the photo. A success without a
+    /// name comes from another system, usually a captive portal.
     private func afterNoWord(_ head: ResponseHead) -> UploadOutcome {
         guard asset == nil else { return finish() }
-        return .fail(head, -1011, "The server says yes, but not as Immich does: it does not name the photo.")
+        return .fail(head, -1011, "The server reported success, but not as Immich does: the response has no id of the photo.")
     }
 
     private mutating func begin() -> UploadOutcome {

@@ -1,40 +1,41 @@
-/// What an upload knows of a file under a name that it sent its own file to.
+/// The knowledge of an upload about a file under the name that it sent its own file to.
 ///
-/// All protocols that choose a name use this type, and follow one rule: an upload whose response was lost, or is contradicted by the
-/// server, does not go to another name before it has looked at the first one. Some servers show a new file, or its length, a moment late, and
-/// some carry out a request after its connection broke. For this reason a look that does not show the file is repeated, and a file of the
-/// right length is read back.
+/// All protocols that choose a name use this type and follow one rule. If the response to an upload was lost, or the server contradicts it,
+/// the upload checks the first name before it uses another name.
+///
+/// Some servers show a new file, or its length, a moment late. Some servers carry out a request after its connection broke. A check that
+/// does not show the file is therefore repeated, and a file of the right length is read back.
 struct NameDoubt: Sendable {
-    /// Looks at a file in a row before the server's response counts.
+    /// The number of checks of a file in a row before the server's response counts.
     static let maximumLooks = 4
 
-    /// The file was sent to this name, so a file that is there may be ours.
+    /// `true` if the file was sent to this name, so that an existing file may be ours.
     private(set) var isOpen: Bool
-    /// The server said yes before it had the complete file, so it may have kept a part of the file.
+    /// `true` if the server reported success before it had the complete file, so that it may have kept a part.
     private(set) var isPartial = false
     private var looks = 0
-    /// Files that the server confirmed and kept only a part of.
+    /// The number of files that the server confirmed but of which it kept only a part.
     private var cuts = 0
-    /// Responses in a row to the request for the file that show nothing of its content.
+    /// The number of responses in a row to the request for the file that reveal nothing about its content.
     private var unclearFindings = 0
 
-    /// - Parameter memory: the last committed state of an earlier process.
-    /// - Parameter steps: the steps during which the file is sent to its name.
+    /// - Parameter memory: The last committed state of an earlier process.
+    /// - Parameter steps: The steps during which the file is sent to its name.
     init(resuming memory: UploadMemory?, sentIn steps: Set<UploadMemory.Step>) {
         isOpen = memory.map { steps.contains($0.step) || $0.isDoubted == true } ?? false
     }
 
-    /// The file is sent to the name, or was.
+    /// Records that the file is, or was, sent to the name.
     mutating func open() { (isOpen, isPartial, looks) = (true, false, 0) }
 
-    /// The server said yes to the last request before it had the complete file.
+    /// Records that the server reported success before it had the complete file.
     mutating func noteEarlyAnswer() { isPartial = isOpen }
 
-    /// The next name is another one.
+    /// Resets the doubt for another name.
     mutating func close() { (isOpen, isPartial, looks, unclearFindings) = (false, false, 0, 0) }
 
-    /// The server confirmed the file and kept only a part, for example because its disk was full. The part is not replaced, because it may be
-    /// another's file.
+    /// Records that the server confirmed the file but kept only a part, for example because its disk was full. The part is not replaced,
+    /// because it may be another file.
     ///
     /// - Returns: whether the file is sent once more, under the next name.
     mutating func noteCut() -> Bool {
@@ -42,9 +43,9 @@ struct NameDoubt: Sendable {
         return cuts == 1
     }
 
-    /// Counts a look that did not show the file.
+    /// Counts a check that did not show the file.
     ///
-    /// - Returns: whether the server is asked again.
+    /// - Returns: Whether the check is repeated.
     mutating func looksAgain() -> Bool { isOpen && countLook() }
 
     private mutating func countLook() -> Bool {
@@ -56,11 +57,11 @@ struct NameDoubt: Sendable {
 // MARK: - The look at a file that the server confirmed
 
 extension NameDoubt {
-    static let notShown = "The server does not show the file it took."
+    static let notShown = "The server accepted the file but does not show it."
 
     /// The outcome for a file that the server cut.
     ///
-    /// - Parameter next: the step to the next name. `nil` if the file is not sent again (``noteCut()``).
+    /// - Parameter next: The step to the next name; `nil` if the file is not sent again (``noteCut()``).
     static func afterCut(
         _ length: Int64, _ head: ResponseHead, of plan: UploadPlan, next: UploadOutcome?, _ pauses: Pauses
     ) -> UploadOutcome {
@@ -73,24 +74,24 @@ extension NameDoubt {
         "The server kept \(length) of \(plan.order.byteCount) bytes."
     }
 
-    /// The finding of a HEAD for a file that the server confirmed.
+    /// The result of a HEAD for a file that the server confirmed.
     enum Confirmation {
-        /// `isMeasured`: the server showed its length.
+        /// `isMeasured` if the server showed the length of the file.
         case stored(isMeasured: Bool)
-        /// The server shows no file to this user. The file is there for all that is known.
+        /// The server shows no file to this user. The file may still exist.
         case hidden
-        /// The file is not there, or has another length. The look is repeated.
+        /// The file is missing, or has another length. The check is repeated.
         case again(UploadOutcome)
-        /// The file is not there. It was not there in the earlier looks.
+        /// The file is missing, as in the earlier checks.
         case missing
-        /// The file has another length. It had another length in the earlier looks.
+        /// The file has another length, as in the earlier checks.
         case otherLength(Int64)
-        /// A response that means the same to each request.
+        /// A response that has the same meaning for every request.
         case other
     }
 
-    /// Returns whether the server refuses the look at a file that it accepted, or sends the file from another address. Such a response does
-    /// not mean that the file is missing.
+    /// Returns whether the server refuses the check of a file that it accepted, or sends the file from another address. The file may exist
+    /// despite such a response.
     static func isRefusedLook(_ head: ResponseHead) -> Bool {
         switch head.status {
         case 300..<400: !head.mayLeadToAPortal && !head.leadsToAnotherName
@@ -99,14 +100,14 @@ extension NameDoubt {
         }
     }
 
-    /// - Parameter isTrusted: `false` if the server answers each HEAD with 200.
+    /// - Parameter isTrusted: `false` if the server responds to every HEAD with 200.
     mutating func confirmation(
         _ head: ResponseHead, of plan: UploadPlan, isTrusted: Bool, _ pauses: Pauses
     ) -> Confirmation {
         switch head.status {
         case 200..<300 where !isTrusted: return .hidden
         case 200..<300:
-            // The length of a coded body is not the file's.
+            // The length of a coded body is not the length of the file.
             guard head["Content-Encoding"] == nil, let length = head.contentLength else { return .stored(isMeasured: false) }
             guard length != plan.order.byteCount else {
                 looks = 0
@@ -125,26 +126,26 @@ extension NameDoubt {
 // MARK: - The content of a file that has our length
 
 extension NameDoubt {
-    /// The finding of a request for a part of a file.
+    /// The result of a request for a part of a file.
     enum Verdict {
         case ours(UploadProof)
         case another
         /// The next part.
         case next(ReadBack)
-        /// The file changed. The name is looked at again.
+        /// The file changed. The name is checked again.
         case changed(UploadOutcome)
         /// The part is requested again.
         case again(UploadOutcome)
     }
 
-    /// - Parameter lengthIsProof: a file that the server does not send is ours because of its length, or of the server's earlier response if
-    ///   the server shows no length.
+    /// - Parameter lengthIsProof: `true` if a file that the server does not send is ours because of its length. If the server shows no
+    ///   length, its earlier response is the proof.
     mutating func verdict(
         _ question: ReadBack, _ head: ResponseHead, _ comparison: BodyComparison?, of plan: UploadPlan, lengthIsProof: Bool,
         _ pauses: Pauses
     ) -> Verdict {
         let unseen: Verdict = lengthIsProof ? .ours(question.isMeasured ? .length : .answer) : .another
-        // A network with a log-in page has one at every address.
+        // A captive portal has a page at every address.
         if head.status == 200, head.isPage(inPlaceOf: plan), comparison != .same { return .again(pauses.page(head)) }
         switch question.finding(head, comparison) {
         case .ours(let found): return .ours(found)
@@ -166,7 +167,7 @@ extension NameDoubt {
 
     /// Reads the digest of the file in the response to a HEAD.
     ///
-    /// - Returns: whether it is ours. `nil` if the server shows no digest that is known here.
+    /// - Returns: Whether the digest is ours; `nil` if the server shows no digest that is supported here.
     static func hasOurDigest(_ head: ResponseHead, _ plan: UploadPlan) -> Bool? {
         guard head.contentCoding == nil, let ours = plan.sha256, let theirs = RequiredDigest.announced(in: head),
             theirs.header == "Repr-Digest", theirs.algorithm == .sha256
@@ -174,6 +175,6 @@ extension NameDoubt {
         return Hex.text(theirs.bytes) == ours.lowercased()
     }
 
-    /// Request header: a server that supports RFC 9530 shows the digest of the file.
+    /// The request header with which a server that supports RFC 9530 shows the digest of the file.
     static let wantedDigest = HeaderField("Want-Repr-Digest", "sha-256=10")
 }

@@ -1,10 +1,9 @@
 import Foundation
 
-/// An upload to Nextcloud in chunks (version 2): a folder of its own for the chunks, which a MOVE puts together under the final
-/// name.
+/// An upload to Nextcloud in chunks (version 2). The chunks are in a separate folder, and a MOVE combines them under the final name.
 ///
-/// The rule: no chunk that the server lists is sent again, nobody else's file is touched (`Overwrite: F`, and a look before it),
-/// and after a MOVE without an answer the target is looked at before anything is sent.
+/// The rule: no chunk that the server lists is sent again, and no other file is changed (`Overwrite: F`, and a check before it). After a
+/// MOVE without a response, the target is checked before anything is sent.
 struct NextcloudUpload: UploadProtocol {
     enum State {
         /// HEAD the final name.
@@ -21,19 +20,19 @@ struct NextcloudUpload: UploadProtocol {
         case sendingChunk(Int, Int)
         /// MOVE.
         case moving(Int)
-        /// PROPFIND of the chunks' folder after a MOVE without a clear yes: it goes with a MOVE that was carried out.
-        /// `wasRefused`: the server said 412.
+        /// PROPFIND of the chunks' folder after a MOVE without a clear success. A MOVE that was carried out removes that folder.
+        /// `wasRefused` if the server responded with 412.
         case lookingForPlace(Int, wasRefused: Bool)
-        /// HEAD the final name, once the chunks are gone or the name is refused: is it ours? `wasRefused`: the chunks are there, and the
-        /// server said 412.
+        /// HEAD for the final name, which may be ours, if the chunks are gone or the name is refused. `wasRefused` if the chunks exist and
+        /// the server responded with 412.
         case lookingForTarget(Int, wasRefused: Bool)
-        /// GET a file of our name and length after a MOVE without a clear yes.
+        /// GET for a file with our name and length after a MOVE without a clear success.
         case readingBack(Int, ReadBack)
-        /// HEAD what the MOVE made.
+        /// HEAD for the file that the MOVE made.
         case checking(Int)
     }
 
-    /// Nextcloud's least size of a chunk that is not the last.
+    /// Nextcloud's minimum size of a chunk, except the last chunk.
     static let chunkBytes: Int64 = 5 << 20
 
     let plan: UploadPlan
@@ -69,7 +68,7 @@ struct NextcloudUpload: UploadProtocol {
 
     // MARK: Requests
 
-    /// Where `files` stands in the path of `…/remote.php/dav/files/USER/FOLDER/`.
+    /// The index of `files` in the path of `…/remote.php/dav/files/USER/FOLDER/`.
     var filesLevel: Int? {
         guard let segments = address?.segments, let dav = segments.firstIndex(of: "dav"), dav > 0,
             segments[dav - 1] == "remote.php", segments.count > dav + 2, segments[dav + 1] == "files"
@@ -77,7 +76,7 @@ struct NextcloudUpload: UploadProtocol {
         return dav + 1
     }
 
-    /// The level of the final folder; `nil`: it is the user's own, which nobody makes.
+    /// The level of the final folder; `nil` if it is the user's root folder, which always exists.
     var folderLevel: Int? {
         guard let address, let level = filesLevel, address.segments.count > level + 2 else { return nil }
         return address.segments.count
@@ -92,7 +91,7 @@ struct NextcloudUpload: UploadProtocol {
     func next() -> UploadCommand {
         guard let address else { return .fail(TransferTrouble(.unsupportedURL)) }
         guard let place else {
-            let message = "The address is not a folder of Nextcloud's: …/remote.php/dav/files/USER/FOLDER/ is meant."
+            let message = "The address is not a folder of Nextcloud. Expected: …/remote.php/dav/files/USER/FOLDER/"
             return .fail(TransferTrouble(code: -1002, message: message))
         }
         switch state {
@@ -137,7 +136,7 @@ struct NextcloudUpload: UploadProtocol {
         HeaderField("Destination", address?.publicFile(name(index)) ?? "")
     }
 
-    /// ownCloud compares it with what it put together; Nextcloud keeps it for those who fetch the file.
+    /// The checksum of the file. ownCloud compares it with the combined file; Nextcloud stores it for downloads.
     var checksum: String? { plan.sha256.map { "SHA256:\($0.lowercased())" } }
 
     private var length: HeaderField { HeaderField("OC-Total-Length", "\(plan.order.byteCount)") }
@@ -155,7 +154,7 @@ struct NextcloudUpload: UploadProtocol {
             replaced: forbidden.found, nameRules: forbidden.rules.rawValue, isDoubted: doubt.isOpen)
     }
 
-    // MARK: How far
+    // MARK: Progress
 
     var storedBytes: Int64 {
         switch state {

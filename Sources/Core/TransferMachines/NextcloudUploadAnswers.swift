@@ -1,6 +1,6 @@
 import Foundation
 
-/// Each step's answers.
+/// The handling of the response to each step.
 extension NextcloudUpload {
     mutating func noteUncertainty() {
         switch state {
@@ -19,7 +19,7 @@ extension NextcloudUpload {
         case .makingFolder(let index, let level, let goingDown) where head.status == 403:
             return afterFolder(head, index, level: level, goingDown: goingDown, pauses)
         case .readingBack(let index, let question): return afterReadBack(head, end.comparison, index, question, pauses)
-        // The server accepted the file. A look that it refuses gives nothing up.
+        // The server accepted the file. If it refuses a check, the upload continues.
         case .checking(let index) where NameDoubt.isRefusedLook(head): return afterCheck(head, index, pauses)
         case .doubting(let index): return afterDoubt(head, index, pauses)
         case .choosingName, .makingPlace, .makingFolder, .asking, .sendingChunk, .moving, .lookingForPlace,
@@ -31,7 +31,7 @@ extension NextcloudUpload {
             state = .choosingName(0)
             return .continue
         }
-        // Other chunks do not help against a refused name.
+        // Other chunks do not help if the name is refused.
         if case .moving = state, ForbiddenCharacters.isRefusal(head, end.body) { return pauses.afterOther(head) }
         if let common = CommonAnswer(head, pauses) {
             if common.mayHaveActed { noteUncertainty() }
@@ -53,7 +53,7 @@ extension NextcloudUpload {
         }
     }
 
-    /// Reads whether the server refused the characters of the name. The chunks stay where they are: only the name is another one.
+    /// Checks whether the server refused the characters of the name. The chunks are kept, and only the name changes.
     private mutating func isOther(_ head: ResponseHead, _ end: WireEnd) -> Bool {
         switch state {
         case .makingPlace(let index), .sendingChunk(let index, _), .moving(let index):
@@ -96,7 +96,7 @@ extension NextcloudUpload {
     }
 
     private mutating func useName(_ index: Int) -> UploadOutcome {
-        // After a taken name the chunks are there already.
+        // After a name that was taken, the chunks are already on the server.
         state = stored.isEmpty ? .makingPlace(index) : .asking(index)
         return .continue
     }
@@ -108,7 +108,7 @@ extension NextcloudUpload {
         return .continue
     }
 
-    /// The MOVE was refused with 412. After some names HEAD is sent again for the name.
+    /// Handles a MOVE that was refused with 412. After some names, HEAD is sent again for the name.
     private mutating func afterRefusedName(_ index: Int) -> UploadOutcome {
         guard search.recordRefusal(of: index) else { return tryName(after: index) }
         state = .choosingName(index)
@@ -121,7 +121,7 @@ extension NextcloudUpload {
             creations += 1
             stored = []
             return goOn(index)
-        // It is there: an earlier process, or a first copy of this very request.
+        // The folder exists: an earlier process made it, or a first copy of this request.
         case 405:
             state = .asking(index)
             return .continue
@@ -139,7 +139,7 @@ extension NextcloudUpload {
         _ head: ResponseHead, _ index: Int, level: Int, goingDown: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
         switch head.status {
-        // Another upload may have made it just now: what goes into it will tell.
+        // Another upload may just have made the folder. The next request shows whether it exists.
         case 200..<300, 405, 403:
             guard let address, level < address.segments.count else {
                 guard creations < UploadPlace.maximumCreations else {
@@ -167,7 +167,7 @@ extension NextcloudUpload {
         if [404, 410].contains(head.status) { return startOver(head, index, pauses) }
         guard (200..<300).contains(head.status) else { return pauses.afterOther(head) }
         guard let answer = AnswerXML.read(end.body), answer.name == "multistatus" else {
-            return pauses.retry(head, "The server does not say which parts of the file it has.")
+            return pauses.retry(head, "The server does not report which parts of the file it has.")
         }
         var sizes: [Int: Int64] = [:]
         for response in answer.all("response") {
@@ -214,7 +214,7 @@ extension NextcloudUpload {
             state = .checking(index)
             return .continue
         case 412:
-            // Somebody has the name; or a first copy of this MOVE was carried out.
+            // The name is taken, or a first copy of this MOVE was carried out.
             state = .lookingForPlace(index, wasRefused: true)
             return .continue
         case 409:
@@ -227,7 +227,7 @@ extension NextcloudUpload {
             guard creations < UploadPlace.maximumCreations else { return pauses.afterOther(head) }
             creations += 1
             state = .asking(index)
-            return pauses.retry(head, "The server could not put the chunks together.")
+            return pauses.retry(head, "The server could not combine the chunks.")
         case 404, 410:
             doubt.open()
             state = .lookingForTarget(index, wasRefused: false)
@@ -243,12 +243,12 @@ extension NextcloudUpload {
     ) -> UploadOutcome {
         switch head.status {
         case 200..<300:
-            // An earlier MOVE may have made the file: the chunks can be those that were sent after it.
+            // An earlier MOVE may have made the file, and the chunks may have been sent after it.
             if wasRefused, !doubt.isOpen { return afterRefusedName(index) }
             state = wasRefused ? .lookingForTarget(index, wasRefused: true) : .moving(index)
             return .continue
         case 404, 410:
-            // A MOVE takes the chunks away.
+            // A MOVE removes the chunks.
             doubt.open()
             state = .lookingForTarget(index, wasRefused: false)
             return .continue
@@ -256,8 +256,8 @@ extension NextcloudUpload {
         }
     }
 
-    /// The chunks are gone, or a proxy does not show them, and the name was free just before. The MOVE may not have been carried out, so the
-    /// file is read back, also if the server shows no length.
+    /// Handles the check of the target if the chunks are gone, or a proxy hides them, and the name was free just before. The MOVE may not
+    /// have been carried out, so the file is read back, also if the server shows no length.
     private mutating func afterTarget(
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
@@ -312,9 +312,9 @@ extension NextcloudUpload {
             if let checksum, let kept = head["OC-Checksum"], kept.uppercased().hasPrefix("SHA256:"),
                 kept.caseInsensitiveCompare(checksum) != .orderedSame
             {
-                return .fail(head, -1011, "The server kept other bytes than were sent: their SHA-256 differs.")
+                return .fail(head, -1011, "The server stored different bytes: the SHA-256 differs.")
             }
-            // The same checksum proves no more than the length: it may be the one that it was told.
+            // An equal checksum proves only the length, because the server may repeat the checksum that it received.
             return finish(index, .length)
         case .stored, .hidden: return finish(index, .answer)
         case .again(let outcome): return outcome

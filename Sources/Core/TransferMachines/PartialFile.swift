@@ -1,20 +1,20 @@
-/// What is known of a file of which a part is on disk. Committed with the transfer; small, never the bytes.
+/// The state of a file of which a part is on disk. Committed with the transfer; the state is small and never contains the bytes.
 ///
-/// Order on disk: a new `PartialFile` (0 bytes) is committed **before** the old bytes are truncated or replaced, and
-/// `durableBytes` grows only after an fsync. Then no crash can pair one version's validator with another's bytes.
+/// Order on disk: a new `PartialFile` (0 bytes) is committed **before** the old bytes are truncated or replaced, and `durableBytes` grows
+/// only after an fsync. A crash can then never combine the validator of one version with the bytes of another.
 package struct PartialFile: Codable, Equatable, Sendable {
-    /// Bytes that survive a power cut.
+    /// The number of bytes that survive a power cut.
     package var durableBytes: Int64
-    /// Of the version those bytes belong to; `nil`: they cannot be added to.
+    /// The validator of the version that those bytes belong to; `nil` if the bytes cannot be resumed.
     package var validator: Validator?
-    /// The whole length, once an answer said it.
+    /// The complete length, if a response reported it.
     package var totalBytes: Int64?
-    /// The URL that answered (after redirects): the one the validator belongs to.
+    /// The URL that responded (after redirects), to which the validator belongs.
     package var url: String
-    /// The content coding of those bytes; `nil`: none.
+    /// The content coding of those bytes; `nil` if they are not coded.
     package var coding: String?
 
-    /// It is a web page, or part of one; `nil`: nobody noted that.
+    /// `true` if the file is a web page, or a part of one; `nil` if that was not recorded.
     package var isPage: Bool?
 
     package init(durableBytes: Int64, validator: Validator?, totalBytes: Int64?, url: String, coding: String? = nil) {
@@ -25,11 +25,11 @@ package struct PartialFile: Codable, Equatable, Sendable {
         self.url = url
     }
 
-    /// Another attempt can go on from here.
+    /// `true` if another attempt can resume the file.
     package var isResumable: Bool { validator != nil && durableBytes > 0 }
 
-    /// The offset to ask from; `nil`: from the start. When everything is here, the last byte is asked for again:
-    /// its 206 proves length and validator, where a 416 proves neither.
+    /// The offset from which to request; `nil` to request from the start. If all bytes are on disk, the last byte is requested again. The
+    /// 206 for that byte proves length and validator, and a 416 proves neither.
     var resumeOffset: Int64? {
         guard validator != nil, durableBytes > 0 else { return nil }
         guard let totalBytes else { return durableBytes }
@@ -37,9 +37,9 @@ package struct PartialFile: Codable, Equatable, Sendable {
         return durableBytes == totalBytes && totalBytes > 1 ? totalBytes - 1 : nil
     }
 
-    /// Whether an answer of `other` can carry our validator: the same URL. A validator says nothing about another
-    /// resource. Storage services redirect to addresses signed anew for each request; their signature does not
-    /// name the resource, so it is not compared.
+    /// Returns whether a response from `other` can carry our validator, which requires the same URL, because a validator does not apply to
+    /// another resource. Storage services redirect to addresses with a new signature for each request. The signature does not name the
+    /// resource, so it is not compared.
     func belongs(to other: String) -> Bool {
         url == other || Self.unsigned(url) == Self.unsigned(other)
     }

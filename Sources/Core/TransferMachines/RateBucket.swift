@@ -1,6 +1,6 @@
-/// One limit of bytes per second for all requests that share it.
+/// A limit in bytes per second for all requests that share it.
 ///
-/// Requests wait in a line, so that each gets its turn. What is not used adds up to a quarter of a second of the limit.
+/// Requests wait in a line, so that each request gets its turn. Unused bytes add up to a quarter of a second of the limit.
 package struct RateBucket<ID: Hashable & Sendable>: Sendable {
     private var rate: Double
     private var level: Double
@@ -10,16 +10,16 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
     /// Bytes that were set aside for requests whose turn has come.
     private var grants: [ID: Int] = [:]
 
-    /// - Parameter now: Seconds of a clock that does not jump.
+    /// - Parameter now: Seconds on a clock that does not jump.
     package init(bytesPerSecond: Int64, now: Double) {
         (rate, time, level) = (Double(max(1, bytesPerSecond)), now, 0)
         level = capacity
     }
 
     private var capacity: Double { max(1, rate / 4) }
-    /// The number of bytes that are worth a turn.
+    /// The number of bytes that justify a turn.
     private var quantum: Int { Int(max(1, min(16_384, rate / 8))) }
-    /// Requests in the line wait until there are so many bytes: at a high rate 20 times a second.
+    /// The number of bytes for which requests in the line wait: at a high rate 20 times a second.
     private var threshold: Double { min(capacity, max(Double(quantum), rate / 20)) }
 
     package mutating func set(bytesPerSecond: Int64, now: Double) {
@@ -47,7 +47,7 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
         return taken
     }
 
-    /// The requests whose turn has come, in order: each can take bytes now.
+    /// Returns the requests whose turn has come, in order. Each of them can take bytes now.
     package mutating func turns(now: Double) -> [ID] {
         refill(now)
         guard !line.isEmpty, has(threshold) else { return [] }
@@ -62,16 +62,16 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
         return turns
     }
 
-    /// When the next turn comes. `nil` if no request waits.
+    /// When the next turn comes; `nil` if no request waits.
     package var nextTurn: Double? { line.isEmpty ? nil : time + max(0, threshold - level) / rate }
 
-    /// A request that ended, or has sent all, needs no turn.
+    /// Removes a request that ended or has sent everything.
     package mutating func leave(_ id: ID) {
         line.removeAll { $0 == id }
         level += Double(grants.removeValue(forKey: id) ?? 0)
     }
 
-    /// Returns whether a new bucket would be the same.
+    /// Returns whether a new bucket would be equal.
     package func isFull(now: Double) -> Bool { line.isEmpty && grants.isEmpty && level + (now - time) * rate >= capacity }
 
     private mutating func refill(_ now: Double) {
@@ -79,6 +79,6 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
         time = max(time, now)
     }
 
-    /// Sums of fractions are not exact.
+    /// Returns whether the bucket has this many bytes. The comparison has a tolerance, because sums of fractions are not exact.
     private func has(_ bytes: Double) -> Bool { level >= bytes - 0.001 }
 }

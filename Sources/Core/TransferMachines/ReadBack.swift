@@ -1,43 +1,43 @@
 /// The comparison of a file on a server with the snapshot of an upload.
 ///
-/// A file of the right name and length can be another machine's. All of a small file is read, and four blocks of a large one.
+/// A file with the right name and length can be another machine's file. A small file is read completely, and a large file in four blocks.
 ///
-/// Blocks are no proof if this upload sent nothing to the name: an earlier version of the same file often has its length, and differs in a
-/// few bytes. Then all of a large file is read, too.
+/// Blocks are not a proof if this upload sent nothing to the name. An earlier version of the same file often has the same length and
+/// differs in a few bytes. A large file is then also read completely.
 struct ReadBack: Equatable, Sendable {
-    /// Bytes of a small file, at most.
+    /// The maximum number of bytes of a small file.
     static let maximumBytes: Int64 = 1 << 20
-    /// Blocks of a file that is larger than that: the first, the last, and two between them.
+    /// The number of blocks of a larger file: the first, the last, and two between them.
     static let blocks: Int64 = 4
 
-    /// What is known after a response.
+    /// The result of a response.
     enum Finding: Equatable {
         case ours(UploadProof)
         case another
-        /// The block is the snapshot's, and this is the next question.
+        /// The block equals the snapshot's block. The value is the next request.
         case next(ReadBack)
-        /// The file is not the one whose length was looked at.
+        /// The file is not the file whose length was checked.
         case changed
-        /// The response broke off, or the snapshot could not be read.
+        /// The response was interrupted, or the snapshot could not be read.
         case unclear
         /// The server does not send the file.
         case refused
     }
 
-    /// Bytes of the snapshot.
+    /// The number of bytes of the snapshot.
     let byteCount: Int64
-    /// The server showed the length of the file.
+    /// `true` if the server showed the length of the file.
     let isMeasured: Bool
     private let isOfAll: Bool
     private var block: Int64 = 0
 
-    /// - Parameter wasSent: this upload sent its file to the name.
+    /// - Parameter wasSent: `true` if this upload sent its file to the name.
     init(_ byteCount: Int64, wasSent: Bool = true, isMeasured: Bool = true) {
         (self.byteCount, self.isMeasured) = (byteCount, isMeasured)
         isOfAll = !wasSent || byteCount <= Self.maximumBytes
     }
 
-    /// What the body of the next response is compared with.
+    /// The part with which the body of the next response is compared.
     var part: SnapshotPart {
         if isOfAll { return SnapshotPart(start: 0, count: byteCount, total: byteCount) }
         let count = Self.maximumBytes / Self.blocks
@@ -51,7 +51,7 @@ struct ReadBack: Equatable, Sendable {
 
     /// The command that sends the request and compares the response.
     ///
-    /// - Parameter request: a GET of the file with ``headers``.
+    /// - Parameter request: A GET of the file with ``headers``.
     func command(_ request: WireRequest, persistFirst memory: UploadMemory) -> UploadCommand {
         var request = request
         // The sink that compares the body also ends it.
@@ -74,7 +74,7 @@ struct ReadBack: Equatable, Sendable {
         }
     }
 
-    /// - Parameter same: the finding if the bytes are the snapshot's.
+    /// - Parameter same: The result if the bytes equal the snapshot.
     private func finding(_ comparison: BodyComparison?, after same: Finding) -> Finding {
         switch comparison {
         case .same: same
@@ -89,16 +89,16 @@ struct ReadBack: Equatable, Sendable {
 package struct SnapshotPart: Equatable, Sendable {
     package var start: Int64
     package var count: Int64
-    /// Bytes of the snapshot.
+    /// The number of bytes of the snapshot.
     package var total: Int64
 
     package init(start: Int64, count: Int64, total: Int64) {
         (self.start, self.count, self.total) = (start, count, total)
     }
 
-    /// Returns the bytes of the snapshot that the body of this response is compared with.
+    /// Returns the range of the snapshot with which the body of this response is compared.
     ///
-    /// A server that does not know ranges sends the complete file, and all of it is compared.
+    /// A server that does not support ranges sends the complete file, which is then compared completely.
     ///
     /// - Returns: `nil` if the body cannot be compared.
     package func range(in head: ResponseHead) -> Range<Int64>? {
@@ -117,12 +117,12 @@ package struct SnapshotPart: Equatable, Sendable {
 
 /// How the body of a response compares with a part of a snapshot.
 package enum BodyComparison: Equatable, Sendable {
-    /// Each byte that was requested came, and is the snapshot's.
+    /// Every requested byte arrived and equals the snapshot's byte.
     case same
     /// A byte differs, or the file is longer than the snapshot.
     case differs
     /// The body ended early, or the snapshot could not be read.
     case incomplete
-    /// The body is not the bytes that were requested.
+    /// The body does not consist of the requested bytes.
     case impossible
 }

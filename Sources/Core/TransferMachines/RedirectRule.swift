@@ -1,19 +1,19 @@
 import Foundation
 
-/// Where a redirect leads and what is asked there (RFC 9110 §15.4): for whoever follows redirects itself because somebody is
-/// to be asked first.
+/// The target of a redirect and the request to send there (RFC 9110 §15.4), for callers that follow redirects themselves, because the app
+/// decides about each redirect.
 package enum RedirectRule {
-    /// Redirects of one request, at most.
+    /// The maximum number of redirects of one request.
     package static let limit = 20
 
     package enum Refusal: Error, Equatable, Sendable {
-        /// Another scheme than http and https, or from encrypted to plain.
+        /// A scheme other than http and https, or a redirect from an encrypted to an unencrypted scheme.
         case otherScheme
         case malformed
     }
 
-    /// The next request; `nil`: the answer is no redirect, or says nowhere to go.
-    /// - Parameter headers: of the request that was redirected. Only what is harmless goes on to another host, port or scheme.
+    /// Returns the next request; `nil` if the response is not a redirect, or has no target.
+    /// - Parameter headers: The headers of the request that was redirected. Only harmless headers are sent to another host, port or scheme.
     package static func next(
         method: String, url: String, headers: [HeaderField], head: ResponseHead
     ) throws(Refusal) -> (method: String, url: String, headers: [HeaderField])? {
@@ -24,7 +24,7 @@ package enum RedirectRule {
         let scheme = target.scheme?.lowercased()
         guard scheme == "https" || scheme == "http" && base.scheme?.lowercased() == "http" else { throw .otherScheme }
         guard target.host?.isEmpty == false else { throw .malformed }
-        // 303 asks for the answer elsewhere; 301 and 302 after a POST do so by custom.
+        // 303 means that the response is available elsewhere; 301 and 302 after a POST are treated like that by convention.
         let becomesGet = head.status == 303 ? method != "HEAD" : [301, 302].contains(head.status) && method == "POST"
         var kept = headers
         if origin(of: base) != origin(of: target) { kept.removeAll { !isHarmless($0.name) } }
@@ -35,7 +35,7 @@ package enum RedirectRule {
         return (becomesGet ? "GET" : method, target.absoluteString, kept)
     }
 
-    /// Headers that say what is asked for, and open no door. Of any other one nobody can tell: it is meant for one server alone.
+    /// Headers that describe the request and do not grant access. Any other header may be meant for one server only.
     private static let harmless: Set<String> = [
         "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "content-encoding", "content-language",
         "content-length", "content-type", "date", "digest", "dnt", "expect", "if-match", "if-modified-since", "if-none-match",
@@ -43,17 +43,17 @@ package enum RedirectRule {
         "want-content-digest", "want-digest", "want-repr-digest",
     ]
 
-    /// Whether a header may be sent to another server than the one it was meant for.
+    /// Returns whether a header may be sent to another server than the server that it was meant for.
     package static func isHarmless(_ name: String) -> Bool { harmless.contains(name.lowercased()) }
 
-    /// Scheme, host and port (RFC 6454): what a secret is meant for.
+    /// Returns scheme, host and port (RFC 6454), for which a secret is valid.
     package static func origin(of url: URL) -> String {
         let scheme = url.scheme?.lowercased() ?? ""
         return "\(scheme)://\(url.host?.lowercased() ?? ""):\(url.port ?? (scheme == "https" ? 443 : 80))"
     }
 }
 
-/// What a 401 or 407 asks for (RFC 9110 §11.6).
+/// The authentication that a 401 or 407 requires (RFC 9110 §11.6).
 package struct AuthenticationDemand: Equatable, Sendable {
     package enum Scheme: Equatable, Sendable {
         case basic
@@ -63,7 +63,7 @@ package struct AuthenticationDemand: Equatable, Sendable {
     package var scheme: Scheme
     package var realm: String?
 
-    /// The best of what is offered that can be answered: digest before basic.
+    /// Returns the best supported scheme that the server offers: digest before basic.
     package static func read(_ head: ResponseHead) -> AuthenticationDemand? {
         guard head.status == 401 else { return nil }
         var found: AuthenticationDemand?

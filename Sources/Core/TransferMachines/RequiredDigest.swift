@@ -1,6 +1,6 @@
 import Foundation
 
-/// A digest that a whole file must have before it counts as whole: the asker's own, or one that the server announced.
+/// A digest that a file must have before it counts as complete: the caller's digest, or a digest that the server announced.
 package struct RequiredDigest: Equatable, Sendable {
     package enum Algorithm: Equatable, Sendable {
         case sha256
@@ -10,7 +10,7 @@ package struct RequiredDigest: Equatable, Sendable {
 
     package var algorithm: Algorithm
     package var bytes: [UInt8]
-    /// Where it is from: a header's name; `nil`: whoever asked for the file knew it.
+    /// The header that announced the digest; `nil` if the caller gave it.
     package var header: String?
 
     package init(algorithm: Algorithm, bytes: [UInt8], header: String?) {
@@ -19,7 +19,7 @@ package struct RequiredDigest: Equatable, Sendable {
         self.header = header
     }
 
-    /// `nil`: not 64 hex digits.
+    /// Creates a digest; `nil` unless the text has 64 hexadecimal digits.
     package init?(askedSHA256 hex: String) {
         let digits = Array(hex.utf8)
         guard digits.count == 64 else { return nil }
@@ -33,10 +33,10 @@ package struct RequiredDigest: Equatable, Sendable {
         self.init(algorithm: .sha256, bytes: bytes, header: nil)
     }
 
-    /// What an answer announces of the file it carries, one digest at most: they all speak of the same bytes.
+    /// Returns the digest that a response announces for the file; at most one, because all of them are for the same bytes.
     ///
-    /// `Repr-Digest` (RFC 9530 §3) is of the whole file, also on the answer to a range. `Content-Digest` (§2) and
-    /// `Content-MD5` (RFC 1864) are of the bytes in this answer: on a 206 they say nothing of the file.
+    /// `Repr-Digest` (RFC 9530 §3) is for the complete file, also in the response to a range. `Content-Digest` (§2) and `Content-MD5` (RFC
+    /// 1864) are for the bytes in this response, so in a 206 they are not for the file.
     package static func announced(in head: ResponseHead) -> RequiredDigest? {
         if let digest = strongest(head["Repr-Digest"], header: "Repr-Digest") { return digest }
         guard head.status == 200 else { return nil }
@@ -45,8 +45,8 @@ package struct RequiredDigest: Equatable, Sendable {
         return RequiredDigest(algorithm: .md5, bytes: Array(bytes), header: "Content-MD5")
     }
 
-    /// A dictionary of structured fields (RFC 9651): `sha-256=:base64:, sha-512=:base64:`. What cannot be read counts as not
-    /// said: a digest is a help, and a server that writes it wrongly still sends its file.
+    /// Reads a dictionary of structured fields (RFC 9651): `sha-256=:base64:, sha-512=:base64:`. Unreadable members are ignored, because a
+    /// digest is optional, and a server that writes it incorrectly still sends its file.
     private static func strongest(_ text: String?, header: String) -> RequiredDigest? {
         guard let text, text.utf8.count <= 4096 else { return nil }
         var found: RequiredDigest?
@@ -58,7 +58,7 @@ package struct RequiredDigest: Equatable, Sendable {
             guard value.count >= 2, value.hasPrefix(":"), value.hasSuffix(":"),
                 let bytes = Data(base64Encoded: String(value.dropFirst().dropLast()))
             else { continue }
-            // SHA-256 is computed as the bytes pass; another costs reading the file once more.
+            // SHA-256 is computed while the bytes arrive. Other algorithms cost another read of the file.
             if name == "sha-256", bytes.count == 32 {
                 return RequiredDigest(algorithm: .sha256, bytes: Array(bytes), header: header)
             }
@@ -69,11 +69,11 @@ package struct RequiredDigest: Equatable, Sendable {
         return found
     }
 
-    /// The trouble that another digest is.
+    /// Returns the trouble that a different digest causes.
     func mismatch(found: String) -> TransferTrouble {
         let why =
-            header.map { "The bytes that arrived are not the ones that the server's \($0) announced." }
-            ?? "The file is not the one asked for: its SHA-256 is \(found)."
+            header.map { "The received bytes do not match the server's \($0)." }
+            ?? "The file does not match the expected SHA-256: it has \(found)."
         return TransferTrouble(code: -1016, message: why)
     }
 }

@@ -4,7 +4,7 @@ import Foundation
 package struct ResponseHead: Sendable, Equatable, Codable {
     package var status: Int
     package var headers: [HeaderField]
-    /// The URL that answered, after redirects.
+    /// The URL that responded, after redirects.
     package var url: String
 
     package init(status: Int, headers: [HeaderField], url: String) {
@@ -13,7 +13,7 @@ package struct ResponseHead: Sendable, Equatable, Codable {
         self.url = url
     }
 
-    /// The first value of a header, names compared without case; surrounding blanks removed.
+    /// The first value of a header, without surrounding blanks. Names are compared without case.
     package subscript(name: String) -> String? {
         let wanted = name.lowercased()
         guard let field = headers.first(where: { $0.name.lowercased() == wanted }) else { return nil }
@@ -23,7 +23,7 @@ package struct ResponseHead: Sendable, Equatable, Codable {
 
 // The body.
 extension ResponseHead {
-    /// The coding of the body, in lower case. `nil` if the body is not coded.
+    /// The coding of the body, in lower case; `nil` if the body is not coded.
     package var contentCoding: String? {
         guard let coding = self["Content-Encoding"]?.lowercased(), !coding.isEmpty, coding != "identity" else { return nil }
         return coding
@@ -41,7 +41,7 @@ extension ResponseHead {
         return Int64(text)
     }
 
-    /// The length of the body. `nil` if the body is chunked, or ends with the connection.
+    /// The length of the body; `nil` if the body is chunked, or ends with the connection.
     var announcedLength: Int64? {
         transferCoding == nil ? contentLength : nil
     }
@@ -84,9 +84,11 @@ extension ResponseHead {
 
 // Refusals.
 extension ResponseHead {
-    /// `true` for a refusal that no upload protocol gives a meaning. It may be about one attempt: Nextcloud answers 400 if its storage
-    /// failed, proxies answer 400, 424 or 499 while a server restarts. A redirect for the time being (RFC 9110 §15.4) leads to a log-in or to a
-    /// page about maintenance. So does a success that is a page, where the protocol has no page.
+    /// `true` for a refusal without a meaning in any upload protocol, which may concern a single attempt. Nextcloud responds with 400 if
+    /// its storage failed; proxies respond with 400, 424 or 499 while a server restarts.
+    ///
+    /// A temporary redirect (RFC 9110 §15.4) leads to a login or to a page about maintenance. A success that is a page has the same causes,
+    /// because no upload protocol has pages.
     var hasNoMeaningForUploads: Bool {
         [302, 303, 304, 307].contains(status) || (200..<300).contains(status) && isPage
             || (400..<500).contains(status) && !Self.refusalsWithMeaning.contains(status)
@@ -109,12 +111,12 @@ extension ResponseHead {
     var mayLeadToAPortal: Bool {
         guard let (base, target) = redirection, base.scheme?.lowercased() == "http", let host = target.host else { return false }
         if host.lowercased() != base.host?.lowercased() { return true }
-        // To the same one with encryption is what servers do.
+        // A redirect to the same host with encryption is what servers send.
         return target.scheme?.lowercased() == "http" && (target.port ?? 80) != (base.port ?? 80)
     }
 
-    /// `true` for a redirect over http to another file name at the same host, as a captive portal sends it in the name of the host. A file that
-    /// was moved keeps its name.
+    /// `true` for a redirect over http to another file name at the same host, as a captive portal sends it in the name of the host. A file
+    /// that was moved keeps its name.
     var leadsToAnotherName: Bool {
         guard let (base, target) = redirection, base.scheme?.lowercased() == "http",
             target.host?.lowercased() == base.host?.lowercased()
@@ -127,8 +129,8 @@ extension ResponseHead {
     /// `true` for any redirect over http.
     var mayLeadToALogIn: Bool { isRedirect && isUnencrypted }
 
-    /// `true` for a redirect to a page where the user logs in: at another host or port, at a path with such a word, or with the way back
-    /// to the requested address in its query. A gateway for single sign-on answers so, also over https.
+    /// `true` for a redirect to a login page: at another host or port, at a path with such a word, or with the requested path in its query.
+    /// A gateway for single sign-on responds like that, also over https.
     var leadsToALogInPage: Bool {
         guard isRedirect, let (base, target) = redirection else { return false }
         if target.host?.lowercased() != base.host?.lowercased() { return true }
@@ -168,7 +170,8 @@ extension ResponseHead {
     /// `true` if this response to a request for a name that no server has comes from a captive portal.
     var isOfAPortalForEveryName: Bool { mayLeadToAPortal || isUnprovenSuccess || status == 511 }
 
-    /// `true` for a web page in place of another kind of file. A captive portal answers 200 for every name, so a thousand names would be tried.
+    /// `true` for a web page in place of another kind of file. A captive portal responds with 200 for every name, so a thousand names would
+    /// be tried.
     func isPage(inPlaceOf plan: UploadPlan) -> Bool {
         let name = plan.order.fileName.lowercased()
         return isPage && !name.hasSuffix(".html") && !name.hasSuffix(".htm")

@@ -1,22 +1,22 @@
 import Foundation
 
-/// Resumable uploads of the IETF (draft-ietf-httpbis-resumable-upload): a place is made with POST, asked with HEAD, filled with
-/// PATCH.
+/// A resumable upload of the IETF (draft-ietf-httpbis-resumable-upload): POST makes a place for the file, HEAD requests its offset, PATCH
+/// fills it.
 ///
-/// The rule is tus's: the server's offset is the truth, and after anything that went wrong it is asked before a byte is sent. The
-/// place is made with an empty body (the draft's careful creation), as a proxy may keep the 104 that names it to itself. The
-/// draft has changed its words over the years: the newest version is tried first, the one a server speaks is remembered.
+/// The rule is the rule of tus: the server's offset is the truth, and after any failure the offset is requested before a byte is sent. The
+/// place is made with an empty body (the draft's careful creation), because a proxy may not forward the 104 that names it. The draft has
+/// changed its words over the years. The newest version is tried first, and the version that a server supports is remembered.
 struct ResumableUpload: UploadProtocol {
     enum State {
-        /// POST: a place for the file.
+        /// POST, which makes a place for the file.
         case creating
-        /// HEAD: how much is there?
+        /// HEAD, which returns the number of stored bytes.
         case asking
-        /// PATCH from this offset on.
+        /// PATCH from this offset.
         case appending(Int64)
     }
 
-    /// Interop versions, from the one of the newest draft down.
+    /// The interop versions, from the newest draft to the oldest.
     static let versions = [8, 6, 5, 3]
 
     let plan: UploadPlan
@@ -24,7 +24,7 @@ struct ResumableUpload: UploadProtocol {
     private(set) var knowledge: ServerKnowledge
     private var version: Int
     private var place: UploadPlace
-    /// Where places are made, after the server has sent us on.
+    /// The address where places are made, after the server's redirects.
     private var creationURL: String
     private var limits = ResumableLimits()
     private(set) var storedBytes: Int64 = 0
@@ -39,7 +39,7 @@ struct ResumableUpload: UploadProtocol {
         state = memory?.place == nil ? .creating : .asking
     }
 
-    /// Its own count.
+    /// The server's count of bytes.
     var proof: UploadProof { .length }
 
     var stage: Int64 { storedBytes }
@@ -67,7 +67,7 @@ struct ResumableUpload: UploadProtocol {
                 HeaderField("Content-Disposition", "attachment; filename*=UTF-8''\(encodedName)"),
             ]
             if version > 3 { headers.append(HeaderField("Upload-Length", "\(plan.order.byteCount)")) }
-            // A server that computes it knows before we do whether the file arrived as it was sent.
+            // A server that computes the digest knows before this program whether the file arrived unchanged.
             if let digest = plan.sha256.flatMap(Hex.bytes) {
                 headers.append(HeaderField("Repr-Digest", "sha-256=:\(digest.base64EncodedString()):"))
             }
@@ -79,7 +79,7 @@ struct ResumableUpload: UploadProtocol {
             var headers = [
                 draft, completeness(offset + count == plan.order.byteCount), HeaderField("Upload-Offset", "\(offset)"),
             ]
-            // Versions before the sixth have no media type of their own.
+            // Versions before 6 do not define a media type.
             headers.append(HeaderField("Content-Type", version >= 6 ? "application/partial-upload" : "application/octet-stream"))
             let content: UploadContent = count == 0 ? .empty : .snapshot(from: offset, count: count)
             return .send(plan.request("PATCH", place.address ?? "", headers), content, persistFirst: memory(.append))
@@ -96,18 +96,18 @@ struct ResumableUpload: UploadProtocol {
         UploadMemory(step: step, place: place.address, creations: place.creations, version: version)
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     mutating func noteUncertainty() {
         switch state {
         case .appending: state = .asking
-        // A 104 has named it before the answer was lost.
+        // A 104 named the place before the response was lost.
         case .creating: if place.address != nil { state = .asking }
         case .asking: break
         }
     }
 
-    /// It may be the only thing that comes: what it says is kept at once.
+    /// Stores the content of a 104 at once, because no other response may arrive.
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory? {
         guard isOfThisVersion(resumption) else { return nil }
         limits.take(resumption)
@@ -124,7 +124,7 @@ struct ResumableUpload: UploadProtocol {
         head["Upload-Draft-Interop-Version"].flatMap { StructuredField.integer($0) } == Int64(version)
     }
 
-    /// Either word of either draft; servers mix them.
+    /// Returns whether the upload is complete, by the header of either draft, because servers mix them.
     private static func isComplete(_ head: ResponseHead) -> Bool? {
         StructuredField.boolean(head["Upload-Complete"]) ?? StructuredField.boolean(head["Upload-Incomplete"]).map { !$0 }
     }
@@ -138,8 +138,8 @@ struct ResumableUpload: UploadProtocol {
         }
     }
 
-    /// Both keep the method; 301 and 302 are not promised to. What opens the first server's door stays with it
-    /// (``UploadPlan/request(_:_:_:)``), and nothing goes from an encrypted server to a plain one.
+    /// Follows a 307 or a 308, which keep the method; 301 and 302 may not keep it. Credentials of the first server are not sent to another
+    /// one (``UploadPlan/request(_:_:_:)``), and no redirect leads from an encrypted to an unencrypted server.
     private mutating func goElsewhere(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         if head.mayLeadToAPortal { return pauses.afterOther(head) }
         switch state {
@@ -153,7 +153,7 @@ struct ResumableUpload: UploadProtocol {
                 return pauses.afterOther(head)
             }
             place.moved(to: target)
-            // Some of a body may have been read before it was sent on.
+            // A part of a body may have been read before the redirect.
             state = .asking
         }
         return .continue
@@ -168,24 +168,24 @@ struct ResumableUpload: UploadProtocol {
             else { return stepDown(head) }
             limits.take(head)
             if let most = limits.maximumSize, plan.order.byteCount > most {
-                return .fail(head, -1103, "The file is too large for the server, which takes \(most) bytes.")
+                return .fail(head, -1103, "The file is too large for the server: the limit is \(most) bytes.")
             }
-            // A 104 may have named it before.
+            // A 104 may have named the place before.
             if place.address != made { place.made(at: made) }
             knowledge.resumableVersion = version
             storedBytes = 0
             state = .appending(0)
             return .continue
-        case 404, 410: return .fail(head, -1100, "There is no upload at this address (status \(head.status)).")
+        case 404, 410: return .fail(head, -1100, "The server has no upload at this address (status \(head.status)).")
         case 400, 405, 415, 501:
-            // The server is known to support the version, so another program may have answered.
+            // The server is known to support the version, so another program may have responded.
             let isDoubted = knowledge.resumableVersion == version && !isOfThisVersion(head)
             return isDoubted && place.asksAgain() ? pauses.retry(head) : stepDown(head)
         default: return pauses.afterOther(head)
         }
     }
 
-    /// Another version of the draft: the one the server names, else the next older.
+    /// Chooses another version of the draft: the version that the server names, or the next older one.
     private mutating func stepDown(_ head: ResponseHead) -> UploadOutcome {
         let named = head["Upload-Draft-Interop-Version"].flatMap { StructuredField.integer($0) }.map(Int.init)
         let older = Self.versions.filter { $0 < version }
@@ -196,7 +196,7 @@ struct ResumableUpload: UploadProtocol {
         }
         return .fail(
             head, -1011,
-            "The server speaks no version of resumable uploads that is known here (\(Self.versions.map(String.init).joined(separator: ", ")))."
+            "The server does not support a known version of resumable uploads (\(Self.versions.map(String.init).joined(separator: ", ")))."
         )
     }
 
@@ -210,17 +210,17 @@ struct ResumableUpload: UploadProtocol {
             }
             place.isThere()
             if let length = StructuredField.integer(head["Upload-Length"]), length != plan.order.byteCount {
-                return startOver(head, pauses, "The server expects another file there.")
+                return startOver(head, pauses, "The server expects a file of another length.")
             }
             limits.take(head)
             storedBytes = offset
             if Self.isComplete(head) == true {
                 guard offset == plan.order.byteCount else {
-                    return startOver(head, pauses, "The server took a part for the whole file.")
+                    return startOver(head, pauses, "The server accepted a part as the complete file.")
                 }
                 return finish()
             }
-            // Also when all of it is there: an empty end makes it whole.
+            // Applies also if all bytes are stored: an empty last part completes the upload.
             state = .appending(offset)
             return .continue
         case 404, 410: return startOver(head, pauses, UploadPlace.thrownAway)
@@ -232,14 +232,14 @@ struct ResumableUpload: UploadProtocol {
         let count = piece(from: offset)
         let isLast = offset + count == plan.order.byteCount
         switch head.status {
-        // 409 is the place's own word, whatever else it says: a first copy of this request may have made it whole.
+        // 409 is the place's response in any case: a first copy of this request may have completed the upload.
         case 400... where Self.isComplete(head) == true && head.status != 409:
-            // The answer of whoever took the whole: it does not want it.
-            return .fail(head, -1011, "The server has the whole file and does not want it (status \(head.status)).")
+            // The response of a server that received the complete file and refuses it.
+            return .fail(head, -1011, "The server received the complete file and refused it (status \(head.status)).")
         case 200..<300:
             if isLast, Self.isComplete(head) == true { return finish() }
             guard let now = StructuredField.integer(head["Upload-Offset"]), now > offset, now <= plan.order.byteCount else {
-                // Without a word of how far it is: they are asked.
+                // The response does not contain the offset, so the offset is requested.
                 state = .asking
                 return isLast ? pauses.retry(head, UploadPlace.unknownOffset) : .continue
             }
@@ -247,9 +247,9 @@ struct ResumableUpload: UploadProtocol {
             state = .appending(now)
             return .continue
         case 409:
-            // It says where it is, and may say it better when asked.
+            // The response may contain the offset, but a request for the offset is more reliable.
             state = .asking
-            return pauses.retry(head, "The server has another part of the file than was thought.")
+            return pauses.retry(head, "The server has a different part of the file than expected.")
         case 413:
             let smaller = TusUpload.chunkSizes.first { $0 < count && $0 >= limits.minimumAppend ?? 0 }
             guard let smaller else { return .fail(head, -1103, "The file is too large for the server.") }
@@ -266,7 +266,7 @@ struct ResumableUpload: UploadProtocol {
         }
     }
 
-    /// A server that has the complete file decides about the file.
+    /// Returns whether the refusal may be temporary. A server that has the complete file decides about the file.
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { head.hasNoMeaningForUploads && Self.isComplete(head) != true }
 
     private mutating func startOver(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
@@ -280,7 +280,7 @@ struct ResumableUpload: UploadProtocol {
     private func address(of location: String?) -> String? { UploadPlace.address(of: location, madeAt: creationURL) }
 }
 
-/// What a server says of the sizes it takes (`Upload-Limit`).
+/// The sizes that a server accepts (`Upload-Limit`).
 struct ResumableLimits: Equatable {
     private(set) var maximumSize: Int64?
     private(set) var maximumAppend: Int64?
@@ -290,12 +290,12 @@ struct ResumableLimits: Equatable {
         let said = StructuredField.integers(head["Upload-Limit"])
         maximumSize = said["max-size"] ?? maximumSize
         minimumAppend = said["min-append-size"] ?? minimumAppend
-        // Nothing goes in pieces of nothing.
+        // A maximum of 0 is ignored, because the file could not be sent.
         maximumAppend = said["max-append-size"].flatMap { $0 > 0 ? $0 : nil } ?? maximumAppend
     }
 }
 
-/// The few forms of structured fields (RFC 9651) that uploads use. Anything else is as if it were not there.
+/// The forms of structured fields (RFC 9651) that uploads use. Any other form is ignored.
 enum StructuredField {
     static func integer(_ text: String?) -> Int64? {
         guard let item = item(text), item.count <= 16, item.drop(while: { $0 == "-" }).allSatisfy({ $0.isASCII && $0.isNumber })
@@ -311,7 +311,7 @@ enum StructuredField {
         }
     }
 
-    /// Members of a dictionary that are whole numbers.
+    /// Returns the members of a dictionary that are integers.
     static func integers(_ text: String?) -> [String: Int64] {
         var result: [String: Int64] = [:]
         for member in (text ?? "").split(separator: ",") {
@@ -322,7 +322,7 @@ enum StructuredField {
         return result
     }
 
-    /// Without parameters, which none of these has a use for.
+    /// Returns the item without its parameters, which uploads do not use.
     private static func item(_ text: String?) -> String? {
         text.map { $0.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces) }
     }

@@ -1,6 +1,6 @@
-/// What became of the bytes that were already here, for the history.
+/// The fate of the bytes that were already here, for the history.
 package enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible {
-    /// Why bytes that were here are not used.
+    /// Why bytes that were already here are not used.
     package enum Reason: String, Codable, Sendable {
         case noValidator = "no validator"
         case changed = "the file changed"
@@ -12,7 +12,7 @@ package enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible
         case notResumable = "this request cannot be resumed"
     }
 
-    /// Nothing was here.
+    /// No bytes were here.
     case fresh
     case resumed(at: Int64)
     case startedOver(Reason)

@@ -1,20 +1,22 @@
 import Foundation
 
-/// The probe whether a bucket heeds `If-None-Match: *`, before the first photo is sent to the bucket.
+/// The probe whether a bucket honors `If-None-Match: *`, before the first photo is sent to the bucket.
 ///
-/// A bucket that ignores the condition answers 200 and replaces what is there, so nothing in the response to a photo shows it. HEAD before
-/// the PUT leaves a moment in which another computer can store a photo of the same name. The probe is an empty object under a name that only
-/// this upload has: PUT with the condition, the same PUT again, DELETE. The second response is the answer, and it is remembered for the bucket
-/// (``ServerKnowledge/lacksConditions``). The first PUT has the condition as well, because a bucket's policy can require it.
+/// A bucket that ignores the condition responds with 200 and replaces an existing object, so the response to a photo does not reveal it.
+/// Between a HEAD and the PUT another computer can store a photo of the same name.
 ///
-/// Photos in a bucket without conditions get a name with a part of the digest, which no other photo has.
+/// The probe is an empty object under a name that only this upload has: PUT with the condition, the same PUT again, DELETE. The second
+/// response is the result, and it is remembered for the bucket (``ServerKnowledge/lacksConditions``). The first PUT also has the condition,
+/// because a bucket's policy can require it.
+///
+/// Photos in a bucket without conditions get a name with a part of the digest, so that no other photo has the name.
 extension S3Upload {
     enum ProbeStep {
         /// PUT the empty object.
         case create
         /// PUT the empty object again.
         case again
-        /// DELETE the empty object. The finding is remembered after the DELETE, so that a crash before the DELETE leaves no object.
+        /// DELETE the empty object. The result is remembered after the DELETE, so that a crash before the DELETE leaves no object.
         case remove(lacksConditions: Bool?)
     }
 
@@ -30,19 +32,19 @@ extension S3Upload {
     mutating func afterProbe(_ head: ResponseHead, _ step: ProbeStep, for index: Int, _ pauses: Pauses) -> UploadOutcome {
         var found: Bool?
         switch (step, head.status) {
-        // An object that stays is empty, and there is one for each bucket.
+        // An object that remains is empty, and each bucket has at most one.
         case (.remove(let lacksConditions), _):
             hasProbed = true
             knowledge.lacksConditions = lacksConditions
             return begin(index)
-        // The first PUT as well, because an earlier response to it can be lost.
+        // The first PUT can also be refused, because an earlier response to it can be lost.
         case (.create, 412), (.again, 412): found = false
         case (.create, 200..<300):
             state = .probing(index, .again)
             return .continue
-        // A network's log-in page answers 200 to everything. S3 sends a tag, and moto's empty response is called HTML as well.
+        // A captive portal responds with 200 to every request. S3 sends a tag, and moto's empty response is also labeled as HTML.
         case (.again, 200..<300): found = head.mayBeOfAPortal && head["ETag"] == nil ? nil : true
-        // A key may be allowed to write photos only. Then the photo is sent without the knowledge.
+        // A key may be allowed to write photos only. The photo is then sent without the result of the probe.
         case (.create, 403), (.again, 403): break
         case (.create, _), (.again, _): if let common = CommonAnswer(head, pauses)?.outcome { return common }
         }
@@ -50,7 +52,7 @@ extension S3Upload {
         return .continue
     }
 
-    /// The server refused the condition as unknown (501).
+    /// Handles a server that does not know the condition (501).
     mutating func afterRefusedCondition() {
         if case .probing(let index, _) = state {
             state = .probing(index, .remove(lacksConditions: true))
@@ -58,7 +60,7 @@ extension S3Upload {
         }
         knowledge.lacksConditions = true
         switch state {
-        // The parts belong to their key.
+        // The parts belong to one key.
         case .completing(let index): state = .lookingAgain(index)
         case .sendingWhole(let index): state = .looking(index, isTaken: false)
         case .looking, .doubting, .probing, .creating, .listing, .sendingPart, .lookingAgain, .aborting, .confirming,

@@ -1,12 +1,12 @@
 import Foundation
 
-/// The body of a response by which S3 refuses a request.
+/// The body of a response with which S3 refuses a request.
 struct S3Error {
     let code: String
     let message: String
     let region: String?
 
-    /// `nil` if the body is not an error of S3.
+    /// Creates an error; `nil` if the body is not an error of S3.
     init?(_ body: Data) {
         guard let answer = AnswerXML.read(body), let error = answer.name == "Error" ? answer : answer["Error"],
             let code = error["Code"]?.text
@@ -27,13 +27,13 @@ struct S3Error {
         "IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch",
     ]
 
-    /// The server may accept the same bytes if they are sent again.
+    /// `true` if the server may accept the same bytes when they are sent again.
     var isAboutBytes: Bool { Self.aboutBytes.contains(code) }
 
-    /// The space of the user or of the server is used up. Ceph answers `QuotaExceeded`, MinIO `XMinioStorageFull`.
+    /// `true` if the space of the user or of the server is used up. Ceph responds with `QuotaExceeded`, MinIO with `XMinioStorageFull`.
     private var isFull: Bool { code.contains("QuotaExceeded") || code.contains("StorageFull") }
 
-    /// The pause before the same request. `nil` if the code does not mean a pause.
+    /// Returns the pause before the same request; `nil` if the code does not require a pause.
     func pause(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
         if Self.passing.contains(code) { return pauses.retry(head) }
         return isFull ? pauses.full(head, "The server has no space left for this user (\(code)).") : nil

@@ -1,13 +1,13 @@
 import Foundation
 
-/// What opens a bucket.
+/// The access to a bucket: its name, its region and the keys.
 public struct S3Access: Codable, Equatable, Sendable {
-    /// `nil`: the address has it, in its host or as the first part of its path.
+    /// The bucket's name; `nil` if the address contains it, in its host or as the first part of its path.
     public var bucket: String?
     public var region: String
     public var accessKey: String
     public var secretKey: String
-    /// Of credentials that hold for a while.
+    /// The session token of temporary credentials.
     public var sessionToken: String?
 
     public init(bucket: String?, region: String, accessKey: String, secretKey: String, sessionToken: String? = nil) {
@@ -18,23 +18,23 @@ public struct S3Access: Codable, Equatable, Sendable {
         self.sessionToken = sessionToken
     }
 
-    /// Leaves where it is, without what opens it.
+    /// Removes the keys and keeps the bucket and the region.
     public mutating func forgetKeys() { (accessKey, secretKey, sessionToken) = ("", "", nil) }
 }
 
-/// Hash functions, which a pure module is given.
+/// Hash functions, which are passed to this module because it contains no cryptography.
 package protocol MessageHashing: Sendable {
     func sha256(_ data: Data) -> Data
     func hmacSHA256(_ data: Data, key: Data) -> Data
 }
 
-/// Amazon's Signature Version 4 for S3 ("Authenticating Requests: Using the Authorization Header"): what is needed to sign a
-/// request. It holds for a quarter of an hour, so each attempt is signed anew.
+/// The values that Amazon's Signature Version 4 for S3 requires ("Authenticating Requests: Using the Authorization Header"). A signature is
+/// valid for a quarter of an hour, so each attempt gets a new one.
 package struct S3Signing: Equatable, Sendable {
     package var access: S3Access
-    /// Of the body, in lower-case hex; `nil`: not signed.
+    /// The digest of the body in lower-case hexadecimal; `nil` if the body is not signed.
     package var payloadSHA256: String?
-    /// Seconds that the server's clock is ahead of ours.
+    /// The number of seconds by which the server's clock is ahead of the local clock.
     package var clockSkew: Double = 0
 
     package init(_ access: S3Access, payloadSHA256: String? = nil, clockSkew: Double = 0) {
@@ -45,7 +45,7 @@ package struct S3Signing: Equatable, Sendable {
 }
 
 extension WireRequest {
-    /// With the headers that prove who asks; as it is where nothing is to be signed. Every header it has is covered.
+    /// Returns the request with the headers of a signature, which covers every header; the unchanged request if ``signing`` is `nil`.
     package func signed(at now: Date, hashing: some MessageHashing) -> WireRequest {
         guard let signing, let url = URLComponents(string: url) else { return self }
         let access = signing.access
@@ -76,14 +76,14 @@ extension WireRequest {
         return result
     }
 
-    /// As libcurl writes it: a port only where it is not the scheme's own.
+    /// Returns the host as libcurl writes it: with the port only if it is not the default of the scheme.
     private static func host(of url: URLComponents) -> String {
         let host = (url.percentEncodedHost ?? "").lowercased()
         guard let port = url.port, port != (url.scheme?.lowercased() == "https" ? 443 : 80) else { return host }
         return "\(host):\(port)"
     }
 
-    /// Encoded once, whatever of it was left plain in the address.
+    /// Returns the path, percent-encoded once, also if parts of the address were not encoded.
     private static func canonicalPath(_ url: URLComponents) -> String {
         guard !url.percentEncodedPath.isEmpty else { return "/" }
         return url.percentEncodedPath.split(separator: "/", omittingEmptySubsequences: false).map { segment in
@@ -101,7 +101,7 @@ extension WireRequest {
         return items.sorted { $0 < $1 }.map { "\($0.0)=\($0.1)" }.joined(separator: "&")
     }
 
-    /// `20130524T000000Z` and its day.
+    /// Returns `20130524T000000Z` and its day.
     private static func amazonTime(_ date: Date) -> (time: String, day: String) {
         let (days, time) = CivilDay.parts(Int(date.timeIntervalSince1970.rounded(.down)), of: 86_400)
         func padded(_ number: Int, _ count: Int = 2) -> String {

@@ -1,39 +1,39 @@
 import Foundation
 
-/// An upload to S3 or what speaks like it: one PUT up to 5 MiB, from there on in parts.
+/// An upload to S3 or a compatible server: a single PUT up to 5 MiB, and parts for larger files.
 ///
-/// The rule: a key is never overwritten (`If-None-Match: *`, and a look before it; where the look is forbidden or the bucket lacks
-/// conditions, a key with a part of the content's digest in it), each object says in its own metadata what it holds, so that after any lost answer ours is told from
-/// another's; and parts that the server lists are not sent again.
+/// The rule: an object is never overwritten. The request has `If-None-Match: *`, and a HEAD precedes it. If HEAD is forbidden or the bucket
+/// lacks conditions, the key contains a part of the content's digest. Each object has the digest of its content in its metadata, so that
+/// our object can be recognized after a lost response. Parts that the server lists are not sent again.
 struct S3Upload: UploadProtocol {
     enum State {
-        /// HEAD the key: free, ours already, or taken. `isTaken`: the server said that something is there.
+        /// HEAD for the key, which is free, ours already, or taken. `isTaken` if the server reported that an object exists.
         case looking(Int, isTaken: Bool)
-        /// HEAD a key that no object has, after many keys that are taken.
+        /// HEAD, then GET, for a key that no object has, after many keys that are taken.
         case doubting(Int)
-        /// Requests that show whether the bucket heeds conditions.
+        /// Requests that show whether the bucket honors conditions.
         case probing(Int, ProbeStep)
         /// PUT.
         case sendingWhole(Int)
         /// POST `?uploads`.
         case creating(Int)
-        /// GET the parts that are there, page by page.
+        /// GET the stored parts, page by page.
         case listing(Int, marker: Int)
         /// PUT a part.
         case sendingPart(Int, Int)
-        /// HEAD the key once more, where the server knows no conditions.
+        /// HEAD for the key once more, if the server does not support conditions.
         case lookingAgain(Int)
         /// POST the list of the parts.
         case completing(Int)
-        /// DELETE the parts of an upload whose key is taken.
+        /// DELETE the parts of an upload if its key is taken.
         case aborting(Int)
-        /// HEAD what was made.
+        /// HEAD for the object that was made.
         case confirming(Int)
-        /// GET an object of our key and length that does not say whose it is.
+        /// GET an object with our key and length that has no digest in its metadata.
         case readingBack(Int, ReadBack, isTaken: Bool)
     }
 
-    /// Amazon's least size of a part, and what goes in one piece.
+    /// Amazon's minimum size of a part, and the maximum size of a file that is sent in one piece.
     static let partBytes: Int64 = 5 << 20
 
     let plan: UploadPlan
@@ -44,30 +44,31 @@ struct S3Upload: UploadProtocol {
     /// The server's name for the upload in parts.
     var uploadID: String?
     var creations: Int
-    /// Tags of the parts that are there, by number.
+    /// The tags of the stored parts, by number.
     var tags: [Int: String] = [:]
     var knowledge: ServerKnowledge
     var clockSkew: Double = 0
-    /// Regions that the bucket was looked for in.
+    /// The number of regions in which the bucket was looked for.
     var moves = 0
     private(set) var proof = UploadProof.answer
-    /// Nobody said whether there is something at the key, and a condition may be ignored: a name that nobody else has.
+    /// `true` if it is unknown whether an object exists under the key, and a condition may be ignored. The name is then unique to this
+    /// content.
     private(set) var isMarked: Bool
-    /// The bucket was probed for this upload, perhaps without a result.
+    /// `true` if the bucket was probed for this upload, possibly without a result.
     var hasProbed = false
     var search: NameSearch
     /// The doubt whether an object under the key is ours.
     var doubt: NameDoubt
-    /// The next look at the key is a GET, because HEAD was refused.
+    /// `true` if the next check of the key is a GET, because HEAD was refused.
     var looksByGet = false
-    /// What the last process had begun.
+    /// The step that the last process had begun.
     private let begun: UploadMemory.Step?
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
         self.plan = plan
         knowledge = plan.knowledge
         var access = plan.order.s3 ?? S3Access(bucket: nil, region: "us-east-1", accessKey: "", secretKey: "")
-        // Learned of a bucket that was said to be elsewhere; what is configured anew counts again.
+        // A region that was learned from a redirect counts until the configured region changes.
         if knowledge.configuredRegion == access.region { access.region = knowledge.region ?? access.region }
         self.access = access
         address = CollectionAddress(plan.collectionURL).map { $0.inBucket(access.bucket) }
@@ -79,7 +80,7 @@ struct S3Upload: UploadProtocol {
         search = NameSearch(resuming: memory)
         doubt = NameDoubt(resuming: memory, sentIn: [.put, .move, .check])
         let name = memory?.nameIndex ?? 0
-        // Whatever was sent without an answer: the parts, or the object itself, tell.
+        // After a request without a response, the list of the parts or the object itself shows the state.
         state = uploadID == nil ? .looking(name, isTaken: false) : .listing(name, marker: 0)
     }
 
@@ -138,7 +139,7 @@ struct S3Upload: UploadProtocol {
 
     private var query: String { "?uploadId=" + CollectionAddress.encoded(uploadID ?? "", keeping: "") }
 
-    /// What the object says of itself.
+    /// The headers that describe the object.
     private var object: [HeaderField] {
         let digest = plan.sha256.map { [HeaderField("x-amz-meta-sha256", $0)] } ?? []
         return [HeaderField("Content-Type", plan.order.mediaType)] + digest
@@ -155,7 +156,7 @@ struct S3Upload: UploadProtocol {
         return Data("<CompleteMultipartUpload>\(lines.joined())</CompleteMultipartUpload>".utf8)
     }
 
-    /// A tag is the server's text.
+    /// Returns the tag with XML escapes, because a tag is the server's text.
     private static func escaped(_ text: String) -> String {
         text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
     }
@@ -202,7 +203,7 @@ struct S3Upload: UploadProtocol {
         }
     }
 
-    // MARK: How far
+    // MARK: Progress
 
     var storedBytes: Int64 {
         if case .confirming = state { return plan.order.byteCount }
@@ -220,7 +221,7 @@ struct S3Upload: UploadProtocol {
         }
     }
 
-    /// Parts that nobody completes are stored, and paid for, until they are taken away.
+    /// The request that removes parts, because incomplete uploads are stored and paid for until they are removed.
     var removal: WireRequest? {
         if case .probing = state { return signed(plan.request("DELETE", probeAddress)) }
         guard uploadID != nil else { return nil }
@@ -239,7 +240,7 @@ struct S3Upload: UploadProtocol {
         (knowledge.region, knowledge.configuredRegion) = (access.region, configured)
     }
 
-    /// Without a look at what is there.
+    /// Begins under a marked name, without a check for an existing object.
     mutating func beginMarked() -> UploadOutcome {
         if !isMarked { doubt.close() }
         isMarked = true
@@ -256,7 +257,7 @@ struct S3Upload: UploadProtocol {
         return .continue
     }
 
-    /// The next part that is not there, or the end.
+    /// Continues with the next missing part, or with the completion.
     mutating func goOn(_ index: Int) -> UploadOutcome {
         let missing = (1...parts.count).first { tags[$0] == nil }
         let last: State = knowledge.lacksConditions == true ? .lookingAgain(index) : .completing(index)
@@ -296,7 +297,7 @@ struct S3Upload: UploadProtocol {
 }
 
 extension CollectionAddress {
-    /// With the bucket in its path, unless its path begins with it or its host is Amazon's for it (`bucket.s3.…`).
+    /// Returns the address with the bucket in its path, unless the path begins with the bucket or the host contains it (`bucket.s3.…`).
     func inBucket(_ bucket: String?) -> CollectionAddress {
         guard let bucket, !bucket.isEmpty, segments.first != bucket, !origin.contains("://\(bucket.lowercased()).s3") else {
             return self

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Each step's answers, and S3's own words for what is wrong.
+/// The handling of the response to each step, and of S3's error codes.
 extension S3Upload {
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
-        // The removal of the probe delays no photo, whatever its response is.
+        // The removal of the probe does not delay a photo, whatever the response is.
         if case .probing(let index, .remove(let found)) = state {
             return afterProbe(head, .remove(lacksConditions: found), for: index, pauses)
         }
@@ -11,7 +11,7 @@ extension S3Upload {
             return afterReadBack(head, end.comparison, index, question, isTaken: isTaken, pauses)
         }
         if head.status >= 300, let outcome = beforeAll(head, S3Error(end.body), pauses) { return outcome }
-        // It was signed for where the bucket is.
+        // The signature was valid for the bucket's region.
         if (200..<300).contains(head.status) { rememberRegion() }
         switch state {
         case .looking(let index, let isTaken): return afterLook(head, index, isTaken: isTaken, pauses)
@@ -25,7 +25,7 @@ extension S3Upload {
         case .lookingAgain(let index): return afterLastLook(head, index, pauses)
         case .completing(let index): return afterCompletion(head, end, index, pauses)
         case .aborting(let index):
-            // Taken away or not: it is not the photo.
+            // The result of the removal does not matter, because the parts are not the photo.
             (uploadID, tags) = (nil, [:])
             guard doubt.isOpen || search.recordRefusal(of: index) else { return tryName(after: index) }
             state = .looking(index, isTaken: true)
@@ -35,7 +35,7 @@ extension S3Upload {
         }
     }
 
-    /// What concerns the bucket or the signature, whatever was asked.
+    /// Handles errors that concern the bucket or the signature, for every request.
     private mutating func beforeAll(_ head: ResponseHead, _ error: S3Error?, _ pauses: Pauses) -> UploadOutcome? {
         if [301, 307, 308, 400].contains(head.status), let region = head["x-amz-bucket-region"] ?? error?.region,
             Self.isRegion(region), region != access.region, moves < 3
@@ -44,7 +44,7 @@ extension S3Upload {
             access.region = region
             return .continue
         }
-        // The response to HEAD has no reason: the clock of this computer may be wrong.
+        // The response to HEAD has no reason, so the clock of this computer may be wrong.
         if head.status == 403, error == nil, takesClock(of: head, from: Self.allowedSkew, pauses) { return .continue }
         switch error?.code {
         case "RequestTimeTooSkewed" where takesClock(of: head, from: 60, pauses): return .continue
@@ -52,7 +52,7 @@ extension S3Upload {
             afterRefusedCondition()
             return .continue
         case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AuthorizationHeaderMalformed":
-            return .fail(head, -1013, "Not permitted: the server wants other credentials (\(error?.code ?? "")).")
+            return .fail(head, -1013, "Not permitted: the server requires other credentials (\(error?.code ?? "")).")
         case "NoSuchBucket": return .fail(head, -1100, "The bucket does not exist on the server.")
         case "EntityTooLarge": return .fail(head, -1103, "The file is too large for the server.")
         default:
@@ -66,13 +66,13 @@ extension S3Upload {
         S3Error(end.body).map(\.isAboutBytes) ?? head.hasNoMeaningForUploads
     }
 
-    /// What goes into a header of every request after it.
+    /// Returns whether the text is a region name, because it is inserted into a header of every later request.
     private static func isRegion(_ text: String) -> Bool {
         (1...32).contains(text.utf8.count)
             && text.utf8.allSatisfy { (97...122).contains($0) || (48...57).contains($0) || $0 == 45 }
     }
 
-    /// Only where it was sent can it be what the server does not know.
+    /// `true` if the last request had a condition, which the server may not support.
     private var hasCondition: Bool {
         switch state {
         case .sendingWhole, .completing, .probing: true
@@ -83,7 +83,7 @@ extension S3Upload {
     private func other(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         if let common = CommonAnswer(head, pauses)?.outcome { return common }
         let words = S3Error(end.body).map { ": \($0.code)\($0.message.isEmpty ? "" : " (\($0.message))")" } ?? "."
-        return .fail(head, -1011, "The server answered with status \(head.status)\(words)")
+        return .fail(head, -1011, "The server responded with status \(head.status)\(words)")
     }
 
     // MARK: Steps
@@ -96,7 +96,7 @@ extension S3Upload {
         case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
         case 200..<300 where isOurs(head): return finish(index, .length)
         case 200..<300 where search.distrustsHead: return isMarked ? begin(index) : beginMarked()
-        // The server may keep no metadata. Then the content of the object is compared.
+        // The server may not store metadata, so the content of the object is compared.
         case 200..<300 where head["x-amz-meta-sha256"] == nil && head.contentLength == plan.order.byteCount:
             return lookInside(index, isTaken: isTaken)
         case 200..<300 where mayBeOurs(head) && doubt.looksAgain():
@@ -116,14 +116,14 @@ extension S3Upload {
         }
     }
 
-    /// The server answered the first look at a key to which the object was sent, so it may answer again. Under another key the object would be
-    /// there twice. The response to GET has the reason, for example a session token that has expired.
+    /// Handles a refused check of a key. If the object was sent to the key, the check is repeated, because under another key the object
+    /// would be stored twice. The response to GET has the reason, for example an expired session token.
     private mutating func afterRefusedLook(
         _ head: ResponseHead, _ index: Int, isTaken: Bool, isByGet: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
-        // Sent again under a name that has the digest in it, it replaces itself.
+        // A second object under a name that contains the digest replaces the first one.
         if isMarked { return begin(index) }
-        // A key that may only write sees nothing; without the right to list, what is free is forbidden to look at.
+        // A write-only key cannot check objects. Without the right to list, even a free key is forbidden to check.
         guard doubt.isOpen || isTaken && !isByGet else { return beginMarked() }
         if isByGet { return pauses.retry(head, "The server does not show whether it has the file (\(head.status)).") }
         looksByGet = true
@@ -144,7 +144,7 @@ extension S3Upload {
         }
     }
 
-    /// Signs by the server's clock from now on, if the time of the last signature was further from it than so many seconds. The clock of this
+    /// Uses the server's clock for signatures from now on, if the last signature differed from it by more than `seconds`. The clock of this
     /// computer may be set during an upload.
     private mutating func takesClock(of head: ResponseHead, from seconds: Double, _ pauses: Pauses) -> Bool {
         guard let skew = head["Date"].flatMap({ HTTPDate.parse($0) })?.timeIntervalSince(pauses.now),
@@ -154,16 +154,16 @@ extension S3Upload {
         return true
     }
 
-    /// Seconds: Amazon refuses a signature that is a quarter of an hour off.
+    /// Seconds. Amazon refuses a signature that differs by a quarter of an hour.
     private static let allowedSkew = 600.0
 
-    /// It says so itself.
+    /// Returns whether the object's metadata contains our digest.
     private func isOurs(_ head: ResponseHead) -> Bool {
         guard let digest = plan.sha256 else { return false }
         return head["x-amz-meta-sha256"]?.lowercased() == digest && head.contentLength == plan.order.byteCount
     }
 
-    /// The object does not say that it is another's, and an earlier request may have made it.
+    /// Returns whether an earlier request may have made the object, and its metadata does not contradict that.
     private func mayBeOurs(_ head: ResponseHead) -> Bool {
         doubt.isOpen && head.contentLength != nil && (head["x-amz-meta-sha256"] ?? plan.sha256)?.lowercased() == plan.sha256
     }
@@ -171,7 +171,7 @@ extension S3Upload {
     private mutating func afterConfirmation(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         if (200..<300).contains(head.status) {
             if search.distrustsHead, isOurs(head) { return finish(index, .length) }
-            // Another's that came in between, on a server without conditions.
+            // On a server without conditions, another upload may have replaced the object.
             if !search.distrustsHead, let theirs = head["x-amz-meta-sha256"], let ours = plan.sha256, theirs.lowercased() != ours
             {
                 return tryName(after: index)
@@ -185,14 +185,14 @@ extension S3Upload {
             let next = doubt.noteCut() ? tryName(after: index) : nil
             return NameDoubt.afterCut(length, head, of: plan, next: next, pauses)
         case .missing:
-            // Its parts may still be there.
+            // The parts may still exist.
             state = uploadID == nil ? .looking(index, isTaken: false) : .listing(index, marker: 0)
             return pauses.retry(head, NameDoubt.notShown)
         case .other: return pauses.afterOther(head)
         }
     }
 
-    /// No other computer uses a marked name.
+    /// Compares the content of the object. A marked name needs no comparison, because no other computer uses it.
     private mutating func lookInside(_ index: Int, isTaken: Bool) -> UploadOutcome {
         if isMarked || plan.order.byteCount == 0 { return finish(index, .length) }
         state = .readingBack(index, ReadBack(plan.order.byteCount, wasSent: doubt.isOpen), isTaken: isTaken)
@@ -215,7 +215,7 @@ extension S3Upload {
         }
     }
 
-    /// A server without conditions is asked right before what it would overwrite.
+    /// Handles the check right before the completion, on a server without conditions.
     private mutating func afterLastLook(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300:
@@ -239,7 +239,7 @@ extension S3Upload {
             state = .confirming(index)
             return .continue
         case 412:
-            // Ours, when the first answer was lost.
+            // The object is ours if the first response was lost.
             state = .looking(index, isTaken: true)
             return .continue
         default:
@@ -253,11 +253,11 @@ extension S3Upload {
     ) -> UploadOutcome {
         guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
         guard let made = AnswerXML.read(end.body)?["UploadId"]?.text, !made.isEmpty else {
-            if end.failure != nil { return pauses.retry(head, "The server's answer was cut off.") }
-            return .fail(head, -1011, "The server began an upload in parts and did not name it (no UploadId).")
+            if end.failure != nil { return pauses.retry(head, "The server's response was cut off.") }
+            return .fail(head, -1011, "The server started an upload in parts without an UploadId.")
         }
         guard creations < UploadPlace.maximumCreations else {
-            return .fail(head, -1011, "The server has thrown away the parts of the file. It did so \(creations) times.")
+            return .fail(head, -1011, "The server has discarded the parts of the file \(creations) times.")
         }
         creations += 1
         (uploadID, tags) = (made, [:])
@@ -267,12 +267,12 @@ extension S3Upload {
     private mutating func afterList(
         _ head: ResponseHead, _ end: WireEnd, _ index: Int, _ marker: Int, _ pauses: Pauses
     ) -> UploadOutcome {
-        // Gone, or the key may not ask for them: then all are sent again.
+        // The parts are gone, or the key may not list them. All parts are then sent again.
         if [403, 404, 405, 501].contains(head.status) { return startOver(index) }
         guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
-        // moto's list has the second name.
+        // moto uses the second name.
         guard let answer = AnswerXML.read(end.body), ["ListPartsResult", "ListPartsResponse"].contains(answer.name) else {
-            return pauses.retry(head, "The server does not say which parts of the file it has.")
+            return pauses.retry(head, "The server does not report which parts of the file it has.")
         }
         for part in answer.all("Part") {
             guard let number = part["PartNumber"].flatMap({ Int($0.text) }), let size = part["Size"].flatMap({ Int64($0.text) }),
@@ -289,7 +289,7 @@ extension S3Upload {
         return goOn(index)
     }
 
-    /// Completed without our hearing of it, or thrown away: the object tells.
+    /// Starts over after an upload that was completed without a known response, or was removed. A check of the object shows which.
     private mutating func startOver(_ index: Int) -> UploadOutcome {
         (uploadID, tags) = (nil, [:])
         state = .looking(index, isTaken: false)
@@ -303,7 +303,7 @@ extension S3Upload {
         case 200..<300:
             guard let tag = head["ETag"], !tag.isEmpty else {
                 noteUncertainty()
-                return pauses.retry(head, "The server took a part of the file and did not confirm it (no ETag).")
+                return pauses.retry(head, "The server accepted a part of the file without an ETag.")
             }
             tags[number] = tag
             return goOn(index)
@@ -319,14 +319,14 @@ extension S3Upload {
     ) -> UploadOutcome {
         switch head.status {
         case 200..<300:
-            // It may say yes first and no in the words that follow.
+            // S3 may respond with a success status and an error in the body.
             if let error = S3Error(end.body) {
                 noteUncertainty()
-                return pauses.retry(head, "The server could not put the parts together: \(error.code).")
+                return pauses.retry(head, "The server could not combine the parts: \(error.code).")
             }
             if end.failure != nil {
                 noteUncertainty()
-                return pauses.retry(head, "The server's answer was cut off.")
+                return pauses.retry(head, "The server's response was cut off.")
             }
             doubt.open()
             state = .confirming(index)

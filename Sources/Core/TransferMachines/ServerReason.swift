@@ -2,20 +2,20 @@ import Foundation
 
 /// The reason that a server gives in the body of a response that refuses a request.
 ///
-/// Two forms are read. The first is XML with a message, as Sabre/DAV, Nextcloud, ownCloud (`<d:error><s:message>`) and S3 send it. The second is JSON with
-/// `message` and `errors`, as of Immich, whose version 2 sends a list of messages and whose version 3 sends a list of errors.
+/// Two forms are supported. The first is XML with a message, as Sabre/DAV, Nextcloud, ownCloud (`<d:error><s:message>`) and S3 send it. The
+/// second is JSON with `message` and `errors`, as Immich sends it: version 2 sends a list of messages, version 3 a list of errors.
 struct ServerReason: Equatable {
     /// The reason as a line without control characters.
     let text: String
-    /// The name of the exception behind it (Sabre/DAV), else empty.
+    /// The name of the exception that caused the refusal (Sabre/DAV); empty if there is none.
     let exception: String
-    /// The server may accept the same request later (`<o:retry>true</o:retry>` of Nextcloud and ownCloud).
+    /// `true` if the server may accept the same request later (`<o:retry>true</o:retry>` of Nextcloud and ownCloud).
     let mayPass: Bool
 
     /// The maximum number of characters of a reason.
     private static let maximumLength = 400
 
-    /// `nil` if the body gives no reason in one of these forms.
+    /// Creates a reason; `nil` if the body gives no reason in one of these forms.
     init?(_ body: Data) {
         let found: (texts: [String], exception: String)
         var retry: String?

@@ -2,7 +2,7 @@ import Foundation
 
 /// Text from a server, made safe to show.
 enum ServerText {
-    /// Replaces what is removed.
+    /// The text that replaces removed parts.
     static let mark = "…"
 
     /// Returns one line without control characters, queries and passwords of addresses, of at most `maximum` characters.
@@ -39,16 +39,16 @@ enum ServerText {
 }
 
 extension Unicode.Scalar.Properties {
-    /// Control and format characters: also those that turn the direction of writing.
+    /// `true` for control and format characters, including those that change the direction of writing.
     fileprivate var isControl: Bool { generalCategory == .control || generalCategory == .format }
 }
 
 /// The secrets of an upload. A server may quote them in its responses.
 struct UploadSecrets {
-    /// Shorter texts are words of sentences.
+    /// The minimum length of a secret. Shorter texts are ordinary words of sentences.
     private static let shortest = 4
 
-    /// The longest first, because a secret can be part of another.
+    /// The secrets, the longest first, because a secret can be part of another.
     private let texts: [String]
 
     init(_ plan: UploadPlan) {

@@ -1,9 +1,9 @@
 import Foundation
 
-/// The name that an answer suggests for a file: what the server says (`Content-Disposition`, RFC 6266), else the end of the address. It names a
-/// file in one folder and nothing else: a server says nothing about where it goes.
+/// The file name that a response suggests: from `Content-Disposition` (RFC 6266), or from the end of the address. The name has no folder,
+/// because a server must not choose where a file is stored.
 package enum SuggestedName {
-    /// Bytes that a file's name may have, on the file systems of Linux.
+    /// The maximum number of bytes of a file name on Linux file systems.
     private static let limit = 255
 
     package static func of(_ head: ResponseHead) -> String {
@@ -12,13 +12,13 @@ package enum SuggestedName {
         return [said, last].lazy.compactMap { $0.flatMap(cleaned) }.first ?? "Unknown"
     }
 
-    /// `filename*` counts before `filename`, as RFC 6266, 4.3 wants.
+    /// Returns the name in the header. `filename*` has priority over `filename`, as RFC 6266, 4.3 requires.
     private static func named(_ header: String) -> String? {
         let values = parameters(header)
         return values["filename*"].flatMap(decoded) ?? values["filename"]
     }
 
-    /// What stands behind the first semicolon, by lower-case names. Quoted values may hold any character.
+    /// Returns the parameters after the first semicolon, by lower-case names. Quoted values may contain any character.
     private static func parameters(_ header: String) -> [String: String] {
         var found: [String: String] = [:]
         var rest = header.drop { $0 != ";" }
@@ -45,23 +45,23 @@ package enum SuggestedName {
         return found
     }
 
-    /// `UTF-8''na%C3%AFve.txt` (RFC 8187). `nil`: another charset, or no such value.
+    /// Decodes `UTF-8''na%C3%AFve.txt` (RFC 8187); `nil` for another charset or another form.
     private static func decoded(_ value: String) -> String? {
         let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }
         return String(parts[2]).removingPercentEncoding
     }
 
-    /// `nil`: nothing is left of it.
+    /// Returns a safe name; `nil` if nothing of the name remains.
     private static func cleaned(_ name: String) -> String? {
-        // A path of either kind is its last name.
+        // Only the last component of a path counts, with either separator.
         let last = name.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last.map(String.init) ?? ""
         let visible = last.unicodeScalars.filter { scalar in
             scalar.value >= 0x20 && scalar.value != 0x7F && !(0x80...0x9F).contains(scalar.value)
                 && scalar.properties.generalCategory != .format
         }
         var text = String(String.UnicodeScalarView(visible)).trimmingCharacters(in: .whitespaces)
-        // A name with a dot before it is hidden, and two dots lead upwards.
+        // A leading dot would hide the file, and two dots mean the parent folder.
         text = String(text.drop { $0 == "." })
         while text.utf8.count > limit { text.removeLast() }
         return text.isEmpty ? nil : text

@@ -1,42 +1,44 @@
 import Foundation
 
-/// One transfer's life: where it is, who wants it, and what of it is kept.
+/// The life of one transfer: its state, the demand for it, and what is kept after its end.
 ///
-/// Every rule about these is here, and nowhere else. Pure: an event comes in, what else has to be done comes out. The ledger keeps the
-/// life in the columns of a row; the app, the commands and the agent tell the ledger what happened, and none of them writes a state.
+/// Every rule about these is here, and nowhere else. The type is pure: an event comes in, commands come out. The ledger keeps the life in
+/// the columns of a row. The app, the commands and the agent report events to the ledger; only this type sets the state.
 ///
-/// The words: an app **awaits** a transfer; its last await **leaves**, and for the grace time an equal request may still take it up; a
-/// task **adopts** it, and from then on its end is delivered by an event. The app **suspends** and **releases**, a person **pauses**,
+/// The words: an app **awaits** a transfer. When its last await **leaves**, an equal request may still continue the transfer within the
+/// grace time. When a task **adopts** a transfer, an event delivers its end. The app **suspends** and **releases**; the user **pauses**,
 /// **resumes** and **retries**.
 package struct TransferLife: Equatable, Sendable {
-    /// How far it is.
+    /// How far the transfer is.
     package private(set) var phase: Phase
-    /// Who wants it.
+    /// The demand for the transfer.
     package private(set) var wish: Wish
-    /// What is kept of it after its end.
+    /// The data that is kept after the transfer ended.
     package private(set) var kept: Kept
-    /// It is whole and proven, and only its name is missing. This stays so while the disk is waited for, over the death of an agent, and
-    /// where giving it its name failed.
+    /// `true` if the file is complete and proven, and only its final name is missing. The value stays `true` while the transfer waits for
+    /// disk space, after the death of an agent, and after naming the file failed.
     package private(set) var isProven: Bool
-    /// Why it waits or failed: the last trouble, until it ends well, begins when its app wants, or is retried after it failed.
+    /// Why the transfer waits or failed: the last trouble, until the transfer completes, begins at the app's date, or is retried after a
+    /// failure.
     package private(set) var reason: Reason?
-    /// Since when nothing new of it came. It is given up when that is too long ago.
+    /// The date since which no new bytes arrived. The transfer fails if that is too long ago.
     package private(set) var idleSince: Date
-    /// Since when it is tried. It is given up when that is too long ago, whatever came meanwhile: one byte a second is no end.
+    /// The date since which the transfer is tried. The transfer fails if that is too long ago, even if bytes arrive, because one byte a
+    /// second would never end.
     package private(set) var triedSince: Date
 
-    /// A life as it was written down.
+    /// Creates a life from its stored fields.
     package init(phase: Phase, wish: Wish, kept: Kept, isProven: Bool, reason: Reason?, idleSince: Date, triedSince: Date) {
         (self.phase, self.wish, self.kept, self.isProven) = (phase, wish, kept, isProven)
         (self.reason, self.idleSince, self.triedSince) = (reason, idleSince, triedSince)
     }
 
-    /// It ended, well or not. Only a failed one can come back, by `retried`.
+    /// `true` if the transfer ended in any way. Only a failed transfer can continue, by `retried`.
     package var hasEnded: Bool {
         if case .ended = phase { true } else { false }
     }
 
-    /// An attempt is under way, and more than the file's name is missing.
+    /// `true` if an attempt is running and more than the file's name is missing.
     private var isBeingSent: Bool {
         switch phase {
         case .running: true
@@ -45,20 +47,21 @@ package struct TransferLife: Equatable, Sendable {
         }
     }
 
-    /// Seconds that the part of a download which ended is kept for its resume data, or for another try.
+    /// Seconds for which the part of an ended download is kept, for its resume data or for a retry.
     static let partRetention: Double = 7 * 86_400
-    /// The copy of a failed upload is kept until it is retried or cancelled: the original may be gone.
+    /// The date until which the copy of a failed upload is kept. The copy is kept until the upload is retried or cancelled, because the
+    /// original may be gone.
     static let bodyEnd = Date.distantFuture
 
-    /// Something happened to it. An event that means nothing in this phase changes nothing and asks for nothing.
+    /// Applies an event. An event that means nothing in this phase changes nothing and requires nothing.
     ///
     /// - Parameters:
-    ///   - event: what happened.
-    ///   - facts: what its meaning depends on besides.
-    /// - Returns: what else has to be done, in this order.
+    ///   - event: The event.
+    ///   - facts: The facts on which the effect of the event also depends.
+    /// - Returns: The commands to carry out, in this order.
     package mutating func handle(_ event: Event, _ facts: Facts) -> [Command] {
         let commands = react(to: event, facts)
-        // Who awaits what ended has the answer before them.
+        // Processes that await an ended transfer already have its result.
         if hasEnded, wish == .awaited { wish = .unwanted } else if !hasEnded, wish == .unwanted { wish = .awaited }
         return commands
     }
@@ -85,7 +88,7 @@ package struct TransferLife: Equatable, Sendable {
             waitBegins(max(now, begin ?? now))
             return []
         case .paused:
-            // What must not be done twice is let finish.
+            // An attempt that must not be repeated or interrupted finishes first.
             if isBeingSent, !(facts.mayBeRepeated && facts.mayBeCut) { return [] }
             hold(.person)
             return []
@@ -151,7 +154,7 @@ extension TransferLife {
         case .running, .finishing: next = .running
         case .ended: return
         }
-        // What a person lets go on again is wanted at once.
+        // A transfer that the user resumes begins at once.
         phase = .held(by: holder, next: holder == .person ? .queued : next)
     }
 
@@ -169,7 +172,7 @@ extension TransferLife {
         }
     }
 
-    /// What the agent's attempt came to, also of one that was held meanwhile.
+    /// Applies the result of an attempt, also if the transfer was held in between.
     private mutating func goOn(as next: Next) {
         if case .held(by: let holders, next: _) = phase {
             return phase = .held(by: holders, next: holders.contains(.person) ? .queued : next)
@@ -188,13 +191,13 @@ extension TransferLife {
         beginAnew(now)
     }
 
-    /// Its time without progress begins, and what was kept of it is its own again.
+    /// Restarts the time without progress. Kept data belongs to the transfer again.
     private mutating func beginAnew(_ now: Date) {
         waitBegins(now)
         kept = .nothing
     }
 
-    /// All patience with it counts from here.
+    /// Restarts the time limits of the transfer at this date.
     private mutating func waitBegins(_ date: Date) { (idleSince, triedSince) = (date, date) }
 
     private mutating func retry(_ now: Date, _ facts: Facts) -> [Command] {
@@ -212,7 +215,7 @@ extension TransferLife {
             unpause(now)
             return [.forgetTelling]
         case .ended(.failed, _):
-            // Without what was to be sent there is nothing to try.
+            // An upload without its body cannot be retried.
             guard !facts.isUpload || facts.hasBody else { return [] }
             requeue(now)
             reason = nil
@@ -229,11 +232,11 @@ extension TransferLife {
                 phase = .held(by: .app, next: .waiting(until: date))
             case .held, .running, .finishing, .ended: return
             }
-            // Its beginning is what it waits for now: no trouble, whose pause the network's return would end.
+            // The transfer now waits for its begin date. That is not a trouble, whose pause would end when the network returns.
             reason = nil
             return waitBegins(date)
         }
-        // A pause after trouble is not the app's to end.
+        // The app cannot end a pause after a trouble.
         guard reason?.code == nil else { return }
         switch phase {
         case .waiting: requeue(now)
@@ -255,7 +258,7 @@ extension TransferLife {
 
     private mutating func cancel(_ message: String?, _ now: Date) -> [Command] {
         if case .ended(.failed, _) = phase, case .body = kept {
-            // Told already; what was kept of it for another try is not wanted any more.
+            // The app was notified before. The data that was kept for a retry is not needed any more.
             (phase, kept) = (.ended(.cancelled, at: now), .nothing)
             return []
         }
@@ -269,14 +272,14 @@ extension TransferLife {
         let isMoving: Bool
         switch phase {
         case .running, .held(by: _, next: .running): isMoving = !isProven
-        // Nothing of it is on its way any more: no attempt will have a last word.
+        // No attempt is running, so no later result is expected.
         case .queued, .waiting, .finishing, .held: isMoving = false
         case .ended: return []
         }
         let commands = cancel(nil, now)
         let until = now.addingTimeInterval(Self.partRetention)
         kept = isMoving ? .leaving(token: token, until: until) : .part(token: token, until: until)
-        // Of one that moves the app is told later, with the agent's last word: its error then says what is here.
+        // If bytes are moving, the app is notified later, with the agent's final result, so that the error contains the received part.
         return isMoving ? [] : commands
     }
 
@@ -292,7 +295,7 @@ extension TransferLife {
 
     private mutating func stop(_ facts: Facts) -> [Command] {
         switch phase {
-        // What must not be done twice is the next agent's to settle.
+        // The next agent has to settle an attempt that must not be repeated.
         case .running where !facts.mayBeRepeated, .held(by: _, next: .running) where !facts.mayBeRepeated && !isProven: break
         case .running, .finishing: phase = .queued
         case .held(by: let holders, next: .running): phase = .held(by: holders, next: .queued)
@@ -309,7 +312,7 @@ extension TransferLife {
         switch phase {
         case .running, .finishing, .held(by: _, next: .running):
             return facts.mayBeRepeated || isProven ? stop(facts) : end(.failed, Self.interrupted, now, facts)
-        // Its app waited for that agent's last word.
+        // The app waited for the earlier agent's final result.
         case .ended: return stop(facts)
         case .held, .queued, .waiting: return []
         }
@@ -318,7 +321,7 @@ extension TransferLife {
     private static let interrupted = Reason(
         code: -1005, message: "Interrupted; whether the server carried it out is not known.")
 
-    /// What was there whole is not any more: it is asked for again, where it may be.
+    /// Handles a complete file that is missing or damaged: the transfer is repeated if that is allowed.
     private mutating func disprove(_ now: Date, _ facts: Facts) -> [Command] {
         guard !hasEnded else { return [] }
         isProven = false
@@ -345,7 +348,7 @@ extension TransferLife {
             let isAnswer = facts.isUpload && facts.hasAnswer
             if case .part = kept {} else if !isProven, !isAnswer { commands.append(.removeFiles) }
         }
-        // A failed upload can be tried again; a download's body belongs to its one request.
+        // A failed upload can be retried. A download's body belongs to its single request.
         if facts.hasBody, outcome == .completed || !facts.isUpload || wish != .adopted { commands.append(.removeBody) }
         return commands + telling
     }
@@ -356,7 +359,7 @@ extension TransferLife {
             if wish == .adopted { return .body(until: Self.bodyEnd) }
             return isProven ? .body(until: partUntil) : .nothing
         }
-        // A whole file that could not get its name, for another try; what resume data can speak of, for whoever has some.
+        // Keeps a complete file that could not get its name, for a retry. Keeps a resumable part for an app that may use resume data.
         if isProven { return .part(token: nil, until: partUntil) }
         return facts.hasResumablePart && wish == .adopted ? .part(token: facts.newToken, until: partUntil) : .nothing
     }
@@ -371,7 +374,7 @@ extension TransferLife {
         if case .ended(.failed, _) = phase { isFailed = true }
         if facts.hasBody, !isFailed || kept == .nothing { commands.append(.removeBody) }
         if !hasEnded { phase = .ended(.cancelled, at: now) }
-        // What failed can be tried again by hand, what is kept gone on with: both need them.
+        // A failed transfer can be retried by the user, and a kept part can be resumed. Both need the secrets.
         if !isFailed, kept == .nothing { commands.append(.forgetSecrets) }
         if wish != .adopted { wish = .unwanted }
         return commands

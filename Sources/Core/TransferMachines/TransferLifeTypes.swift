@@ -1,15 +1,15 @@
 import Foundation
 
-// What a transfer's life is made of, and what can happen to it.
+// The parts of a transfer's life, and its events.
 extension TransferLife {
-    /// How it ended.
+    /// How a transfer ended.
     package enum Outcome: String, Equatable, Sendable {
         case completed
         case failed
         case cancelled
     }
 
-    /// Who holds a transfer back.
+    /// The parties that hold a transfer.
     package struct Holders: OptionSet, Sendable {
         package let rawValue: Int
 
@@ -17,59 +17,59 @@ extension TransferLife {
 
         /// The app, with `suspend()`.
         package static let app = Holders(rawValue: 1)
-        /// A person, with a command.
+        /// The user, with a command.
         package static let person = Holders(rawValue: 2)
     }
 
-    /// What a held transfer is when nobody holds it any more.
+    /// The state of a held transfer after its release.
     package enum Next: Equatable, Sendable {
         case queued
         case waiting(until: Date)
-        /// Its attempt is still to be stopped, or let finish where it must not be repeated.
+        /// The attempt has still to be stopped, or has to finish if it must not be repeated.
         case running
     }
 
     /// How far a transfer is.
     package enum Phase: Equatable, Sendable {
-        /// It waits for whoever holds it.
+        /// The transfer waits until its holders release it.
         case held(by: Holders, next: Next)
-        /// Begins as soon as there is room and what it needs is there.
+        /// The transfer begins when a slot is free and its needs are met.
         case queued
-        /// For its next attempt, or for the beginning that the app chose.
+        /// The transfer waits for its next attempt, or for the begin date that the app chose.
         case waiting(until: Date)
-        /// An attempt is under way, or was when the agent died.
+        /// An attempt is running, or was running when the agent died.
         case running
-        /// Whole and proven: its file is being given its name.
+        /// The file is complete and proven, and gets its final name.
         case finishing
         case ended(Outcome, at: Date)
     }
 
-    /// Who wants a transfer.
+    /// The demand for a transfer.
     package enum Wish: Equatable, Sendable {
-        /// Processes await it; the ledger lists them.
+        /// Processes await the transfer; the ledger lists them.
         case awaited
-        /// The last await was cancelled: an equal request may still take it up.
+        /// The last await was cancelled. An equal request may still continue the transfer.
         case graceful(until: Date)
-        /// Its end is delivered by an event.
+        /// An event delivers the end of the transfer.
         case adopted
-        /// It ended, and nobody but those who still await it is to be told.
+        /// The transfer ended, and only processes that still await it are notified.
         case unwanted
     }
 
-    /// What is kept of a transfer that ended.
+    /// The data that is kept of an ended transfer.
     package enum Kept: Equatable, Sendable {
         case nothing
-        /// The copy of a failed upload, for another try.
+        /// The copy of a failed upload, for a retry.
         case body(until: Date)
-        /// The part of a download that ended, for the resume data that names it; without a name for another try.
+        /// The part of an ended download, for the resume data with this token; for a retry if the token is `nil`.
         case part(token: String?, until: Date)
-        /// Cancelled for its resume data; the agent has still to say how much of it is here.
+        /// The part of a download that was cancelled for resume data. The agent has still to report how much of it was received.
         case leaving(token: String?, until: Date)
     }
 
-    /// Why it waits or failed.
+    /// Why a transfer waits or failed.
     package struct Reason: Equatable, Sendable {
-        /// `URLError`'s number.
+        /// The error code of `URLError`.
         package var code: Int?
         package var message: String?
 
@@ -80,86 +80,86 @@ extension TransferLife {
 }
 
 extension TransferLife {
-    /// What happened to a transfer.
+    /// An event of a transfer.
     package enum Event: Equatable, Sendable {
-        // What apps and people ask for.
-        /// Another process awaits it.
+        // Requests of apps and users.
+        /// Another process awaits the transfer.
         case awaited(now: Date)
-        /// Its last await ended.
+        /// The last await ended.
         case left(until: Date)
-        /// A task is responsible for it from now on.
+        /// A task is responsible for the transfer from now on.
         case adopted(suspended: Bool)
-        /// By the app.
+        /// The app suspended the transfer.
         case suspended
-        /// By the app, which may have chosen a beginning.
+        /// The app released the transfer, possibly with a begin date.
         case released(notBefore: Date?, now: Date)
-        /// By a person.
+        /// The user paused the transfer.
         case paused
-        /// By a person who ends all background work: held, also what is under way and may be sent again.
+        /// The user ended all background work. The transfer is held, also if it is running and may be sent again.
         case shelved
-        /// What a person paused is wanted again.
+        /// The user ended a pause.
         case unpaused(now: Date)
-        /// By a person: whoever holds it, it goes on.
+        /// The user resumed the transfer, whatever held it.
         case resumed(now: Date)
-        /// By a person: it is tried now, also where it had failed.
+        /// The user retried the transfer, also after a failure.
         case retried(now: Date)
-        /// The app chose a beginning, or takes its choice back.
+        /// The app chose a begin date, or withdrew it.
         case scheduled(for: Date?, now: Date)
         case cancelled(message: String?, now: Date)
-        /// Its resume data will name its part by this.
+        /// The transfer was cancelled, and its resume data will refer to the part by this token.
         case cancelledKeepingPart(token: String, now: Date)
-        /// Resume data was made of its part; or there was nothing to make it of.
+        /// Resume data was made of the part, or no part was available.
         case resumeDataMade(hasPart: Bool, now: Date)
-        /// Another transfer goes on with its part.
+        /// Another transfer continues with the part.
         case partTaken
-        // What the agent does and hears.
+        // Actions and observations of the agent.
         case began
-        /// Its attempt was stopped, and its part is durable.
+        /// The attempt was stopped, and the received part is durable.
         case stopped
-        /// Nobody could try it before: all patience with it counts from now.
+        /// No agent could try the transfer before, so all time limits start now.
         case countedAnew(now: Date)
-        /// More of it is here than ever was.
+        /// More bytes were received than ever before.
         case progressed(now: Date)
         case waits(until: Date, Reason)
-        /// Every byte is here, and every digest is right.
+        /// Every byte was received, and every digest is correct.
         case proven
-        /// What was proven is not there any more.
+        /// The proven file is missing or damaged.
         case disproven(now: Date)
         case ended(Outcome, Reason?, now: Date)
-        /// A new agent finds what an earlier one had under way.
+        /// A new agent found a transfer that an earlier agent had running.
         case agentDied(now: Date)
-        /// Nobody wants any more what is kept of it.
+        /// The kept data is not needed any more.
         case collected(now: Date)
     }
 
-    /// What else an event asks for.
+    /// An action that an event requires.
     package enum Command: Equatable, Sendable {
-        /// The app hears of its end.
+        /// Notify the app of the end.
         case tell
-        /// Its end will be told anew.
+        /// Forget the earlier notification, because the app is notified of the end again.
         case forgetTelling
-        /// Its part, or its file in the spool.
+        /// Remove the part, or the file in the spool.
         case removeFiles
-        /// The copy of what was to be sent.
+        /// Remove the copy of the body.
         case removeBody
-        /// What was counted against the server counts no more.
+        /// Reset the attempts that were counted against the server.
         case countAnew
-        /// What opened the server's door is of no use any more: an upload is there, or nobody comes back to it.
+        /// Remove the credentials, because the upload is complete or will not be retried.
         case forgetSecrets
     }
 
-    /// What an event's meaning depends on besides.
+    /// The facts on which the effect of an event also depends.
     package struct Facts: Equatable, Sendable {
         package var isUpload: Bool
-        /// May be sent a second time, or its protocol knows what the server has: see ``TransferRequest/isIdempotent``.
+        /// `true` if the transfer may be sent again, or its protocol can check the server's state: see ``TransferRequest/isIdempotent``.
         package var mayBeRepeated: Bool
-        /// Stopping it half-way does no harm: its server can be asked what it has.
+        /// `true` if an interruption does no harm, because the server can be asked how much it has.
         package var mayBeCut: Bool
         package var hasBody: Bool
         package var hasResumablePart: Bool
-        /// An answer came, whatever its status.
+        /// `true` if a response arrived, whatever its status.
         package var hasAnswer: Bool
-        /// A name for its part that nobody else has.
+        /// A token for the part that no other transfer has.
         package var newToken: String
 
         package init(

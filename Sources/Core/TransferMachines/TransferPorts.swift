@@ -1,10 +1,10 @@
-// The ports of transfers: what the agent asks of whoever moves the bytes, and what it is told.
-// Values only. `CurlTransport` implements them over libcurl; the test kit with scripts.
+// The ports of transfers: the agent's requests to a transport, and the transport's events. Values only. `CurlTransport` implements them
+// with libcurl; the test kit implements them with scripts.
 
 import Foundation
 
-/// One attempt at one transfer. A transfer that is tried again gets a new attempt number, so that the late
-/// answer of an old attempt is recognised and dropped.
+/// The identifier of one attempt at a transfer. Each attempt has a new number, so that a late response of an old attempt is recognized and
+/// dropped.
 package struct AttemptID: Hashable, Sendable, CustomStringConvertible {
     package let transfer: Int64
     package let number: Int
@@ -17,7 +17,7 @@ package struct AttemptID: Hashable, Sendable, CustomStringConvertible {
     package var description: String { "\(transfer).\(number)" }
 }
 
-/// A header line. Order and doubles matter on the wire, so headers are a list and not a dictionary.
+/// A header line. Order and duplicates matter on the wire, so headers are a list and not a dictionary.
 package struct HeaderField: Hashable, Sendable, Codable {
     package var name: String
     package var value: String
@@ -41,7 +41,7 @@ package struct WireCredential: Sendable, Equatable {
     }
 }
 
-/// A version of TLS, as the least that is taken.
+/// The minimum version of TLS.
 package enum LeastTLS: Int, Sendable {
     case v10 = 10
     case v11 = 11
@@ -49,36 +49,36 @@ package enum LeastTLS: Int, Sendable {
     case v13 = 13
 }
 
-/// What goes out on the wire for one attempt. Everything is decided: a transport adds no policy of its own.
+/// The request that is sent for one attempt. Everything is decided, and a transport adds no policy.
 package struct WireRequest: Sendable, Equatable {
     package var method: String
     package var url: String
     package var headers: [HeaderField]
     /// Seconds without a single byte in either direction after which the attempt fails with `.stalled`.
     package var idleTimeout: Double
-    /// Bytes of the answer per second below which it counts as silence.
+    /// The rate of the response in bytes per second below which the server counts as silent.
     package var leastRate: Int64 = 0
-    /// A server that is slower might as well be silent: the rate of a modem of 300 baud.
+    /// The lowest useful rate in bytes per second: the rate of a modem with 300 baud.
     package static let leastUsefulRate: Int64 = 30
-    /// Seconds to establish a connection.
+    /// The maximum number of seconds to establish a connection.
     package var connectTimeout: Double
-    /// Redirects followed, at most. 0: a redirect is an answer like any other.
+    /// The maximum number of redirects that are followed. If 0, a redirect is an ordinary response.
     package var maximumRedirects: Int
-    /// Bytes of body taken from the server, at most; `nil`: the sink alone decides.
+    /// The maximum number of body bytes that are accepted from the server; `nil` if only the sink decides.
     package var maximumBodyBytes: Int64?
-    /// Bytes per second, both directions; `nil`: no limit.
+    /// The limit in bytes per second, in both directions; `nil` for no limit.
     package var rateLimit: Int64?
-    /// Requests with an equal value share the limit for what they send. `nil` if the limit is for this request alone.
+    /// The group of requests that share the limit for sent bytes; `nil` if the limit is for this request only.
     package var rateGroup: String?
-    /// Hands compressed bytes on decoded, and asks for them if no header does; `maximumBodyBytes` counts the decoded ones.
+    /// `true` if compressed bytes are decoded, and requested unless a header does so. `maximumBodyBytes` counts the decoded bytes.
     package var decodesContent = false
-    /// Older TLS is refused; `nil`: what the system's library allows.
+    /// The minimum version of TLS; `nil` for the minimum of the system's library.
     package var leastTLS: LeastTLS?
-    /// Path of a PEM file with the authorities that may vouch for the server. `nil` for the system's authorities.
+    /// The path of a PEM file with the authorities that may sign the server's certificate; `nil` for the system's authorities.
     package var authorityFile: String?
-    /// Sent when the server asks.
+    /// The credential that is sent if the server requires one.
     package var credential: WireCredential?
-    /// Who starts it signs it first, with the time of that moment.
+    /// The values for a signature, which is made when the attempt starts, with the time of that moment.
     package var signing: S3Signing?
 
     package init(
@@ -104,8 +104,8 @@ package enum ContentCoding {
 
     /// Returns whether the body of the response to a request with these headers is decoded.
     ///
-    /// As on Apple's platforms, also if the request names the codings itself. A request that names unknown codings alone gets the bytes as
-    /// they are sent, because its app decodes them.
+    /// As on Apple's platforms, a body is also decoded if the request names the codings itself. If a request names only unknown codings,
+    /// the bytes are not decoded, because the app decodes them.
     package static func isDecoded(inResponseTo headers: [HeaderField]) -> Bool {
         let fields = headers.filter { $0.name.lowercased() == "accept-encoding" }
         let named = fields.flatMap { $0.value.split(separator: ",") }.map { coding in
@@ -115,7 +115,7 @@ package enum ContentCoding {
     }
 }
 
-/// Why an attempt ended without a whole answer.
+/// Why an attempt ended without a complete response.
 package enum WireFailure: Error, Sendable, Equatable, Codable {
     case couldNotResolveHost
     case couldNotConnect
@@ -139,28 +139,28 @@ package enum WireFailure: Error, Sendable, Equatable, Codable {
     case other(code: Int32, message: String)
 }
 
-/// What a transport says of an attempt, in this order: any number of `progress` and `resumption`, then exactly one `ended`.
+/// An event of an attempt. The order is: any number of `progress` and `resumption`, then exactly one `ended`.
 package enum TransportEvent: Sendable, Equatable {
-    /// Body bytes moved by this attempt so far. At most a few a second.
+    /// The body bytes that this attempt moved so far. Reported at most a few times a second.
     case progress(AttemptID, sent: Int64, received: Int64)
-    /// A 104 came (Upload Resumption Supported), which says where an upload can be gone on with, or how far it is.
+    /// A 104 arrived (Upload Resumption Supported), which contains the address or the offset of a resumable upload.
     case resumption(AttemptID, ResponseHead)
     case ended(AttemptID, WireEnd)
 }
 
-/// The end of an attempt. `head` is there when a whole header block arrived, also if the body then broke.
+/// The end of an attempt. `head` is set if all response headers arrived, also if the body was then interrupted.
 package struct WireEnd: Sendable, Equatable {
     package var head: ResponseHead?
     package var failure: WireFailure?
     package var bytesSent: Int64
     package var bytesReceived: Int64
-    /// What the answer said, as far as whoever took it kept it.
+    /// The response's body, if the sink kept it.
     package var body = Data()
-    /// How the response's body compares with the part of a snapshot that it was compared with; `nil` if nothing was compared.
+    /// The result of the comparison of the response's body with a part of a snapshot; `nil` if nothing was compared.
     package var comparison: BodyComparison?
-    /// The host answered with a redirect, which was followed. A failure after it is about another host.
+    /// `true` if the host sent a redirect, which was followed. A later failure concerns another host.
     package var wasRedirected = false
-    /// How the last request of it went; `nil`: the transport does not measure it.
+    /// The timing of the last request; `nil` if the transport does not measure it.
     package var timing: WireTiming?
 
     package init(head: ResponseHead?, failure: WireFailure?, bytesSent: Int64, bytesReceived: Int64) {
@@ -171,7 +171,7 @@ package struct WireEnd: Sendable, Equatable {
     }
 }
 
-/// How one request went, in seconds since the attempt began. `nil`: it did not come to that, or it was not needed.
+/// The timing of one request, in seconds since the attempt began. A value is `nil` if the step did not happen or was not necessary.
 package struct WireTiming: Sendable, Equatable {
     package var nameResolved: Double?
     package var connected: Double?
@@ -179,7 +179,7 @@ package struct WireTiming: Sendable, Equatable {
     package var requestBegan: Double?
     package var answerBegan: Double?
     package var ended: Double
-    /// As ALPN names it: "http/1.1", "h2".
+    /// The protocol as ALPN names it: "http/1.1", "h2".
     package var networkProtocol: String?
     package var isReusedConnection: Bool
     package var remoteAddress: String?
@@ -192,15 +192,15 @@ package struct WireTiming: Sendable, Equatable {
     }
 }
 
-/// Where an upload's bytes come from. Called on the transport's own thread only.
+/// The source of an upload's bytes. Called on the transport's own thread only.
 package protocol BodySource: AnyObject, Sendable {
-    /// Announced as Content-Length. Negative: nobody knows it; the body then ends with ``read(into:)``.
+    /// The number of bytes, which is sent as Content-Length. Negative if the number is unknown; the body then ends with ``read(into:)``.
     var byteCount: Int64 { get }
-    /// `false`: nothing can be read now. The transport asks again when it is told to go on.
+    /// `false` if no bytes can be read now. The transport tries again when it is resumed.
     var isReady: Bool { get }
-    /// Fills the buffer; 0 at the end, `nil` if the source cannot be read (the attempt then ends `.stoppedByOwner`).
+    /// Fills the buffer. Returns 0 at the end, and `nil` if the source cannot be read (the attempt then ends with `.stoppedByOwner`).
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?
-    /// Back to the first byte (redirect or authentication sends the body again). `false`: not possible.
+    /// Returns to the first byte, because a redirect or an authentication sends the body again. Returns `false` if that is not possible.
     func rewind() -> Bool
 }
 
@@ -208,13 +208,13 @@ extension BodySource {
     package var isReady: Bool { true }
 }
 
-/// Where a download's bytes go. Called on the transport's own thread only.
+/// The destination of a download's bytes. Called on the transport's own thread only.
 package protocol BodySink: AnyObject, Sendable {
-    /// It takes nothing now: the server is made to wait until the transport is told to go on.
+    /// `true` if the sink accepts no bytes now. The server has to wait until the transport is resumed.
     var isFull: Bool { get }
-    /// The final head arrived, before any body byte. `false`: stop now, the attempt ends `.stoppedByOwner`.
+    /// Receives the final response headers, before any body byte. Returns `false` to stop; the attempt then ends with `.stoppedByOwner`.
     func receive(head: ResponseHead) -> Bool
-    /// Body bytes, in order. `false`: stop now, the attempt ends `.stoppedByOwner`.
+    /// Receives body bytes, in order. Returns `false` to stop; the attempt then ends with `.stoppedByOwner`.
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool
 }
 
@@ -222,10 +222,10 @@ extension BodySink {
     package var isFull: Bool { false }
 }
 
-/// Moves bytes. Knows nothing of retries, resuming, files or ledgers.
+/// Moves bytes. A transport does not handle retries, resuming, files or ledgers.
 package protocol Transport: Sendable {
-    /// Starts an attempt. Events arrive at the handler the transport was made with, on the transport's thread.
+    /// Starts an attempt. Events arrive at the transport's handler, on the transport's thread.
     func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink)
-    /// Ends an attempt; its `ended` event says `.cancelled` unless it had ended before.
+    /// Cancels an attempt. Its `ended` event contains `.cancelled` unless the attempt had ended before.
     func cancel(_ attempt: AttemptID)
 }

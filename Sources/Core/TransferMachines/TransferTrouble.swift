@@ -2,44 +2,45 @@ import Foundation
 
 /// Why a transfer waits or failed, for the row, the history and the app's error.
 package struct TransferTrouble: Codable, Equatable, Sendable {
-    /// `URLError`'s numbers (-1001 timed out, -1003 host, -1004 connect, -1005 lost, -1011 answer, -1200 TLS …).
+    /// The code of `URLError` (-1001 timed out, -1003 host, -1004 connect, -1005 lost, -1011 response, -1200 TLS …).
     package var code: Int
-    /// One sentence for a person. No secrets: never headers, never a URL's query.
+    /// A sentence for the user. The text contains no secrets: never headers, never a URL's query.
     package var message: String
-    /// The network or the host cannot be reached: such an attempt does not count, and a change of the network is a
-    /// reason to try at once.
+    /// `true` if the network or the host cannot be reached. The attempt is not counted, and a change of the network starts the next attempt
+    /// at once.
     package var isWaitingForNetwork: Bool
-    /// What a row remembers of it. A time-out is remembered as one of a connection that stood still: where nobody took the
-    /// connection in time, nobody could be reached.
+    /// The code that the row stores. A time-out while connecting is stored as an unreachable host, so that it differs from a stalled
+    /// connection.
     package var recordedCode: Int { isWaitingForNetwork && code == -1001 ? -1004 : code }
 
-    /// Remembered troubles in which nobody could be reached: no name, no connection, no network. An app is told that its task waits for
-    /// connectivity.
+    /// Returns whether a stored code means that no host could be reached: no name, no connection, no network. The app is then notified that
+    /// its task waits for connectivity.
     package static func isUnreachable(recordedCode code: Int) -> Bool { [-1003, -1004, -1009].contains(code) }
 
-    /// Remembered troubles that a change of the network may end: those, connections that broke, connections that stood still, and what
-    /// may be something else in the server's place.
+    /// Stored codes of troubles that a change of the network may end: unreachable hosts, broken connections, stalled connections, and
+    /// responses that may come from a captive portal.
     package static let recordedNetworkCodes = [-1001, -1003, -1004, -1005, -1009] + recordedClockCodes + [-1010]
 
-    /// Remembered troubles that a change of the clock may end.
+    /// Stored codes of troubles that a change of the clock may end.
     package static let recordedClockCodes = [-1202]
 
-    /// What may be wrong between here and the server. Nobody can tell from one answer: it is waited for, and said.
+    /// A suspected problem between this computer and the server. A single response does not prove it, so the transfer waits and reports the
+    /// suspicion.
     package enum Suspicion: String, Codable, CaseIterable, Sendable {
-        /// Somebody answers in the server's place, and leads to a page of their own.
+        /// A captive portal responds in place of the server.
         case portal
-        /// The server's certificate is not valid at this time of this computer.
+        /// The server's certificate is not valid at the time of this computer's clock.
         case clock
-        /// The certificate is not the server's, or nobody vouches for it.
+        /// The certificate belongs to another host, or no known authority signed it.
         case certificate
     }
 
-    /// `nil`: what happened is no sign of that.
+    /// The suspected problem; `nil` if the event does not suggest one.
     package var suspicion: Suspicion?
 
-    /// The HTTP status that was the trouble.
+    /// The HTTP status that caused the trouble.
     package var status: Int?
-    /// What the server asked for, in seconds, after clamping.
+    /// The server's `Retry-After` in seconds, after clamping.
     package var retryAfter: Double?
 
     package init(
@@ -52,7 +53,7 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
         self.retryAfter = retryAfter
     }
 
-    /// The trouble that a failed attempt is.
+    /// Creates the trouble for a failed attempt.
     package init(_ failure: WireFailure) {
         switch failure {
         case .couldNotResolveHost:
@@ -68,9 +69,9 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
         case .timedOutConnecting:
             self.init(code: -1001, message: "The host did not accept a connection in time.", isWaitingForNetwork: true)
         case .stalled:
-            self.init(code: -1001, message: "The connection stood still for too long.")
+            self.init(code: -1001, message: "The connection was idle for too long.")
         case .connectionLost:
-            self.init(code: -1005, message: "The connection broke before the whole answer had arrived.")
+            self.init(code: -1005, message: "The connection was closed before the response was complete.")
         case .tlsUntrusted(let why):
             self.init(code: -1202, message: "The server's certificate is not trusted: \(why)")
             suspicion = ["not yet valid", "expired"].contains { why.contains($0) } ? .clock : .certificate
@@ -81,9 +82,9 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
         case .redirectToOtherScheme:
             self.init(code: -1010, message: "The server redirected to an address that is not allowed.")
         case .bodyTooLarge:
-            self.init(code: -1103, message: "The answer is larger than allowed.")
+            self.init(code: -1103, message: "The response is larger than allowed.")
         case .badAnswer(let why):
-            self.init(code: -1011, message: "The server's answer could not be understood: \(why)")
+            self.init(code: -1011, message: "The server's response is not valid: \(why)")
         case .unsupportedURL:
             self.init(code: -1002, message: "The address is not an http or https address.")
         case .stoppedByOwner:
@@ -91,15 +92,15 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
         case .cancelled:
             self.init(code: -999, message: "The transfer was cancelled.")
         case .other(let code, let message):
-            // 35: the TLS handshake broke; often the network, so it is tried again.
+            // 35: the TLS handshake failed. The network is often the cause, so the transfer is tried again.
             self.init(code: code == 35 ? -1200 : -1, message: "\(message) (libcurl \(code))")
         }
     }
 
-    /// The trouble that an answer's status is.
+    /// Creates the trouble for the status of a response.
     package init(head: ResponseHead, now: Date, policy: RetryPolicy, message: String? = nil) {
         self.init(
-            code: -1011, message: message ?? "The server answered with status \(head.status).", status: head.status,
+            code: -1011, message: message ?? "The server responded with status \(head.status).", status: head.status,
             retryAfter: head["Retry-After"].flatMap {
                 RetryAfter.seconds($0, now: now, maximum: policy.maximumRetryAfter)
             })
@@ -107,21 +108,21 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
 }
 
 extension WireFailure {
-    /// Whether the same request may succeed later. The others need a person, or another request.
+    /// `true` if the same request may succeed later. Other failures need a user's action, or another request.
     var isWorthRetrying: Bool {
         switch self {
         case .couldNotResolveHost, .couldNotConnect, .proxyRefused, .timedOutConnecting, .stalled, .connectionLost, .badAnswer,
             .other,
             .authoritiesUnreadable:
             true
-        // Another network, or another time: only for those that may wait for it.
+        // Another network or another time may help, but only for transfers that may wait for it.
         case .tlsUntrusted, .tooManyRedirects, .redirectToOtherScheme, .bodyTooLarge, .unsupportedURL,
             .stoppedByOwner, .cancelled:
             false
         }
     }
 
-    /// Whether the request may have reached the server, which then may have acted on it.
+    /// `true` if the request may have reached the server, which may then have carried it out.
     var mayHaveActed: Bool {
         switch self {
         case .couldNotResolveHost, .couldNotConnect, .proxyRefused, .timedOutConnecting, .tlsUntrusted, .authoritiesUnreadable,

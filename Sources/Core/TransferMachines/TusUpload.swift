@@ -1,48 +1,50 @@
 import Foundation
 
-/// tus 1.0.0 (tus.io/protocols/resumable-upload): a place is made with POST, asked with HEAD, filled with PATCH.
+/// An upload with tus 1.0.0 (tus.io/protocols/resumable-upload): POST makes a place for the file, HEAD requests its offset, PATCH fills it.
 ///
-/// The rule: the server's offset is the truth. After anything that went wrong it is asked before a byte is sent, and no byte
-/// below it is sent again. An address with `{name}` in it is for servers that keep a file under the very path it was made at: it
-/// gets the file's name with a mark of its content, so that no other photo of that name is replaced. (So `Upload-Expires` needs no clock of ours: a place that is over answers 404 or 410.)
+/// The rule: the server's offset is the truth. After any failure the offset is requested before a byte is sent, and no byte below it is
+/// sent again. `Upload-Expires` therefore needs no local clock, because an expired place results in 404 or 410.
+///
+/// An address with `{name}` in it is for servers that store a file under the path at which it was made. The name then contains a mark of
+/// the content, so that no other photo of that name is replaced.
 struct TusUpload: UploadProtocol {
     enum State {
-        /// OPTIONS: does it speak our version, and how large may a file be?
+        /// OPTIONS, which returns the supported versions and the maximum size of a file.
         case discovering
-        /// POST: a place for the file.
+        /// POST, which makes a place for the file.
         case creating
-        /// HEAD: how much is there?
+        /// HEAD, which returns the number of stored bytes.
         case asking
-        /// PATCH from this offset on.
+        /// PATCH from this offset.
         case appending(Int64)
-        /// HEAD after the server said that it has all of the file.
+        /// HEAD after the server reported that it has the complete file.
         case confirming
     }
 
-    /// What one request carries, where a proxy refuses more (413): tried from the greatest down.
+    /// The sizes of one request that are tried, from the largest down, if a proxy refuses larger requests (413).
     static let chunkSizes: [Int64] = [64 << 20, 16 << 20, 4 << 20, 1 << 20, 256 << 10]
-    /// Up to this size a file goes with its digest, where the server checks it: a cut costs at most this much again, as
-    /// a server cannot keep a part that it cannot check.
+    /// The maximum size of a file that is sent with its digest, if the server checks the digest. An interruption costs at most this many
+    /// bytes again, because a server cannot keep a part that it cannot check.
     static let checkedBytes: Int64 = 4 << 20
 
-    /// Bytes of one request where a cut one is lost as a whole.
+    /// The size of one request if the server loses an interrupted request completely.
     static let losableBytes: Int64 = 1 << 20
 
     let plan: UploadPlan
     private(set) var state: State
     private var place: UploadPlace
     private var checksums: Set<String> = []
-    /// `nil`: not known, a process before this one asked.
+    /// `nil` if that is unknown because an earlier process sent the OPTIONS.
     private var canTerminate: Bool?
-    /// Bytes of one request, where more was refused.
+    /// The knowledge about the server, for example the maximum size of one request.
     private(set) var knowledge: ServerKnowledge
-    /// A request that was cut: where it began, and how much went out.
+    /// A request that was interrupted: its offset, and the number of sent bytes.
     private var lostAppend: (from: Int64, sent: Int64)?
-    /// The server's last word.
+    /// The offset that the server reported last.
     private(set) var storedBytes: Int64 = 0
-    /// How it is known that the server has the file: its own count, unless the count cannot be asked for.
+    /// The evidence that the server has the file: the server's offset, unless the offset cannot be requested.
     private(set) var proof = UploadProof.length
-    /// How often in a row the server had less of the file than it had said.
+    /// The number of times in a row that the server had less of the file than it had reported.
     private var lowerOffsets = 0
     private static let maximumLowerOffsets = 4
 
@@ -71,7 +73,7 @@ struct TusUpload: UploadProtocol {
 
     // MARK: Requests
 
-    /// Where it is asked what the server can do: the address, or the folder that the names are in.
+    /// The address for OPTIONS: the upload's address, or the folder of the names.
     private var discoveryURL: String {
         guard let mark = plan.collectionURL.firstRange(of: UploadPlan.nameMark) else { return plan.collectionURL }
         return String(plan.collectionURL[..<mark.lowerBound])
@@ -110,20 +112,20 @@ struct TusUpload: UploadProtocol {
         UploadMemory(step: step, place: place.address, creations: place.creations)
     }
 
-    /// Some servers ask for both of these.
+    /// The file's name and type, because some servers require both.
     private var metadata: String {
         let pairs = [("filename", RemoteName.safe(plan.order.fileName)), ("filetype", plan.order.mediaType)]
         return pairs.map { "\($0) \(Data($1.utf8).base64EncodedString())" }.joined(separator: ",")
     }
 
-    /// Over the whole, which we know without reading it again.
+    /// The digest of the complete file, which is known without another read.
     private var checksum: HeaderField? {
         guard checksums.contains("sha256"), plan.order.byteCount <= Self.checkedBytes, let bytes = plan.sha256.flatMap(Hex.bytes)
         else { return nil }
         return HeaderField("Upload-Checksum", "sha256 \(bytes.base64EncodedString())")
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     mutating func noteUncertainty() {
         if case .appending = state { state = .asking }
@@ -134,7 +136,7 @@ struct TusUpload: UploadProtocol {
         noteUncertainty()
     }
 
-    /// Some servers keep of a request that was cut nothing at all: from then on they get as much as may be lost.
+    /// Limits the size of requests if the server kept nothing of an interrupted request.
     private mutating func learn(from offset: Int64) {
         defer { lostAppend = nil }
         guard let lost = lostAppend, offset <= lost.from, lost.sent > 2 * Self.losableBytes else { return }
@@ -155,19 +157,19 @@ struct TusUpload: UploadProtocol {
         switch head.status {
         case 200..<300:
             if let versions = head["Tus-Version"], !Self.list(versions).contains("1.0.0") {
-                return .fail(head, -1011, "The server speaks tus \(ServerText.line(versions)), and not 1.0.0.")
+                return .fail(head, -1011, "The server supports tus \(ServerText.line(versions)), not 1.0.0.")
             }
             if let most = head["Tus-Max-Size"].flatMap({ Int64($0) }), most > 0, plan.order.byteCount > most {
-                return .fail(head, -1103, "The file is too large for the server, which takes \(most) bytes.")
+                return .fail(head, -1103, "The file is too large for the server: the limit is \(most) bytes.")
             }
             let extensions = Self.list(head["Tus-Extension"] ?? "")
             canTerminate = extensions.contains("termination")
             if extensions.contains("checksum") { checksums = Set(Self.list(head["Tus-Checksum-Algorithm"] ?? "")) }
             guard extensions.isEmpty || extensions.contains("creation") else {
-                return .fail(head, -1011, "The server takes no new files over tus (it does not offer \"creation\").")
+                return .fail(head, -1011, "The server does not accept new files over tus (no \"creation\" extension).")
             }
         case 408, 429, 500, 502...599: return pauses.retry(head)
-        // A proxy may not let the question through: what matters shows at the next one.
+        // A proxy may block OPTIONS. The next request shows the properties that matter.
         default: break
         }
         state = .creating
@@ -178,13 +180,13 @@ struct TusUpload: UploadProtocol {
         switch head.status {
         case 200..<300:
             guard let made = UploadPlace.address(of: head["Location"], madeAt: plan.creationURL) else {
-                return .fail(head, -1011, "The server made a place for the file and did not say where (no Location).")
+                return .fail(head, -1011, "The server created the upload without a Location header.")
             }
             place.made(at: made)
             storedBytes = 0
             return goOn(from: 0)
         case 404, 410, 405, 501:
-            return .fail(head, -1100, "There is no tus upload at this address (status \(head.status)).")
+            return .fail(head, -1100, "The server has no tus upload at this address (status \(head.status)).")
         default: return otherwise(head, pauses)
         }
     }
@@ -199,7 +201,7 @@ struct TusUpload: UploadProtocol {
             }
             place.isThere()
             if let length = head["Upload-Length"], Int64(length) != plan.order.byteCount {
-                return startOver(head, pauses, "The server expects another file there.")
+                return startOver(head, pauses, "The server expects a file of another length.")
             }
             learn(from: offset)
             storedBytes = offset
@@ -214,7 +216,7 @@ struct TusUpload: UploadProtocol {
     private mutating func afterAppend(_ head: ResponseHead, _ offset: Int64, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300:
-            // Theirs counts, whatever was sent. Without it, or without having moved, they are asked.
+            // The server's offset counts. If it is missing or did not advance, it is requested.
             guard let now = head["Upload-Offset"].flatMap({ Int64($0) }), now > offset, now <= plan.order.byteCount else {
                 state = .asking
                 return pauses.retry(head, UploadPlace.unknownOffset)
@@ -224,9 +226,9 @@ struct TusUpload: UploadProtocol {
             state = .asking
             let why =
                 switch head.status {
-                case 409: "The server has another part of the file than was thought."
+                case 409: "The server has a different part of the file than expected."
                 case 423: "The server is still busy with the file."
-                default: "The server found the bytes damaged on the way."
+                default: "The server received damaged bytes."
                 }
             return pauses.retry(head, why)
         case 413:
@@ -234,7 +236,7 @@ struct TusUpload: UploadProtocol {
             guard let smaller = Self.chunkSizes.first(where: { $0 < sent }) else {
                 return .fail(head, -1103, "The file is too large for the server.")
             }
-            // Asked first: a proxy may have let a part of it through.
+            // The offset is requested first, because a proxy may have forwarded a part.
             knowledge.requestBytes = smaller
             state = .asking
             return .continue
@@ -248,13 +250,13 @@ struct TusUpload: UploadProtocol {
         }
     }
 
-    /// Each response of a tus server has this header.
+    /// Returns whether a tus server sent the response. Every response of a tus server has this header.
     private static func isServers(_ head: ResponseHead) -> Bool { head["Tus-Resumable"] != nil }
 
     private func otherwise(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         guard head.status == 412 else { return pauses.afterOther(head) }
         let versions = head["Tus-Version"].map { " (it speaks \(ServerText.line($0)))" } ?? ""
-        return .fail(head, -1011, "The server does not speak tus 1.0.0\(versions).")
+        return .fail(head, -1011, "The server does not support tus 1.0.0\(versions).")
     }
 
     private mutating func goOn(from offset: Int64) -> UploadOutcome {
@@ -263,31 +265,32 @@ struct TusUpload: UploadProtocol {
         return .continue
     }
 
-    /// After the server said that it has all of the file.
+    /// Handles the check after the server reported that it has the complete file.
     ///
-    /// SeaweedFS deletes the session of a complete upload, and a hook of tusd can move the file. So an address that is gone does not mean
-    /// that the file is lost, and it proves no more than the response to the PATCH.
+    /// SeaweedFS deletes the session of a complete upload, and a hook of tusd can move the file. A missing address therefore does not mean
+    /// that the file is lost. The proof is then only the response to the PATCH.
     private mutating func afterConfirmation(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300 where head.mayBeOfAPortal && pauses.policy.suspicionDelay != nil:
             return pauses.page(head)
         case 200..<300:
             if let length = head["Upload-Length"], Int64(length) != plan.order.byteCount {
-                return startOver(head, pauses, "The server expects another file there.")
+                return startOver(head, pauses, "The server expects a file of another length.")
             }
             guard let offset = head["Upload-Offset"].flatMap({ Int64($0) }), (0...plan.order.byteCount).contains(offset) else {
                 return finish(.answer)
             }
             if offset == plan.order.byteCount { return finish(.length) }
-            // Some servers count a moment late.
+            // Some servers update the offset a moment late.
             lowerOffsets += 1
             if lowerOffsets >= Self.maximumLowerOffsets {
                 lowerOffsets = 0
                 storedBytes = offset
                 state = .appending(offset)
             }
-            return pauses.retry(head, "The server has \(offset) of \(plan.order.byteCount) bytes, and said that it has all.")
-        // The place is gone (the protocol allows all three), or a proxy does not let the question through.
+            return pauses.retry(
+                head, "The server has \(offset) of \(plan.order.byteCount) bytes, although it reported the complete file.")
+        // The place is gone (the protocol allows all three statuses), or a proxy blocks the request.
         case 400, 403, 404, 405, 406, 410, 501: return finish(.answer)
         default: return otherwise(head, pauses)
         }

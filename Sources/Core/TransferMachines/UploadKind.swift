@@ -1,32 +1,32 @@
-/// The ways of uploading, by the names that they have in rows and in the configuration.
+/// The kinds of upload, with the names that they have in rows and in the configuration.
 ///
-/// Whatever differs from one to the other, besides the protocol itself, is said here. A new one is a case of this, its rules (a file of
-/// its own, made in ``UploadMachine``), what an author writes (`UploadDelivery.swift` of BackgroundTransfer) and, where it needs more
-/// than an address and a password, what it wants of the configuration (`Destinations.swift` of StormyCommand).
+/// The differences between the kinds, besides the protocol itself, are defined here. A new kind needs a case here and its rules (a separate
+/// file, created in ``UploadMachine``). It also needs the API for authors (`UploadDelivery.swift` of BackgroundTransfer). If the kind
+/// requires more than an address and a password, its configuration is read in `Destinations.swift` of StormyCommand.
 public enum UploadKind: String, Codable, Sendable, CaseIterable {
-    /// The request as it stands, with the file as its body: no protocol.
+    /// The request as given, with the file as its body, without a protocol.
     case plain
-    /// One PUT to the final name, for servers without MOVE; to an address with a query (presigned) as it stands.
+    /// A single PUT to the final name, for servers without MOVE; an address with a query (presigned) is used unchanged.
     case put
-    /// PUT under a temporary name, then MOVE: a half file never has the final name.
+    /// PUT under a temporary name, then MOVE, so that an incomplete file never has the final name.
     case webdav
-    /// One POST of a form with the file in it, as a browser sends it.
+    /// A single POST of a form that contains the file, as a browser sends it.
     case multipart
-    /// tus 1.0.0: resumable, byte by byte.
+    /// tus 1.0.0, resumable at every byte.
     case tus
     /// Resumable uploads of the IETF (draft-ietf-httpbis-resumable-upload).
     case resumable
-    /// Amazon's S3 and what speaks like it: in parts, from 5 MiB on.
+    /// Amazon's S3 and compatible servers, in parts for files from 5 MiB.
     case s3
-    /// Nextcloud's own: in chunks (version 2).
+    /// Nextcloud's protocol for chunks (version 2).
     case nextcloud
-    /// A form of Immich's, which knows each photo by its SHA-1.
+    /// Immich's form. Immich identifies each photo by its SHA-1.
     case immich
 
-    /// Those that a destination can have.
+    /// The kinds that a destination can have.
     public static let protocols = allCases.filter { $0 != .plain }
 
-    /// It tells the server the file's media type.
+    /// `true` if the server receives the file's media type.
     public var tellsContentType: Bool {
         switch self {
         case .plain, .webdav, .put, .nextcloud: false
@@ -34,17 +34,18 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
         }
     }
 
-    /// It names a file by its SHA-1.
+    /// `true` if the server identifies a file by its SHA-1.
     public var needsSHA1: Bool { self == .immich }
 
-    /// Cutting it half-way does no harm: its server can be asked what arrived, or (plain) the request's method decides.
+    /// `true` if an interruption does no harm. The server can then be asked how much it has, or (plain) the request's method decides.
     public var mayBeCut: Bool { self != .multipart }
 
-    /// It chooses a name for the file itself, and not every server lets it see which are taken: it has to know of this computer's other uploads.
+    /// `true` if the upload chooses the file's name and cannot see the taken names on every server. The upload then has to know this
+    /// computer's other uploads.
     package var choosesNames: Bool { self == .put || self == .s3 }
 
-    /// Returns whether the server may have the file under its name while the response to this step is not known. The place that tus and
-    /// resumable uploads have on the server is removed.
+    /// Returns whether the server may have the file under its name while the response to this step is unknown. For tus and resumable
+    /// uploads the place on the server is removed.
     package func mayBeOnServer(at step: UploadMemory.Step) -> Bool {
         switch self {
         case .webdav, .nextcloud: step == .move
@@ -53,7 +54,7 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
         }
     }
 
-    /// Headers that it writes itself, in lower case.
+    /// The headers that the protocol sets, in lower case.
     var ownHeaders: [String] {
         switch self {
         case .plain: []
@@ -71,29 +72,31 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
         }
     }
 
-    /// What its server can be asked, later, about a file that it took.
+    /// The request by which a server can later be asked for a file that it accepted.
     public enum LaterQuestion: Equatable, Sendable {
-        /// For the file.
+        /// A request for the file.
         case file
-        /// For the file, with a signature.
+        /// A signed request for the file.
         case signedFile
-        /// For the original of a photo of Immich, whose number is the last part of the receipt's address, or else for Immich's record of
-        /// its SHA-1.
+        /// A request for the original of a photo in Immich, whose number is the last part of the receipt's address. Without a number,
+        /// Immich is asked for its record of the SHA-1.
         case immichAsset
-        /// For the number of bytes that it has, as tus does.
+        /// A request for the number of stored bytes, as in tus.
         case offset
-        /// For nothing, and why.
+        /// No request is possible, for this reason.
         case nothing(String)
     }
 
+    /// Returns the request for a stored file.
+    ///
     /// - Parameters:
-    ///   - asked: the address that was uploaded to.
-    ///   - stored: where the server said that the file is.
+    ///   - asked: The address of the upload.
+    ///   - stored: The address of the file as the server reported it.
     public func laterQuestion(asked: String, stored: String) -> LaterQuestion {
         switch self {
-        case .plain: .nothing("a plain request says nothing of its place")
+        case .plain: .nothing("a plain request does not reveal its place")
         case .webdav, .nextcloud: .file
-        case .put: asked.contains("?") ? .nothing("a presigned address lets nobody look") : .file
+        case .put: asked.contains("?") ? .nothing("a presigned address does not allow checks") : .file
         case .multipart: stored == asked ? .nothing("the server did not say where it put it") : .file
         case .tus: .offset
         case .resumable: .nothing("the protocol has no question for what is whole")
@@ -103,14 +106,15 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     }
 }
 
-/// A way of uploading, with what it wants to know besides the address.
+/// A kind of upload, with the values that it needs besides the address.
 public struct UploadWay: Equatable, Sendable {
     public var kind: UploadKind
-    /// Name of the form's field (multipart).
+    /// The name of the form's field (multipart).
     public var field: String?
-    /// What opens the bucket (s3).
+    /// The access to the bucket (s3).
     public var s3: S3Access?
-    /// The configured destination: its name in messages, and its certificate authorities. `nil` if the app has no configured destinations.
+    /// The configured destination, with its name in messages and its certificate authorities; `nil` if the app has no configured
+    /// destinations.
     public var server: UploadServer?
 
     public init(_ kind: UploadKind, field: String? = nil, s3: S3Access? = nil, server: UploadServer? = nil) {

@@ -1,10 +1,10 @@
 import Foundation
 
-/// One upload's life, whatever its protocol. The rules are each protocol's own (``UploadProtocol``); what all of them share is
-/// here: an end stays the end, and an attempt without an answer is waited out.
+/// The life of one upload with any protocol. Each protocol has its rules (``UploadProtocol``). The common rules are here: the first end is
+/// final, and an attempt without a response leads to a pause.
 ///
-/// The promise of all: what was sent without an answer is never sent again before the server was asked what it did, where the
-/// protocol has such a question; and what is needed to go on is committed before each request.
+/// All protocols guarantee that a request without a response is never sent again before the server's state was checked, if the protocol has
+/// such a check. The state that is necessary to continue is committed before each request.
 package struct UploadMachine: Sendable {
     private var rules: any UploadProtocol
     private let policy: RetryPolicy
@@ -12,37 +12,37 @@ package struct UploadMachine: Sendable {
     private let advice: UploadAdvice?
     private var end: End?
     private var refusal: Refusal?
-    /// The furthest it came in this process, and answers since then that did not bring it on.
+    /// The furthest progress in this process, and the number of responses since then without progress.
     private var furthest = Progress()
     private var idleAnswers = 0
-    /// Refusals since then that may be about one attempt.
+    /// The number of refusals since then that may concern a single attempt.
     private var refusals = 0
 
-    /// A name that is taken is a step as well: there is an end to them.
+    /// The progress of an upload. A taken name also counts as progress, because the number of names is limited.
     private struct Progress: Equatable, Sendable {
         var stage: Int64 = 0
         var name = 0
     }
 
-    /// Answers in a row that need not bring an upload on: it asks, makes folders, and begins anew. More is a server that
-    /// leads it in a circle.
+    /// The maximum number of responses in a row without progress. An upload needs some for checks, folders and a new start; a server that
+    /// sends more leads it in a circle.
     private static let maximumIdleAnswers = 24
 
     private let plan: UploadPlan
 
-    /// Returns whether the plan equals the plan of this machine. Knowledge about the server and the progress of the upload are not compared.
+    /// Returns whether the plan equals this machine's plan. Knowledge about the server and the progress of the upload are not compared.
     package func follows(_ other: UploadPlan) -> Bool {
         var other = other
         (other.knowledge, other.order.furthest) = (plan.knowledge, plan.order.furthest)
         return other == plan
     }
 
-    /// A final answer over http that is a web page. A network with a log-in page may have refused the request in the server's place, so a
-    /// name that no file has is requested before the upload fails.
+    /// A final response over http that is a web page. A captive portal may have refused the request in place of the server, so a name that
+    /// no file has is requested before the upload fails.
     private enum Refusal: Equatable, Sendable {
-        /// - Parameter isTriedAgain: the refusal may be about one attempt.
+        /// - Parameter isTriedAgain: `true` if the refusal may concern a single attempt.
         case asking(TransferTrouble, isTriedAgain: Bool)
-        /// That name was answered with a page as well. Nothing is sent before it is answered differently.
+        /// The response to that name was also a page. No file is sent before that name gets another response.
         case waiting
     }
 
@@ -51,7 +51,7 @@ package struct UploadMachine: Sendable {
         case failed(TransferTrouble)
     }
 
-    /// - Parameter memory: the last committed state of an earlier process; `nil`: a new upload.
+    /// - Parameter memory: The last committed state of an earlier process; `nil` for a new upload.
     package init(plan: UploadPlan, resuming memory: UploadMemory? = nil, policy: RetryPolicy = .standard) {
         self.policy = policy
         self.plan = plan
@@ -70,7 +70,7 @@ package struct UploadMachine: Sendable {
         }
     }
 
-    /// The next request, or the end. Asking twice gives the same answer.
+    /// Returns the next request, or the end. A second call returns the same value.
     package mutating func next() -> UploadCommand {
         switch end {
         case .finished(let url): return .finished(remoteURL: url)
@@ -90,14 +90,14 @@ package struct UploadMachine: Sendable {
         return command
     }
 
-    /// A 104 came while a request runs.
-    /// - Returns: what is to be committed now, as an answer may never come; `nil`: nothing new.
+    /// Handles a 104 that arrived while a request is running.
+    /// - Returns: The memory to commit now, because a final response may never arrive; `nil` if nothing changed.
     package mutating func heard(_ resumption: ResponseHead) -> UploadMemory? { end == nil ? rules.heard(resumption) : nil }
 
-    /// An attempt ended.
+    /// Handles the end of an attempt.
     /// - Parameters:
-    ///   - attemptsWithoutProgress: attempts since the last one that brought the upload on.
-    ///   - jitter: 0..<1, a random number.
+    ///   - attemptsWithoutProgress: The number of attempts since the last attempt with progress.
+    ///   - jitter: A random number in 0..<1.
     package mutating func ended(_ wire: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> UploadOutcome {
         switch end {
         case .finished(let url): return .finished(remoteURL: url)
@@ -106,7 +106,7 @@ package struct UploadMachine: Sendable {
         }
         let pauses = Pauses(policy: policy, now: now, attempts: attemptsWithoutProgress, jitter: jitter, opener: opener)
         var outcome: UploadOutcome
-        // A head is an answer, also if the connection broke after it: servers refuse large bodies that way.
+        // Response headers count as a response, even if the connection broke later, because servers refuse large bodies that way.
         if wire.failure != .cancelled, let head = wire.head {
             if let refusal {
                 outcome = answered(refusal, head, pauses)
@@ -121,7 +121,7 @@ package struct UploadMachine: Sendable {
             outcome = pauses.after(failure)
             if failure.mayHaveActed, refusal == nil { rules.lost(wire) }
         }
-        // Before the advice, which names the destination.
+        // Secrets are removed before the advice is added, because the advice names the destination.
         outcome = outcome.changing { UploadSecrets(plan).removed(from: $0) }.advised(by: advice)
         switch outcome {
         case .continue: return pauseInACircle(wire, pauses).advised(by: advice)
@@ -132,9 +132,10 @@ package struct UploadMachine: Sendable {
         return outcome
     }
 
-    static let answeredEarly = "The server answered before it had the whole file."
+    static let answeredEarly = "The server responded before it had the complete file."
 
-    /// Returns whether the server answered with yes before all bytes of the request were sent. The server cannot know the file at that moment.
+    /// Returns whether the server reported success before all bytes of the request were sent. The server cannot have the complete file at
+    /// that moment.
     private func isEarly(_ head: ResponseHead, _ wire: WireEnd) -> Bool {
         guard (200..<300).contains(head.status), case .send(_, let content, _) = rules.next() else {
             return false
@@ -166,9 +167,9 @@ package struct UploadMachine: Sendable {
         return outcome.explained(by: reason)
     }
 
-    /// Returns whether a refusal may be about one attempt. The number of such refusals has a limit.
+    /// Returns whether a refusal may concern a single attempt. The number of such refusals is limited.
     ///
-    /// - Parameter refused: the rules that sent the request.
+    /// - Parameter refused: The rules that sent the request.
     private mutating func mayPass(
         _ head: ResponseHead, _ wire: WireEnd, _ reason: ServerReason?, _ refused: any UploadProtocol
     ) -> Bool {
@@ -178,7 +179,8 @@ package struct UploadMachine: Sendable {
         return refusals < RetryPolicy.maximumRefusals
     }
 
-    /// A page, or a success without the protocol's words, may come from a captive portal. The upload is not given up for that.
+    /// Handles a page, or a success that does not follow the protocol, which may come from a captive portal. The upload does not fail
+    /// because of it.
     private mutating func suspecting(_ outcome: UploadOutcome, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         guard case .fail(let trouble) = outcome, policy.suspicionDelay != nil else { return outcome }
         if head.isUnprovenSuccess {
@@ -187,13 +189,13 @@ package struct UploadMachine: Sendable {
             return .continue
         }
         guard head.isPage else { return outcome }
-        // A proxy that limits bodies says 413 of a large photo, in front of servers that have a page for each name.
+        // A proxy that limits bodies responds with 413 to a large photo, before servers that have a page for each name.
         guard head.status >= 400, ![401, 407, 413].contains(head.status), head.isUnencrypted else { return outcome }
         refusal = .asking(trouble, isTriedAgain: false)
         return .continue
     }
 
-    /// The response to a name that no file has.
+    /// Handles the response to a name that no file has.
     private mutating func answered(_ refusal: Refusal, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         if head.isOfAPortalForEveryName || head.mayLeadToALogIn && !head.leadsToEncryption {
             self.refusal = .waiting
@@ -215,65 +217,66 @@ package struct UploadMachine: Sendable {
         }
         idleAnswers += 1
         guard idleAnswers > Self.maximumIdleAnswers, let head = wire.head else { return .continue }
-        return pauses.retry(head, "The server's answers lead nowhere.")
+        return pauses.retry(head, "The server's redirects have no end.")
     }
 
-    /// How far it came, in the protocol's own measure: more than ever before is progress. It may fall back, when what was
-    /// stored is lost.
+    /// The progress in the protocol's unit. A higher value than ever before is progress. The value may decrease if stored bytes are lost.
     package var stage: Int64 { rules.stage }
 
-    /// Bytes that the server has for good, and that are not sent again.
+    /// The number of bytes that the server stored durably and that are not sent again.
     package var storedBytes: Int64 { rules.storedBytes }
 
-    /// What the next attempt begins with, where the last answer said more than what was committed before it; else `nil`.
+    /// The memory for the next attempt if the last response changed it after the last commit; `nil` if not.
     package var memory: UploadMemory? { rules.memory }
 
-    /// The address at which the file is, or may be, while its answer is open; without secrets. `nil`: nothing was sent there.
+    /// The address without secrets at which the file is, or may be, while a response is outstanding; `nil` if nothing was sent there.
     package var openName: String? { rules.openName }
 
-    /// Names that this computer's other uploads use.
+    /// Sets the names that this computer's other uploads use.
     ///
-    /// - Parameter taken: addresses at which the other uploads are, or may be. A file there is not this one, and none is sent there.
-    /// - Parameter stored: addresses of completed uploads. The server may have lost their files since.
+    /// - Parameter taken: The addresses at which the other uploads are, or may be. A file there is not this file, and this file is not sent
+    ///   there.
+    /// - Parameter stored: The addresses of completed uploads. The server may have lost their files since.
     package mutating func note(taken: Set<String>, stored: Set<String> = []) { rules.note(taken: taken, stored: stored) }
 
-    /// The file is sent next to an address of which the server would not say whether something is there: only what this machine knows
-    /// of its own uploads, to be told by ``note(taken:stored:)``, keeps one from being written over the other.
+    /// `true` if the next request sends the file to an address although the server does not report whether a file exists there. Only the
+    /// names from ``note(taken:stored:)`` then prevent that an upload overwrites another one.
     package var needsNames: Bool { rules.needsNames }
 
-    /// How it is known that the server has the whole file.
+    /// The evidence that the server has the complete file.
     package var proof: UploadProof { rules.proof }
 
-    /// What it knows of the server by now, for the uploads after it.
+    /// The knowledge about the server, for later uploads.
     package var knowledge: ServerKnowledge { rules.knowledge }
 
-    /// The reason why a file is stored otherwise than asked, for example under another name. `nil` if the file is stored as asked.
+    /// The reason why a file is stored in another way than requested, for example under another name; `nil` if it is stored as requested.
     package var remark: String? { rules.remark }
 
-    /// What takes an upload that was given up off the server; `nil`: nothing is there, or it cannot be.
+    /// The request that removes a failed upload from the server; `nil` if nothing is there, or if it cannot be removed.
     package var removal: WireRequest? {
         if case .finished = end { return nil }
         return rules.removal
     }
 }
 
-/// The rules of one way to send a file. Asked and told only until the first end.
+/// The rules of one way to send a file. The rules are used only until the first end.
 protocol UploadProtocol: Sendable {
-    /// The next request. Asking twice gives the same answer.
+    /// Returns the next request. A second call returns the same value.
     func next() -> UploadCommand
-    /// The last request may have been carried out, though its answer is lost or says otherwise: ask before it is repeated.
+    /// Records that the last request may have been carried out, although its response is lost or contradicts that. The server's state is
+    /// checked before the request is repeated.
     mutating func noteUncertainty()
-    /// The server answered the last request with yes before the file was sent completely.
+    /// Records that the server reported success before the file was sent completely.
     mutating func noteEarlyAnswer()
-    /// No answer came to a request that was sent, in part or as a whole.
+    /// Records that a request was sent, in part or completely, without a response.
     mutating func lost(_ end: WireEnd)
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory?
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome
     var plan: UploadPlan { get }
-    /// Returns whether the server may accept the last request later, although the protocol takes this response for final.
+    /// Returns whether the server may accept the last request later, although this response is final in the protocol.
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool
     var stage: Int64 { get }
-    /// Which of the numbered names it is at.
+    /// The index of the current numbered name.
     var nameIndex: Int { get }
     var storedBytes: Int64 { get }
     var proof: UploadProof { get }
@@ -288,7 +291,7 @@ protocol UploadProtocol: Sendable {
     var needsNames: Bool { get }
 }
 
-/// Of one request with nothing before or after it.
+/// The defaults, for a single request with no other request before or after it.
 extension UploadProtocol {
     mutating func noteUncertainty() {}
     mutating func noteEarlyAnswer() { noteUncertainty() }
@@ -310,31 +313,31 @@ extension UploadProtocol {
 }
 
 extension UploadOutcome {
-    /// No numbered name is free.
+    /// The outcome if no numbered name is free.
     static let everyNameIsTaken = UploadOutcome.fail(
         TransferTrouble(code: -3000, message: "\(RemoteName.maximumIndex) files of this name exist already."))
 
-    /// The server would be sent the file under every numbered name.
+    /// The outcome if the server would receive the file under every numbered name.
     static let freeNamesAreRefused = UploadOutcome.fail(
         TransferTrouble(
             code: -1011,
-            message: "The server answers 412 (a file of this name exists), although HEAD reports that the name is free.",
+            message: "The server responds with 412 (a file of this name exists), although HEAD reports that the name is free.",
             status: 412))
 
-    /// The end, with the status that led to it.
+    /// Returns a failure with the status that caused it.
     static func fail(_ head: ResponseHead, _ code: Int, _ message: String) -> UploadOutcome {
         .fail(TransferTrouble(code: code, message: message, status: head.status))
     }
 }
 
-/// How it is known that a server has the whole file.
+/// The evidence that a server has the complete file.
 package enum UploadProof: String, Codable, Sendable {
-    /// It said so.
+    /// The server reported success.
     case answer
-    /// It says that it has so many bytes as were to be sent.
+    /// The server reported the expected number of bytes.
     case length
-    /// Blocks of it were read back, and are what was sent.
+    /// Blocks of the file were read back and equal the sent blocks.
     case content
-    /// It was read back, or its own digest is ours.
+    /// The complete file was read back, or the server's digest equals ours.
     case digest
 }

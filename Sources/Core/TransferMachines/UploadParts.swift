@@ -1,11 +1,11 @@
-/// A file cut into numbered parts of one size, the last of which may be smaller. The same cut after every restart.
+/// A file divided into numbered parts of equal size; the last part may be smaller. The division is the same after every restart.
 struct UploadParts: Equatable, Sendable {
     let byteCount: Int64
     let size: Int64
 
     /// - Parameters:
-    ///   - smallest: what the protocol allows at least.
-    ///   - most: how many it allows.
+    ///   - smallest: The protocol's minimum size of a part.
+    ///   - most: The protocol's maximum number of parts.
     init(byteCount: Int64, smallest: Int64, most: Int64 = 10_000) {
         self.byteCount = byteCount
         let mebibyte: Int64 = 1 << 20
@@ -13,10 +13,10 @@ struct UploadParts: Equatable, Sendable {
         size = max(smallest, (needed + mebibyte - 1) / mebibyte * mebibyte)
     }
 
-    /// At least one, also of nothing.
+    /// The number of parts, which is at least 1, also for an empty file.
     var count: Int { max(1, Int((byteCount + size - 1) / size)) }
 
-    /// From 1 on.
+    /// Returns the range of a part. The first part is number 1.
     func range(of number: Int) -> (start: Int64, count: Int64) {
         let start = Int64(number - 1) * size
         return (start, min(size, byteCount - start))
@@ -27,7 +27,7 @@ struct UploadParts: Equatable, Sendable {
         return .snapshot(from: start, count: count)
     }
 
-    /// Those that are there in full length, of what a server says it has.
+    /// Returns the parts that a server has with their full length.
     func whole(_ sizes: [Int: Int64]) -> Set<Int> {
         Set(sizes.filter { number, size in (1...count).contains(number) && range(of: number).count == size }.keys)
     }

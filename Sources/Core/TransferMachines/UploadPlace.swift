@@ -1,15 +1,15 @@
 import Foundation
 
-/// The place for a file that a server made and names in `Location`; and how many it has made and lost.
+/// The place for a file that a server made and named in `Location`, and the number of places that were made and lost.
 struct UploadPlace {
-    /// Places made for one file before it is given up: a server that loses each at once would be asked for ever.
+    /// The maximum number of places for one file. A server that loses each place would otherwise receive requests endlessly.
     static let maximumCreations = 5
 
     private(set) var address: String?
     private(set) var creations: Int
-    /// The address before a redirect. `nil` if a response confirmed the present address.
+    /// The address before a redirect; `nil` if a response confirmed the present address.
     private var earlier: String?
-    /// Responses in a row that deny the place and may come from another program than the server.
+    /// The number of responses in a row that deny the place and may come from another program than the server.
     private var denials = 0
 
     init(_ memory: UploadMemory?) {
@@ -22,31 +22,31 @@ struct UploadPlace {
         creations += 1
     }
 
-    /// The same place under another address.
+    /// Records another address of the same place.
     mutating func moved(to address: String) { (earlier, self.address) = (earlier ?? self.address, address) }
 
-    /// The server said how much of the file is at the place.
+    /// Records that the server reported how much of the file is at the place.
     mutating func isThere() { (earlier, denials) = (nil, 0) }
 
-    /// Returns whether the question about the place is repeated after a response that denies it.
+    /// Returns whether the request about the place is repeated after a response that denies the place.
     ///
-    /// A proxy or a network with a log-in page can be the source of the response. The server itself may have all of the file, and a second
-    /// place would be a second copy. So the question is repeated up to three times, at the address before a redirect.
+    /// A proxy or a captive portal can be the source of the response. The server itself may have the complete file, and a second place
+    /// would be a second copy. The request is therefore repeated up to three times, at the address before a redirect.
     mutating func asksAgain() -> Bool {
         if let earlier { (address, self.earlier) = (earlier, nil) }
         denials = (denials + 1) % NameDoubt.maximumLooks
         return denials != 0
     }
 
-    static let unknownOffset = "The server does not say how much of the file it has."
-    static let thrownAway = "The server has thrown away what it had of the file."
+    static let unknownOffset = "The server does not report how much of the file it has."
+    static let thrownAway = "The server has discarded the received part of the file."
 
-    /// Responses that do not say how much of the file is at a place.
+    /// Statuses that do not reveal how much of the file is at a place.
     private static let denials: Set<Int> = [400, 401, 403, 404, 405, 406, 407, 410, 415, 422, 451, 501]
 
-    /// The outcome of a response to the question about the place if another program may have given it.
+    /// Returns the outcome of a response about the place if another program may have sent it.
     ///
-    /// - Parameter isServers: The response has a mark of the protocol.
+    /// - Parameter isServers: `true` if the response has a mark of the protocol.
     /// - Returns: `nil` if the response counts.
     mutating func afterForeign(_ head: ResponseHead, isServers: Bool, _ pauses: Pauses) -> UploadOutcome? {
         guard head["Upload-Offset"] == nil else { return nil }
@@ -56,17 +56,18 @@ struct UploadPlace {
         return pauses.retry(head, Self.unknownOffset)
     }
 
-    /// It is not there any more, or another's.
+    /// Handles a place that is gone, or belongs to another upload.
     mutating func lose(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
         guard creations < Self.maximumCreations else { return .fail(head, -1011, "\(why) It did so \(creations) times.") }
         address = nil
         return pauses.retry(head, why)
     }
 
-    /// None was made after all.
+    /// Forgets an address at which no place was made.
     mutating func forget() { address = nil }
 
-    /// Absolute or relative. A server behind a proxy that ends TLS names itself with http: the address we came by counts.
+    /// Returns the place's absolute address. A server behind a proxy that ends TLS names itself with http, so the scheme and port of the
+    /// used address count.
     static func address(of location: String?, madeAt address: String) -> String? {
         guard let location, !location.isEmpty, let home = URL(string: address),
             let target = URL(string: location, relativeTo: home)?.absoluteURL, let host = target.host, !host.isEmpty

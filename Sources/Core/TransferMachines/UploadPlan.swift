@@ -1,19 +1,19 @@
 import Foundation
 
-/// The order of an upload, with values that have other owners and can change between two attempts.
+/// The order of an upload, with values that are stored elsewhere and can change between two attempts.
 package struct UploadPlan: Equatable, Sendable {
     package var order: UploadOrder
-    /// The folder: an http or https address.
+    /// The folder's http or https address.
     package var collectionURL: String
-    /// For every request; those about content go only with the content.
+    /// The headers of every request. Headers about the content are sent only with the content.
     package var headers: [HeaderField]
-    /// Seconds without a byte.
+    /// The maximum number of seconds without a byte.
     package var idleTimeout: Double
-    /// Bytes per second of all uploads to this address.
+    /// The limit in bytes per second for all uploads to this address.
     package var rateLimit: Int64?
-    /// The digest of the snapshot, in lower-case hex. `nil` if the digest is unknown.
+    /// The digest of the snapshot, in lower-case hexadecimal; `nil` if the digest is unknown.
     package var sha256: String?
-    /// What was learned of the server before.
+    /// The knowledge about the server from earlier uploads.
     package var knowledge: ServerKnowledge
 
     package init(
@@ -29,43 +29,43 @@ package struct UploadPlan: Equatable, Sendable {
         self.knowledge = knowledge
     }
 
-    /// What an address says where the file's name belongs.
+    /// The text in an address that the file's name replaces.
     static let nameMark = "{name}"
 
-    /// The mark as it is written, also where the address went through a URL.
+    /// Returns the plan with a plain mark, also if the address was percent-encoded in a URL.
     func withPlainNameMark() -> UploadPlan {
         var plan = self
         plan.collectionURL = collectionURL.replacing("%7Bname%7D", with: Self.nameMark)
         return plan
     }
 
-    /// Where a place for the file is asked for: the name, where the address wants it, bears a mark of the content, so that no
-    /// other photo of that name is replaced.
+    /// The address at which a place for the file is requested. If the address contains the name, the name has a mark of the content, so
+    /// that no other photo of that name is replaced.
     var creationURL: String {
         collectionURL.replacing(Self.nameMark, with: CollectionAddress.encoded(markedName, keeping: ""))
     }
 
-    /// The same for the same content, and nobody else's.
+    /// The name that is the same for the same content, and differs for other content.
     private var markedName: String { RemoteName.marked(order.fileName, with: sha256 ?? order.token) }
 
     /// A name that no file has.
     var nobodysName: String { RemoteName.marked(order.fileName, with: String(order.token.reversed())) }
 
-    /// One of the names that are tried in turn.
+    /// Returns one of the names that are tried in turn.
     func name(_ index: Int, isMarked: Bool = false) -> String {
         RemoteName.numbered(isMarked ? markedName : order.fileName, index)
     }
 
-    /// Bytes of the longest answer that means anything: S3's list of a thousand parts.
+    /// The maximum size of a response in bytes: S3's list of a thousand parts fits.
     package static let maximumAnswer: Int64 = 1 << 20
 
-    /// A caller's cannot take the place of what HTTP, or a protocol, says itself.
+    /// Headers of HTTP or a protocol, which a caller's headers cannot replace.
     private static let reserved = Set(UploadKind.allCases.flatMap(\.ownHeaders))
         .union(["content-length", "transfer-encoding", "expect", "range", "content-range", "accept-encoding"])
 
-    /// - Parameter extra: the protocol's own headers, which a caller's cannot replace.
+    /// - Parameter extra: The protocol's own headers, which a caller's headers cannot replace.
     func request(_ method: String, _ url: String, _ extra: [HeaderField] = []) -> WireRequest {
-        // A server may keep uploads at another one; what opens this door is not for that.
+        // A server may store uploads on another host. The credentials of this host are not sent there.
         let isAtHome =
             if let home = URL(string: collectionURL.replacing(Self.nameMark, with: "")), let target = URL(string: url) {
                 RedirectRule.origin(of: home) == RedirectRule.origin(of: target)
@@ -88,9 +88,10 @@ package struct UploadPlan: Equatable, Sendable {
         return parts.string ?? collectionURL
     }
 
-    /// With these headers and no others: by itself it opens no door. An answer that drips ends with its head.
+    /// Returns a request with these headers only, so without credentials. If the body of the response is too slow, the attempt ends with
+    /// the headers only.
     func bare(_ method: String, _ url: String, _ headers: [HeaderField] = []) -> WireRequest {
-        // No redirects: a PUT that is redirected may arrive as a GET, and a GET's 200 looks like success.
+        // Redirects are not followed: a redirected PUT may arrive as a GET, and the 200 of a GET looks like success.
         var wire = WireRequest(
             method: method, url: url, headers: headers, idleTimeout: idleTimeout, maximumRedirects: 0,
             maximumBodyBytes: Self.maximumAnswer, rateLimit: rateLimit)
@@ -101,60 +102,60 @@ package struct UploadPlan: Equatable, Sendable {
     }
 }
 
-/// The body that goes with a request.
+/// The body of a request.
 package enum UploadContent: Equatable, Sendable {
     case none
-    /// Nothing, and the server is told so (`Content-Length: 0`).
+    /// An empty body, announced to the server (`Content-Length: 0`).
     case empty
-    /// So many bytes of the snapshot, from there on.
+    /// A number of bytes of the snapshot, from an offset.
     case snapshot(from: Int64, count: Int64)
-    /// The whole snapshot, with something before and behind it.
+    /// The complete snapshot, with data before and after it.
     case wrapped(before: Data, after: Data)
-    /// Nothing of the snapshot: a question or an order.
+    /// Data that is not part of the snapshot, for a query or a command.
     case data(Data)
 }
 
-/// What is committed before each request, so that a new process continues. One shape for all protocols: each uses what it
-/// needs.
+/// The state that is committed before each request, so that a new process continues. All protocols share this type, and each uses the
+/// fields that it needs.
 package struct UploadMemory: Codable, Equatable, Sendable {
     /// The step that is about to be sent.
     package enum Step: String, Codable, Sendable {
         case chooseName, put, check, move
         /// A place on the server is made.
         case create
-        /// How much of it the server has.
+        /// The server is asked how much it has.
         case ask
-        /// Bytes go to the place made before.
+        /// Bytes are sent to the place that was made before.
         case append
     }
 
     package var step: Step
-    /// Which of the numbered names.
+    /// The index of the numbered name.
     package var nameIndex: Int
-    /// Whether the temporary file is whole.
+    /// `true` if the temporary file is complete.
     package var isStored: Bool
-    /// Address of the place that the server made.
+    /// The address of the place that the server made.
     package var place: String?
-    /// Places made so far, and lost.
+    /// The number of places that were made so far, including lost ones.
     package var creations: Int?
-    /// Which version of its protocol the place was made with.
+    /// The version of the protocol with which the place was made.
     package var version: Int?
-    /// Its name has a part of the digest in it.
+    /// `true` if the name contains a part of the digest.
     package var isMarked: Bool?
-    /// The server answers every HEAD with 200.
+    /// `true` if the server responds to every HEAD with 200.
     package var distrustsHead: Bool?
     /// The characters of the file's name that the server forbids.
     package var replaced: String?
     /// The rules that refused the file's name (`ForbiddenNameRules`).
     package var nameRules: Int?
-    /// The file was sent to this name in an earlier step, and may be there.
+    /// `true` if the file was sent to this name in an earlier step and may be there.
     package var isDoubted: Bool?
 
     package init(
         step: Step, nameIndex: Int = 0, isStored: Bool = false, place: String? = nil, creations: Int? = nil, version: Int? = nil,
         isMarked: Bool = false, distrustsHead: Bool = false, replaced: String = "", nameRules: Int = 0, isDoubted: Bool = false
     ) {
-        // Absent as in rows of versions that knew of no mark.
+        // Absent if false, as in the rows of versions that did not have this field.
         self.isMarked = isMarked ? true : nil
         self.distrustsHead = distrustsHead ? true : nil
         self.replaced = replaced.isEmpty ? nil : replaced
@@ -170,35 +171,36 @@ package struct UploadMemory: Codable, Equatable, Sendable {
 }
 
 extension UploadMemory {
-    /// The file of a plain PUT was sent to its name, and the server did not confirm it for certain.
+    /// `true` if the file of a plain PUT was sent to its name without a certain confirmation by the server.
     package var mayBeThere: Bool { step == .put || step == .check || isDoubted == true }
 }
 
-/// What a server turned out to be able to do: kept per server, so that no upload asks again.
+/// The capabilities that a server turned out to have. They are stored per server, so that no other upload has to find out.
 package struct ServerKnowledge: Codable, Equatable, Sendable {
-    /// Of the IETF's resumable uploads.
+    /// The version of the IETF's resumable uploads.
     package var resumableVersion: Int?
-    /// Bytes that one request may carry; more was refused (413).
+    /// The maximum number of bytes of one request; larger requests were refused (413).
     package var requestBytes: Int64?
-    /// Where an S3 bucket lives, and where it was said to live when that was learned.
+    /// The region of an S3 bucket, and the configured region when the bucket's region was learned.
     package var region: String?
     package var configuredRegion: String?
-    /// `true` if its S3 ignores or refuses `If-None-Match`, `false` if it was seen to heed it. `nil` if it was not tried.
+    /// `true` if the S3 server ignores or refuses `If-None-Match`, `false` if it honors the condition; `nil` if that was not tried.
     package var lacksConditions: Bool?
-    /// The first number of Immich's version.
+    /// The major version of Immich.
     package var immichVersion: Int?
-    /// How a WebDAV server wants the new name of a MOVE. `nil`: as the address is configured.
+    /// The form in which a WebDAV server accepts the new name of a MOVE; `nil` for the address as configured.
     package var moveDestination: MoveDestination?
 
     package init() {}
 }
 
-/// The form of the `Destination` of a MOVE (RFC 4918 §10.3). A server behind a proxy that ends TLS knows itself by http, and refuses https.
+/// The form of the `Destination` of a MOVE (RFC 4918 §10.3). A server behind a proxy that ends TLS uses http for its own address, and
+/// refuses https.
 package enum MoveDestination: String, Codable, Sendable {
     case overHTTP
     case pathAlone
 
-    /// - Parameter form: `nil` for the address as it is configured.
+    /// - Parameter form: The last form; `nil` for the address as configured.
     static func next(after form: MoveDestination?) -> MoveDestination? {
         switch form {
         case nil: .overHTTP
@@ -207,7 +209,7 @@ package enum MoveDestination: String, Codable, Sendable {
         }
     }
 
-    /// - Parameter address: begins with `https://`.
+    /// - Parameter address: An address that begins with `https://`.
     func of(_ address: String) -> String {
         let rest = address.dropFirst("https://".count)
         return switch self {
@@ -217,9 +219,9 @@ package enum MoveDestination: String, Codable, Sendable {
     }
 }
 
-/// What an upload wants next.
+/// The next action of an upload.
 package enum UploadCommand: Equatable, Sendable {
-    /// Commit `persistFirst`, then send. A crash between or after is what the saved state is for.
+    /// Commit `persistFirst`, then send. The saved state covers a crash between the two or later.
     case send(WireRequest, UploadContent, persistFirst: UploadMemory)
     /// Commit `persistFirst`, then send, and compare the response's body with this part of the snapshot (``WireEnd/comparison``).
     case compare(WireRequest, SnapshotPart, persistFirst: UploadMemory)
@@ -227,11 +229,11 @@ package enum UploadCommand: Equatable, Sendable {
     case fail(TransferTrouble)
 }
 
-/// What follows an ended attempt.
+/// The next action after an attempt ended.
 package enum UploadOutcome: Equatable, Sendable {
-    /// Ask `next()` at once.
+    /// Call `next()` at once.
     case `continue`
-    /// Ask `next()` after so many seconds.
+    /// Call `next()` after this number of seconds.
     case retry(after: Double, TransferTrouble)
     case finished(remoteURL: String)
     case fail(TransferTrouble)

@@ -1,12 +1,12 @@
-/// The server of an upload, as the user configured it. The upload keeps it, so that an agent that starts later uses the same values.
+/// The server of an upload, as the user configured it. The upload stores it, so that an agent that starts later uses the same values.
 public struct UploadServer: Codable, Equatable, Sendable {
     /// The name of the destination. Messages about the server begin with it.
     public var name: String
     /// The place of the destination's settings (`kind`, `url`, `user`, `ca_file` …), for example
     /// `[upload.destinations.home] of config.toml`. Messages refer to it.
     public var settings: String
-    /// Absolute path of a PEM file with certificate authorities. They replace the system's authorities for every request of the upload.
-    /// `nil` for the system's authorities.
+    /// The absolute path of a PEM file with certificate authorities; `nil` for the system's authorities. The file's authorities replace the
+    /// system's authorities for every request of the upload.
     public var authorityFile: String?
 
     public init(name: String, settings: String, authorityFile: String? = nil) {
@@ -46,7 +46,7 @@ enum UploadOpener: Equatable, Sendable {
         }
     }
 
-    /// The settings that hold it.
+    /// The settings that contain the secret.
     fileprivate var settings: String {
         switch self {
         case .nothing, .password: "user and password_file"
@@ -60,10 +60,10 @@ enum UploadOpener: Equatable, Sendable {
 struct UploadAdvice: Sendable {
     let server: UploadServer
     let opener: UploadOpener
-    /// The address has a query, which may be a signature that expires.
+    /// `true` if the address has a query, which may be a signature that expires.
     let isPresigned: Bool
 
-    /// `nil` if the upload has no named destination.
+    /// Creates advice; `nil` if the upload has no named destination.
     init?(_ plan: UploadPlan) {
         guard let server = plan.order.server else { return nil }
         self.server = server
@@ -81,7 +81,7 @@ struct UploadAdvice: Sendable {
 
     private static let later = "The upload is tried again automatically."
 
-    /// `nil` if the message has advice already, or if no advice is known.
+    /// Returns the advice; `nil` if the message already contains advice, or if no advice is known.
     private func sentence(_ trouble: TransferTrouble, _ isTriedAgain: Bool) -> String? {
         switch trouble.suspicion {
         case .portal?: return nil
@@ -100,7 +100,7 @@ struct UploadAdvice: Sendable {
         return "If the server has its own certificate authority, write the path of its PEM file as ca_file in \(server.settings)."
     }
 
-    /// After a response that another attempt may change.
+    /// Returns the advice after a response that may differ at another attempt.
     private func passingSentence(status: Int) -> String? {
         switch status {
         case 423: "Unlock the file on the server if the lock remains. \(Self.later)"
@@ -146,7 +146,7 @@ struct UploadAdvice: Sendable {
 }
 
 extension UploadOutcome {
-    /// The outcome, with advice in the message of its trouble.
+    /// Returns the outcome with advice in the message of its trouble.
     func advised(by advice: UploadAdvice?) -> UploadOutcome {
         guard let advice else { return self }
         return switch self {
@@ -156,7 +156,7 @@ extension UploadOutcome {
         }
     }
 
-    /// The outcome with another trouble.
+    /// Returns the outcome with another trouble.
     func changing(_ change: (TransferTrouble) -> TransferTrouble) -> UploadOutcome {
         switch self {
         case .continue, .finished: self
@@ -165,7 +165,7 @@ extension UploadOutcome {
         }
     }
 
-    /// Adds the server's reason to the message of a failure or a wait, unless the message has it.
+    /// Returns the outcome with the server's reason in the message of a failure or a pause, unless the message already contains the reason.
     func explained(by reason: ServerReason?) -> UploadOutcome {
         guard let reason else { return self }
         return changing { trouble in

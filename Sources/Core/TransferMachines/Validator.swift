@@ -1,9 +1,9 @@
 import Foundation
 
-/// Proves that two answers carry the same bytes. Only strong validators are kept of files: a weak one
-/// allows bytes to differ, and splicing them would make a file that never existed.
+/// A value that proves that two responses carry the same bytes. Only strong validators are stored for files. A weak validator allows bytes
+/// to differ, and combined parts would make a file that never existed.
 package enum Validator: Codable, Equatable, Hashable, Sendable {
-    /// An entity tag with its quotes. ``from(_:receivedAt:)`` takes strong ones only.
+    /// An entity tag with its quotes. ``from(_:receivedAt:)`` accepts strong tags only.
     case entityTag(String)
     /// A `Last-Modified` that is strong by RFC 9110 §8.8.2.2, exactly as the server wrote it.
     case lastModified(String)
@@ -16,11 +16,11 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
         }
     }
 
-    /// The strong validator of an answer; `nil` if there is none.
+    /// Returns the strong validator of a response; `nil` if there is none.
     ///
-    /// A date counts only when the answer has no entity tag at all (RFC 9110 §13.1.5: not even a weak one) and is
-    /// older than the answer: by 1 s against the server's own `Date` (one clock), by 60 s against our clock.
-    /// - Parameter receivedAt: when the answer came, for servers that send no `Date`.
+    /// A date counts only if the response has no entity tag at all (RFC 9110 §13.1.5: not even a weak one) and is older than the response.
+    /// The difference is 1 s against the server's `Date` (one clock), or 60 s against the local clock.
+    /// - Parameter receivedAt: When the response arrived, for servers that send no `Date`.
     package static func from(_ head: ResponseHead, receivedAt: Date? = nil) -> Validator? {
         let tags = Set(head.headers.filter { $0.name.lowercased() == "etag" }.map { trimmed($0.value) })
         if let tag = tags.first {
@@ -34,10 +34,10 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
         return .lastModified(text)
     }
 
-    /// The validator with which an answer is requested again if it has changed; `nil` if there is none.
+    /// Returns the validator with which a response is requested again if it has changed; `nil` if there is none.
     ///
-    /// Weak entity tags count (RFC 9110 §13.1.2). An entity tag that is not valid counts as missing. A date ahead of our clock does not
-    /// count, because a clock that is corrected later would hide changes.
+    /// Weak entity tags count (RFC 9110 §13.1.2). An invalid entity tag counts as missing. A date ahead of the local clock does not count,
+    /// because a clock that is corrected later would hide changes.
     package static func toRevalidate(_ head: ResponseHead, receivedAt: Date) -> Validator? {
         let tags = Set(head.headers.filter { $0.name.lowercased() == "etag" }.map { trimmed($0.value) })
         if let tag = tags.first, tags.count == 1, isStrong(tag.hasPrefix("W/") ? String(tag.dropFirst(2)) : tag) {
@@ -59,7 +59,7 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
         }
     }
 
-    /// Whether an answer names this very validator. A missing header is not equal: without it nothing is proven.
+    /// Returns whether a response has exactly this validator. A missing header does not match, because it proves nothing.
     package func matches(_ head: ResponseHead) -> Bool {
         switch self {
         case .entityTag(let tag): head["ETag"].map(Self.trimmed) == tag

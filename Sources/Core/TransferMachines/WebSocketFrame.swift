@@ -1,6 +1,6 @@
 import Foundation
 
-/// One frame of the WebSocket protocol. Source of the rules: RFC 6455, 5.
+/// A frame of the WebSocket protocol. Source of the rules: RFC 6455, 5.
 package struct WebSocketFrame: Equatable, Sendable {
     package enum Opcode: UInt8, Sendable {
         case continuation = 0x0
@@ -10,15 +10,15 @@ package struct WebSocketFrame: Equatable, Sendable {
         case ping = 0x9
         case pong = 0xA
 
-        /// Such a frame is whole by itself, small, and may come between the parts of a message.
+        /// `true` for a control frame, which is complete by itself, small, and may be sent between the parts of a message.
         var isControl: Bool { rawValue >= 0x8 }
     }
 
-    /// Bytes of a control frame, at most.
+    /// The maximum number of bytes of a control frame.
     static let controlLimit = 125
 
     package var opcode: Opcode
-    /// The last of its message.
+    /// `true` if the frame is the last one of its message.
     package var isFinal: Bool
     package var payload: Data
 
@@ -26,9 +26,9 @@ package struct WebSocketFrame: Equatable, Sendable {
         (self.opcode, self.payload, self.isFinal) = (opcode, payload, isFinal)
     }
 
-    /// As a client sends it.
+    /// Returns the frame as a client sends it.
     ///
-    /// - Parameter mask: nobody can guess it; another one for each frame.
+    /// - Parameter mask: An unpredictable value that is new for each frame.
     package func bytes(mask: UInt32) -> Data {
         var bytes = Data(capacity: payload.count + 14)
         bytes.append(opcode.rawValue | (isFinal ? 0x80 : 0))
@@ -58,24 +58,24 @@ package struct WebSocketFrame: Equatable, Sendable {
 }
 
 extension WebSocketFrame {
-    /// What stands before the payload of a server's frame.
+    /// The header before the payload of a server's frame.
     struct Header: Equatable {
         var opcode: Opcode
         var isFinal: Bool
-        /// Bytes of the header itself.
+        /// The number of bytes of the header itself.
         var byteCount: Int
         var payloadCount: Int
     }
 
-    /// `nil`: not all of it is here yet.
+    /// Returns the header; `nil` if it is not complete yet.
     ///
-    /// A length in more bytes than it needs is taken: nobody is misled by it.
-    /// - Throws: ``WebSocketMachine/BrokenRule`` as soon as the bytes that are here say so.
+    /// A length in more bytes than necessary is accepted, because it does no harm.
+    /// - Throws: ``WebSocketMachine/BrokenRule`` as soon as the available bytes violate a rule.
     static func header(in bytes: Data) throws(WebSocketMachine.BrokenRule) -> Header? {
         let start = bytes.startIndex
         guard let first = bytes.first else { return nil }
         guard first & 0x70 == 0 else { throw .init(.protocolError, "a reserved bit is set, and no extension was agreed on") }
-        guard let opcode = Opcode(rawValue: first & 0x0F) else { throw .init(.protocolError, "an opcode that nobody knows") }
+        guard let opcode = Opcode(rawValue: first & 0x0F) else { throw .init(.protocolError, "an unknown opcode") }
         let isFinal = first & 0x80 != 0
         guard isFinal || !opcode.isControl else { throw .init(.protocolError, "a control frame in parts") }
         guard bytes.count >= 2 else { return nil }

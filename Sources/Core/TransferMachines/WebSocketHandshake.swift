@@ -1,31 +1,31 @@
 import Foundation
 
-/// How a connection becomes a web socket: what a client asks over HTTP, and what a server must answer. Source of the rules: RFC 6455, 4.
+/// The change of a connection to a web socket: the client's HTTP request and the required response. Source of the rules: RFC 6455, 4.
 package struct WebSocketHandshake: Equatable, Sendable {
-    /// Why there is no web socket.
+    /// Why a web socket could not be opened.
     package struct Refusal: Error, Equatable, Sendable {
-        /// `nil`: what came is no answer of HTTP.
+        /// The response headers; `nil` if the bytes are not an HTTP response.
         package var head: ResponseHead?
         package var why: String
     }
 
-    /// Bytes of all lines of an answer, at most.
+    /// The maximum number of bytes of all lines of a response.
     static let headLimit = 256 * 1024
 
-    /// As `http` or `https`.
+    /// The address, with the scheme `http` or `https`.
     package let url: String
-    /// As they go to the wire, without those that make it a handshake.
+    /// The headers of the request, without the handshake's own headers.
     private let headers: [HeaderField]
-    /// Subprotocols, the preferred one first.
+    /// The subprotocols, the preferred one first.
     package let offered: [String]
-    /// Chosen by chance, 16 bytes in base64.
+    /// The random key: 16 bytes in base64.
     package let key: String
-    /// What the server must answer to the key.
+    /// The value that the server must return for the key.
     private let expected: String
 
     /// - Parameters:
-    ///   - headers: the app's. Subprotocols stand among them, the preferred one first; a key there takes the place of the one of chance.
-    ///   - accept: the answer to a key: SHA-1 in base64 of ``proof(of:)``.
+    ///   - headers: The app's headers. They may contain subprotocols, the preferred one first, and a key that replaces the random key.
+    ///   - accept: Returns the expected value for a key: the SHA-1 in base64 of ``proof(of:)``.
     package init(url: String, headers: [HeaderField], key: String, accept: (String) -> String) {
         func values(_ name: String) -> [String] { headers.filter { $0.name.lowercased() == name }.map(\.value) }
         self.url = url
@@ -39,18 +39,18 @@ package struct WebSocketHandshake: Equatable, Sendable {
         expected = accept(self.key)
     }
 
-    /// What a server proves by its answer that it has read the key.
+    /// Returns the text whose digest proves that a server has read the key.
     package static func proof(of key: String) -> Data { Data((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8) }
 
-    /// Headers that are the handshake's, or would announce a body.
+    /// Headers that belong to the handshake, or would announce a body.
     private static let own: Set<String> = [
         "upgrade", "connection", "content-length", "transfer-encoding", "expect", "te", "sec-websocket-key",
         "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions",
     ]
 
-    // MARK: The question
+    // MARK: The request
 
-    /// The bytes that ask for it.
+    /// The bytes of the handshake request.
     package var request: Data {
         let address = URLComponents(string: url)
         let path = address?.percentEncodedPath ?? ""
@@ -74,12 +74,12 @@ package struct WebSocketHandshake: Equatable, Sendable {
         return "\(name):\(port)"
     }
 
-    // MARK: The answer
+    // MARK: The response
 
-    /// Reads the head that answers, and takes it out of the bytes. `nil`: it is not whole yet.
+    /// Reads the response headers and removes them from the bytes; `nil` if they are not complete yet.
     package func answer(in bytes: inout Data) throws(Refusal) -> ResponseHead? {
         while true {
-            guard zip(bytes, "HTTP/1.".utf8).allSatisfy({ $0 == $1 }) else { throw Refusal(why: "this is no HTTP/1.1") }
+            guard zip(bytes, "HTTP/1.".utf8).allSatisfy({ $0 == $1 }) else { throw Refusal(why: "the response is not HTTP/1.1") }
             guard let end = bytes.firstRange(of: Data("\r\n\r\n".utf8)) else {
                 guard bytes.count <= Self.headLimit else { throw Refusal(why: "more than \(Self.headLimit) bytes of headers") }
                 return nil
@@ -93,7 +93,7 @@ package struct WebSocketHandshake: Equatable, Sendable {
             guard words.count >= 2, let status = Int(words[1]), (100...999).contains(status) else {
                 throw Refusal(why: "an answer without a status")
             }
-            // Interim answers are none.
+            // Interim responses are skipped.
             if status < 200, status != 101 { continue }
             return ResponseHead(status: status, headers: lines.dropFirst().compactMap(Self.field), url: url)
         }
@@ -105,11 +105,11 @@ package struct WebSocketHandshake: Equatable, Sendable {
             String(line[..<colon]), line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces))
     }
 
-    /// The subprotocol that the server chose; `nil`: it chose none.
+    /// Returns the subprotocol that the server chose; `nil` if it chose none.
     package func judge(_ head: ResponseHead) throws(Refusal) -> String? {
         func refused(_ why: String) -> Refusal { Refusal(head: head, why: why) }
         func values(_ name: String) -> [String] { head.headers.filter { $0.name.lowercased() == name }.map(\.value) }
-        guard head.status == 101 else { throw refused("the server answered with status \(head.status)") }
+        guard head.status == 101 else { throw refused("the server responded with status \(head.status)") }
         guard values("upgrade").flatMap(Self.tokens).contains(where: { $0.lowercased() == "websocket" }) else {
             throw refused("the server does not change to web sockets")
         }
@@ -120,11 +120,11 @@ package struct WebSocketHandshake: Equatable, Sendable {
             throw refused("the server did not prove that it read the question (Sec-WebSocket-Accept)")
         }
         guard values("sec-websocket-extensions").allSatisfy(\.isEmpty) else {
-            throw refused("the server uses an extension that nobody offered")
+            throw refused("the server uses an extension that was not offered")
         }
         let chosen = values("sec-websocket-protocol").filter { !$0.isEmpty }
         guard chosen.count <= 1, chosen.allSatisfy(offered.contains) else {
-            throw refused("the server chose a subprotocol that nobody offered")
+            throw refused("the server chose a subprotocol that was not offered")
         }
         return chosen.first
     }

@@ -1,14 +1,15 @@
 import Foundation
 
-/// A client's side of one web socket, from the handshake to the end. Source of the rules: RFC 6455.
+/// The client's side of a web socket, from the handshake to the end. Source of the rules: RFC 6455.
 ///
-/// Bytes and wishes go in; frames to send and what to tell come out. It knows no connection and no chance: masks are for whoever sends.
+/// Bytes and calls come in; frames to send and events come out. The type has no connection and no random numbers; the sender masks the
+/// frames.
 package struct WebSocketMachine: Sendable {
     package enum Message: Equatable, Sendable {
         case text(String)
         case binary(Data)
 
-        /// Of its payload.
+        /// The number of bytes of the payload.
         package var byteCount: Int {
             switch self {
             case .text(let text): text.utf8.count
@@ -17,7 +18,7 @@ package struct WebSocketMachine: Sendable {
         }
     }
 
-    /// Numbers by which an end is said. Source: RFC 6455, 7.4.1.
+    /// The codes with which an end is announced. Source: RFC 6455, 7.4.1.
     package enum Code {
         package static let normal = 1000
         package static let protocolError = 1002
@@ -25,13 +26,13 @@ package struct WebSocketMachine: Sendable {
         package static let invalidPayload = 1007
         package static let tooBig = 1009
 
-        /// Whether it may be sent: registered with the IANA, or an app's own.
+        /// Returns whether a code may be sent: a code that is registered with the IANA, or an app's code.
         package static func isSendable(_ code: Int) -> Bool {
             [1000...1003, 1007...1014, 3000...4999].contains { $0.contains(code) }
         }
     }
 
-    /// The server sent what it may not.
+    /// A violation of the protocol by the server.
     package struct BrokenRule: Error, Equatable, Sendable {
         package enum Kind: Sendable {
             case protocolError
@@ -54,29 +55,29 @@ package struct WebSocketMachine: Sendable {
     }
 
     package enum Failure: Equatable, Sendable {
-        /// The server answered the handshake with something else.
+        /// The response to the handshake did not open a web socket.
         case refused(WebSocketHandshake.Refusal)
-        /// The connection ended before an answer.
+        /// The connection ended before a response.
         case noAnswer
         case brokenRule(BrokenRule)
-        /// The connection ended, and nobody had said so.
+        /// The connection ended without an announcement.
         ///
-        /// - Parameter isOrderly: the server ended it; else it broke.
+        /// - Parameter isOrderly: `true` if the server closed the connection; `false` if the connection broke.
         case lost(isOrderly: Bool)
     }
 
     package enum Command: Equatable, Sendable {
-        /// The handshake, as it is.
+        /// Send the handshake, without a change.
         case ask(Data)
-        /// To be masked.
+        /// Mask and send a frame.
         case transmit(WebSocketFrame)
         case opened(subprotocol: String?, ResponseHead)
         case deliver(Message)
-        /// The server answered this ping.
+        /// The server responded to this ping.
         case answered(ping: Int)
-        /// Nothing is awaited any more: what is to be transmitted goes out, then the connection ends.
+        /// The web socket is closed. The pending frames are sent, then the connection ends.
         ///
-        /// - Parameters: code: ``Code/noStatus``: none was said.
+        /// - Parameters: code: ``Code/noStatus`` if no code was given.
         case closed(code: Int, reason: Data)
         case failed(Failure)
     }
@@ -85,24 +86,24 @@ package struct WebSocketMachine: Sendable {
         case fresh
         case asking
         case open(Assembly?)
-        /// The end was said here; the server's word is awaited. A message's parts must be right all the same.
+        /// This side announced the end and awaits the server's close frame. The parts of a message must still be correct.
         case closing(Assembly?, code: Int, reason: Data)
         case over
     }
 
-    /// Parts of a message.
+    /// The parts of a message.
     private struct Assembly {
         var isText: Bool
         var bytes: Data
     }
 
-    /// Bytes of a message, at most: a longer one is refused by its length.
+    /// The maximum number of bytes of a message. A longer message is refused because of its announced length.
     package var maximumMessageSize: Int
     private let handshake: WebSocketHandshake
     private var state = State.fresh
-    /// What came and is not read yet.
+    /// The received bytes that are not read yet.
     private var pending = Data()
-    /// Without an answer, the oldest first.
+    /// The pings without a response, the oldest first.
     private var pings: [Int] = []
 
     package init(_ handshake: WebSocketHandshake, maximumMessageSize: Int) {
@@ -113,16 +114,16 @@ package struct WebSocketMachine: Sendable {
     package var isClosing: Bool { if case .closing = state { true } else { false } }
     package var isOver: Bool { if case .over = state { true } else { false } }
 
-    // MARK: Wishes
+    // MARK: Requests
 
-    /// The connection is there.
+    /// Starts the handshake, because the connection is established.
     package mutating func connected() -> [Command] {
         guard case .fresh = state else { return [] }
         state = .asking
         return [.ask(handshake.request)]
     }
 
-    /// Nothing, unless it is open.
+    /// Sends a message if the web socket is open.
     package mutating func send(_ message: Message) -> [Command] {
         guard case .open = state else { return [] }
         return switch message {
@@ -131,20 +132,21 @@ package struct WebSocketMachine: Sendable {
         }
     }
 
-    /// Nothing, unless it is open.
+    /// Sends a ping if the web socket is open.
     ///
-    /// - Parameter number: comes back with its answer. Pings are alike on the wire: an answer is that of the oldest.
+    /// - Parameter number: A number that is reported with the response. Pings are equal on the wire, so a response belongs to the oldest
+    ///   ping.
     package mutating func ping(_ number: Int) -> [Command] {
         guard case .open = state else { return [] }
         pings.append(number)
         return [.transmit(WebSocketFrame(.ping))]
     }
 
-    /// Says the end. Nothing, unless it is open.
+    /// Announces the end if the web socket is open.
     ///
     /// - Parameters:
-    ///   - code: one that may not be sent is left out, and the reason with it.
-    ///   - reason: UTF-8, at most 123 bytes of which go out.
+    ///   - code: A code that may not be sent is left out, together with the reason.
+    ///   - reason: UTF-8, of which at most 123 bytes are sent.
     package mutating func close(code: Int, reason: Data) -> [Command] {
         guard case .open(let assembly) = state else { return [] }
         let reason = Self.fitting(reason)
@@ -152,9 +154,9 @@ package struct WebSocketMachine: Sendable {
         return [.transmit(Self.closeFrame(code, reason))]
     }
 
-    /// The connection is no more.
+    /// Handles the end of the connection.
     ///
-    /// - Parameter isOrderly: the server ended it; else it broke.
+    /// - Parameter isOrderly: `true` if the server closed the connection; `false` if the connection broke.
     package mutating func ended(isOrderly: Bool) -> [Command] {
         defer { state = .over }
         return switch state {
@@ -185,12 +187,12 @@ package struct WebSocketMachine: Sendable {
         do {
             while let frame = try nextFrame() { commands += try take(frame) }
         } catch {
-            // Whoever said the end already does not say another one.
+            // If this side already announced the end, no second close frame is sent.
             if case .open = state { commands.append(.transmit(Self.closeFrame(error.kind.code, Data()))) }
             state = .over
             commands.append(.failed(.brokenRule(error)))
         }
-        // What was read is let go of.
+        // The bytes that were read are released.
         if case .over = state { pending = Data() } else if pending.startIndex != 0 { pending = Data(pending) }
         return commands
     }
@@ -222,7 +224,7 @@ package struct WebSocketMachine: Sendable {
             if case .closing = state { return [] }
             return [.transmit(WebSocketFrame(.pong, frame.payload))]
         case .pong:
-            // Ours have no payload; another one is nobody's answer.
+            // Our pings have no payload, so a pong with a payload does not belong to them.
             guard frame.payload.isEmpty, !pings.isEmpty else { return [] }
             return [.answered(ping: pings.removeFirst())]
         case .close: return try takeClose(frame.payload)
@@ -230,7 +232,7 @@ package struct WebSocketMachine: Sendable {
         case .continuation:
             switch state {
             case .open(var assembly?):
-                // Let go of first: what two hold is copied whole with each part.
+                // The state releases its reference first, because shared bytes would be copied completely with each part.
                 state = .open(nil)
                 assembly.bytes.append(frame.payload)
                 return try take(assembly, frame.isFinal)
@@ -246,7 +248,7 @@ package struct WebSocketMachine: Sendable {
     private mutating func take(_ assembly: Assembly, _ isWhole: Bool) throws(BrokenRule) -> [Command] {
         let message = isWhole ? try Self.message(assembly) : nil
         if case .closing(_, let code, let reason) = state {
-            // Nobody here listens any more.
+            // The app does not receive messages any more.
             state = .closing(isWhole ? nil : assembly, code: code, reason: reason)
             return []
         }
@@ -257,7 +259,7 @@ package struct WebSocketMachine: Sendable {
     private static func message(_ assembly: Assembly) throws(BrokenRule) -> Message {
         guard assembly.isText else { return .binary(assembly.bytes) }
         guard let text = String(validating: assembly.bytes, as: UTF8.self) else {
-            throw .init(.invalidPayload, "a text that is no UTF-8")
+            throw .init(.invalidPayload, "a text that is not UTF-8")
         }
         return .text(text)
     }
@@ -269,10 +271,10 @@ package struct WebSocketMachine: Sendable {
         let reason = Data(bytes.dropFirst(2))
         guard bytes.isEmpty || Code.isSendable(code) else { throw .init(.protocolError, "the code \(code), which none may say") }
         guard String(validating: reason, as: UTF8.self) != nil else {
-            throw .init(.invalidPayload, "a reason that is no UTF-8")
+            throw .init(.invalidPayload, "a reason that is not UTF-8")
         }
         defer { state = .over }
-        // The first word is the one that counts.
+        // The first announced code counts.
         if case .closing(_, let said, let ownReason) = state { return [.closed(code: said, reason: ownReason)] }
         return [.transmit(WebSocketFrame(.close, payload)), .closed(code: code, reason: reason)]
     }
@@ -282,7 +284,7 @@ package struct WebSocketMachine: Sendable {
         return WebSocketFrame(.close, Data([UInt8(code >> 8), UInt8(code & 0xFF)]) + reason)
     }
 
-    /// Ends before a character rather than in it; what is no UTF-8 is nothing.
+    /// Returns the reason, cut before a character and not inside it; empty if the reason is not UTF-8.
     private static func fitting(_ reason: Data) -> Data {
         let limit = WebSocketFrame.controlLimit - 2
         guard let text = String(validating: reason, as: UTF8.self) else { return Data() }
