@@ -4,32 +4,33 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The conductor: it hears, lets its parts note what was heard and plan what follows, commits, and then performs.
+/// The coordinator: receives events, lets its parts record them and plan effects, commits, and then performs the effects.
 ///
-/// One thread, one loop. Everything that must outlive it is in the ledger; what its parts hold can be derived again. The parts are
-/// values: a commit that fails leaves them, and what was heard, as they were before.
+/// The agent uses one thread and one loop. Everything that must survive the agent is in its database (ledger); the state of the parts can
+/// be derived again. The parts are values: if a commit fails, the parts keep their state and the events are handled again. Of repeated
+/// progress events only the latest is kept.
 package final class Agent {
     private let ledger: Ledger
     private let launcher: any Launcher<ProcessIdentity>
     private let ports: AgentPorts
     private let host: HostEnvironment
-    /// Where files are hashed and synced.
+    /// The worker that hashes and syncs files.
     private let disk: DiskWorker
     private let random: () -> Double
     private let log: AgentLog
-    /// Watches processes that wait for the agent's work. `false`: gone already.
+    /// Watches a process that waits for the agent's work. Returns `false` if the process has already ended.
     private let watchProcess: (ProcessIdentity) -> Bool
-    /// Has this agent hear something, from any thread.
+    /// Posts an event to this agent, from any thread.
     private let post: @Sendable (AgentEvent) -> Void
 
     private var parts: AgentParts
     private var heard: [AgentEvent] = []
 
     /// - Parameters:
-    ///   - watchProcess: hears of the end of a process by `.processEnded`; `false`: it is gone already.
-    ///   - post: hands an event to the thread that runs this agent, which lets it ``hear(_:)`` it.
-    ///   - random: a number from 0 up to 1.
-    ///   - log: takes the entries of the log in place of the journal and standard error.
+    ///   - watchProcess: watches a process, whose end is sent as `.processEnded`; returns `false` if the process has already ended.
+    ///   - post: posts an event to the thread that runs this agent, which passes it to ``hear(_:)``.
+    ///   - random: returns a number from 0 up to 1.
+    ///   - log: receives the log entries instead of the journal and standard error.
     package init(
         ledger: Ledger, launcher: any Launcher<ProcessIdentity>, ports: AgentPorts, host: HostEnvironment,
         disk: DiskWorker = .shared, random: @escaping () -> Double = { Double.random(in: 0..<1) },
@@ -43,16 +44,17 @@ package final class Agent {
             Moment(of: host, zone: host.zone()), activation: Activation(isAvailable: ports.activator != nil))
     }
 
-    /// How long it stays.
+    /// The state that decides how long the agent runs.
     package var lifetime: Lifetime { parts.lifetime }
 
-    /// Files whose change ends a pause after failed launches, as the app named them.
+    /// The files whose change ends a pause after failed launches, as the app specified them.
     package var watchedFiles: [String] { parts.glance.settings.watchedFiles ?? [] }
 
-    /// Work came after it had nothing left to do.
+    /// Continues, because new work arrived after all work was complete.
     package func goOn() { parts.lifetime.goOn() }
 
-    /// Has itself started again, where it leaves with work left. `false`: nobody would, and it goes on.
+    /// Arranges that the agent is started again, if it exits while work is left. Returns `false` if that is refused; then the agent
+    /// continues.
     package func armActivation() -> Bool {
         guard case .finished(.away(_, let until)) = parts.lifetime, let activator = ports.activator else { return true }
         do throws(ActivationFailure) {
@@ -67,18 +69,18 @@ package final class Agent {
         }
     }
 
-    /// Nothing is under way that another agent would have to take up in the middle.
+    /// Returns `true` if no operation is running that another agent would have to continue in the middle.
     package func isAtRest() throws(StoreError) -> Bool {
         guard parts.attempts.isEmpty, !parts.screen.isShowing else { return false }
         return try ledger.read { try $0.liveLaunches().isEmpty }
     }
 
-    // MARK: Hearing
+    // MARK: Events
 
     package func hear(_ event: AgentEvent) { heard.append(event) }
 
-    /// Something was heard, or somebody else wrote since the last look. The bell rings for our own commits, too, and with
-    /// many small transfers most rings are those.
+    /// Returns `true` if events were received, or another process committed since the last pass. The agent's own commits also cause change
+    /// notifications; with many small transfers most notifications come from them.
     package func hasNews() throws(StoreError) -> Bool {
         guard heard.isEmpty else { return true }
         return parts.glance.isNews(try ledger.readAfterRing { try $0.foreignVersion() })
@@ -86,16 +88,16 @@ package final class Agent {
 
     // MARK: Turning
 
-    /// What a new agent does first: everything an earlier one left is adopted, made up for, or tidied away.
+    /// Takes over what an earlier agent left: adopts, reports or removes it. Called first by a new agent.
     package func reconcile(version: String) throws(StoreError) {
         let inheritance = try Inheritance.take(from: ledger, version: version, now: host.now())
         for effect in inheritance.effects { perform(effect) }
         for launch in inheritance.launches {
             guard let id = launch.id else { continue }
             switch (launcher.isAlive(id), launch.process) {
-            // Started, but its identity was not committed: the process itself writes it when it begins.
+            // The process started, but its identity was not committed: the process writes its identity when it begins.
             case (true, nil) where launch.pid == nil: parts.launches.awaitIdentity(of: id)
-            // An earlier version recorded the number alone, which can be another process's by now.
+            // An earlier version recorded only the process id, which may belong to another process by now.
             case (true, nil): parts.launches.leave(id)
             case (true, let process?): perform(.adoptLaunch(id, process))
             case (false, _): hear(.launchEnded(id, .unknown))
@@ -105,29 +107,29 @@ package final class Agent {
         perform(.removeOrphans)
     }
 
-    /// Handles what was heard and whatever the ledger asks for. Returns when to be called again at the latest.
+    /// Handles the received events and all due work of the ledger. Returns the time of the next call at the latest.
     ///
-    /// - Throws: ``StoreError`` when it could not be committed. What was heard is heard again by the next turn.
+    /// - Throws: ``StoreError`` if the commit failed. The next turn handles the same events again.
     package func turn() throws(StoreError) -> Date? {
         var wake: Date?
-        // This look follows one that changed rows: the agent's own commits do not wake it, and an earlier part of the same
-        // look may decide about what a later part wrote.
+        // `true` if the pass before changed rows. Another pass is needed then, because the agent's own commits do not wake it. Also, an
+        // earlier part of a pass may have to handle rows that a later part wrote.
         var isFollowUp = false
         for _ in 0..<100 {
             let look = try look()
             wake = look.wake
             let isDueAgain = parts.glance.note(look.effects)
             for effect in look.effects { perform(effect) }
-            // Performing may make something else due (a launch that cannot start).
+            // An effect may make other work due (for example a launch that cannot start).
             guard heard.isEmpty, !isDueAgain else {
                 isFollowUp = false
                 continue
             }
-            // A look that found another process's commit needs a follow-up of its own.
+            // A pass that found another process's commit needs another follow-up.
             if !look.hasChanged || (isFollowUp && !look.hadNews) { break }
             isFollowUp = true
         }
-        // Still something heard: come back at once rather than never.
+        // Events are left: return at once to handle them.
         guard heard.isEmpty else { return host.now() }
         return parts.glance.settle(wake, now: host.now())
     }
@@ -135,13 +137,13 @@ package final class Agent {
     private struct Look {
         var effects: [AgentEffect]
         var wake: Date?
-        /// Another look at everything may find more.
+        /// `true` if another complete pass may find more work.
         var hasChanged: Bool
-        /// Another process had committed since the look before.
+        /// `true` if another process had committed since the pass before.
         var hadNews: Bool
     }
 
-    /// One pass: the slow part before the transaction, the decisions inside, the lines of the log behind it.
+    /// Runs one pass: slow operations before the transaction, decisions inside it, log entries after it.
     private func look() throws(StoreError) -> Look {
         let (events, hasLinked) = parts.attempts.settle(heard.withoutLateProgress)
         heard = events
@@ -173,7 +175,7 @@ package final class Agent {
         return look
     }
 
-    /// Nothing is lost of what was heard, and it does not grow without bound where a disk stays full.
+    /// Commits. If the commit fails, the events are kept; their number stays limited while a disk is full.
     private func commit<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
         do throws(StoreError) {
             return try ledger.write(body)
@@ -187,7 +189,7 @@ package final class Agent {
 
     // MARK: Performing
 
-    /// After a commit; none of it can be refused by the ledger.
+    /// Performs an effect after the commit; the ledger cannot refuse an effect.
     private func perform(_ effect: AgentEffect) {
         switch effect {
         case .startLaunch(let id): startLaunch(id)
@@ -262,7 +264,7 @@ package final class Agent {
         let mayReplace: Bool
         do throws(StoreError) {
             let transfer = try ledger.read { try $0.transfer(id) }
-            // Cancelled meanwhile: it shall not appear.
+            // If the transfer was cancelled in the meantime, its file must not appear.
             guard let transfer, transfer.state == .running, transfer.isFinishing else { return hear(.filePlaced(id, nil)) }
             let isTheOne = transfer.replacedFile.map { $0 == FileIdentity(whole.path)?.text } ?? true
             mayReplace = transfer.destination == nil || transfer.mayReplace && isTheOne
@@ -275,11 +277,11 @@ package final class Agent {
         var giving =
             FileName.objection(to: part, whole, sight, disk.calls)
             ?? FileName.give(part, whole, replacing: mayReplace, disk.calls)
-        // Another file may have got the name of the part in between.
+        // Another file may have got the part's name in between.
         if giving == .given, let placed = FileSight.named(whole.path, disk.calls), !placed.isStill(sight.ofContent) {
             giving = .changed
         }
-        // What passes is waited for: the proof then finds that the file has its name.
+        // A temporary error is retried later: then the proof finds that the file has its name.
         if giving == .given, let trouble = FileName.sync(folder: whole.deletingLastPathComponent().path, disk.calls) {
             giving = .failed(trouble)
         }

@@ -4,45 +4,45 @@ import BackgroundNotices
 import Foundation
 import TransferMachines
 
-/// What is to be done after a commit. Ids and values, no live handles: doing it late or twice does no harm.
+/// An action to perform after a commit. Contains ids and values but no live handles: performing it late or twice does no harm.
 enum AgentEffect: Equatable {
     case startLaunch(Int64)
-    /// An earlier agent started its process: it is watched from now on.
+    /// Watches the process of a launch that an earlier agent started.
     case adoptLaunch(Int64, ProcessIdentity)
     case warnLaunch(Int64)
     case killLaunch(Int64)
-    /// Its process is not ours to kill: it counts as gone.
+    /// Treats the launch as ended, because the agent cannot kill its process.
     case endLaunch(Int64)
     case forgetLaunch(Int64)
     case startAttempt(Int64)
-    /// Its part becomes durable, and then the transfer hears that it is stopped.
+    /// Makes the part durable, then records that the transfer is stopped.
     case stopAttempt(Int64)
-    /// What an earlier agent had proven is looked at again.
+    /// Checks a file again that an earlier agent had proven.
     case checkProof(Int64, FileProof.Expectation)
-    /// A whole file gets its name, if it still is the file that was proven.
+    /// Gives a complete file its name if it is still the file that was proven.
     case placeFile(Int64, part: URL, whole: URL, FileSight)
-    /// What a cancelled upload left on the server is taken away, if the server can be reached now.
+    /// Removes the server's data of a cancelled upload if the server can be reached now.
     case tidyServer(WireRequest, AttemptID)
     case removeFile(URL)
     case removeOrphans
     /// - Parameter of: the server that gave the number.
     case present(Notice, replacing: UInt32?, of: String?)
     case withdraw(identifier: String, serverID: UInt32, of: String?)
-    /// Its buttons are heard again.
+    /// Receives the button presses of a notification again.
     case takeOver(identifier: String, serverID: UInt32, of: String?)
     case showBadge(Int)
-    /// Whether the notification server answers.
+    /// Checks whether the notification server answers.
     case askServer
     case watchProcess(ProcessIdentity)
     case sessionChanged(SessionEnvironment?)
-    /// The alarm that wakes the machine; `nil`: none.
+    /// Sets the alarm that wakes the machine; `nil` removes the alarm.
     case armAlarm(Date?)
     case lookAtMachine
     case delaySleep
     case allowSleep
     case suspendMachine
 
-    /// Performed, it makes nothing else due.
+    /// `true` if performing the effect makes no other work due.
     var isOfTransfersAlone: Bool {
         switch self {
         case .startAttempt, .stopAttempt, .tidyServer, .removeFile, .removeOrphans: true

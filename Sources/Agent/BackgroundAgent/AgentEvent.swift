@@ -5,48 +5,47 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// What the agent hears of the world. Each is handled on its loop, in order.
+/// An event that the agent receives. The agent's loop handles events in order.
 package enum AgentEvent: Sendable {
     case transport(TransportEvent)
     case presenter(PresenterEvent)
     case conditions(DesktopConditions)
-    /// The clock was set: wall-clock rules are planned anew, and what lies behind may have been missed.
+    /// The clock was set: rules with wall-clock times are planned again, and times that have passed may have been missed.
     case timeChanged
-    /// The time zone changed: wall-clock rules are planned anew.
+    /// The time zone changed: rules with wall-clock times are planned again.
     case zoneChanged
-    /// The host woke: the same, and the network may not be back yet.
+    /// The host woke from sleep: rules are planned again as for ``timeChanged``, and the network may not be available yet.
     case resumed
     case sleepEvent(SleepEvent)
-    /// The alarm's instant has come: the machine may have been woken.
+    /// The alarm's time has come: the alarm may have woken the machine.
     case alarmRang
     case alarmRefused(WakeRefusal)
-    /// The process of a launch runs.
+    /// The process of a launch is running.
     case launchStarted(Int64, ProcessIdentity)
     /// No process could be started for a launch.
     case launchFailed(Int64, reason: String)
     case launchEnded(Int64, ProcessEnd)
     case processEnded(ProcessIdentity)
-    /// Of a download there is news that others should know of: it goes on at an offset, or all that arrived is durable.
+    /// A download continues at an offset, or all its received bytes are durable. Other processes should see this.
     case attemptMoved(AttemptID)
-    /// A download's attempt ended, and what arrived is durable and, of a whole file, hashed.
+    /// A download's attempt ended. Its received bytes are durable, and a complete file is hashed.
     case attemptSettled(AttemptID, WireEnd)
-    /// The file that was to be sent cannot be opened.
+    /// The file to upload cannot be opened.
     case attemptWithoutSource(AttemptID, FileTrouble)
-    /// An attempt was stopped on our side, and its part is durable.
+    /// The agent stopped an attempt, and its part is durable.
     case attemptStopped(AttemptID)
-    /// What became of a file that an earlier agent had proven.
+    /// The result of a check of a file that an earlier agent had proven.
     case proofChecked(Int64, FileProof.Finding)
-    /// A whole file has its name, or cannot have it.
-    /// `nil`: it was not wanted any more, and has no name.
+    /// A complete file has its name, or cannot have it. `nil` if the file was not wanted any more and got no name.
     case filePlaced(Int64, FileName.Giving?)
-    /// What the app is launched as is not there.
+    /// The app's executable is missing.
     case appIsMissing(AppIsMissing)
-    /// Files that the app named have changed, or others in their folders.
+    /// A file that the app specified has changed, or another file in its folder.
     case filesChanged
-    /// SIGTERM or SIGINT.
+    /// The process received SIGTERM or SIGINT.
     case stopRequested
 
-    /// Bytes moved, or an attempt came to rest: nothing else becomes due by it.
+    /// `true` for transferred bytes and for settled attempts, which make no other work due.
     var isOfTransport: Bool {
         switch self {
         case .transport, .attemptSettled: true
@@ -69,7 +68,7 @@ package enum AgentEvent: Sendable {
 }
 
 extension [AgentEvent] {
-    /// For as long as nothing can be committed: of what only moves on, the last word.
+    /// The events to keep while commits fail: of repeated progress events, only the latest of each attempt.
     var withLatestProgressOnly: [AgentEvent] {
         var (progressed, moved): (Set<AttemptID>, Set<AttemptID>) = ([], [])
         let latest = reversed().filter { event in
@@ -80,7 +79,7 @@ extension [AgentEvent] {
         return latest.reversed()
     }
 
-    /// Of an attempt that has ended by now, how far it was is of no use to anybody.
+    /// The events without the progress of attempts that have ended.
     var withoutLateProgress: [AgentEvent] {
         let ended = Set(compactMap { if case .transport(.ended(let attempt, _)) = $0 { attempt } else { nil } })
         guard !ended.isEmpty else { return self }

@@ -2,16 +2,16 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// What the agent itself has to say to the person, as no app runs that could: told once a day for each cause.
+/// A notification of the agent itself, for a problem that no running app could report. Shown at most once a day for each cause.
 struct AgentNotice: Equatable {
-    /// Names the cause: the same one is told once.
+    /// The name of the cause; a notification with the same cause is shown once.
     let cause: String
     let title: String
     let body: String
 
-    /// Of the identifiers of its notifications; nobody is launched when one is pressed.
+    /// The prefix of the identifiers. A press on such a notification launches no app.
     static let prefix = NotificationRecord.agentPrefix
-    /// Seconds after which a cause that lasts, or has come back, is told again.
+    /// The number of seconds after which a cause that lasts or occurs again is shown again.
     static let silence: Double = 86_400
 
     var identifier: String { Self.prefix + cause }
@@ -26,10 +26,10 @@ struct AgentNotice: Equatable {
 extension AgentNotice {
     private static func name(of host: String) -> String { host.split(separator: "/").last.map(String.init) ?? host }
 
-    /// Notifications that what goes to a host waits: untrue once something arrived.
+    /// Returns `true` if the notification reports that transfers to a host wait. The report is outdated when data has arrived.
     static func suspects(_ notice: NotificationRecord, host: String) -> Bool { suspectedHost(of: notice) == name(of: host) }
 
-    /// Without its scheme; `nil`: it says something else.
+    /// Returns the host without its scheme; `nil` if the notification has another cause.
     fileprivate static func suspectedHost(of notice: NotificationRecord) -> String? {
         for suspicion in TransferTrouble.Suspicion.allCases where notice.identifier.hasPrefix("\(prefix)\(suspicion.rawValue).") {
             return String(notice.identifier.dropFirst("\(prefix)\(suspicion.rawValue).".count))
@@ -37,47 +37,48 @@ extension AgentNotice {
         return nil
     }
 
-    /// Something between this computer and a server is not what it should be, and transfers wait for that to change.
+    /// Creates a notification that something between this computer and a server is wrong, and that transfers wait for a change.
     init(_ suspicion: TransferTrouble.Suspicion, host: String, message: String, now: Date) {
         let name = Self.name(of: host)
         cause = "\(suspicion.rawValue).\(name)"
         switch suspicion {
         case .portal:
             title = "This network wants you to log in"
-            body = "What goes to \(name) waits. \(message) It is tried again when the network changes."
+            body = "Transfers to \(name) wait. \(message) They continue when the network changes."
         case .clock:
             title = "Is the clock of this computer right?"
             body =
                 "It says \(now.formatted(.iso8601.year().month().day())), and the certificate of \(name) is not valid then. "
-                + "What goes there waits until the clock or the network changes."
+                + "Transfers to this server wait until the clock or the network changes."
         case .certificate:
             title = "\(name) cannot be trusted here"
-            body = "\(message) A network with a log-in page can be the cause. What goes there waits until the network changes."
+            body =
+                "\(message) A network with a login page can be the cause. Transfers to this server wait until the network changes."
         }
     }
 }
 
-/// What an app is launched as is not there any more: deleted, moved away, or on a disk that is not mounted.
+/// The error that the app's executable is missing: deleted, moved, or on a disk that is not mounted.
 package struct AppIsMissing: Error, Equatable, CustomStringConvertible {
     let path: String
-    /// What a person calls the app.
+    /// The app's name for the user.
     let name: String
 
     package init(path: String, name: String) { (self.path, self.name) = (path, name) }
 
-    package var description: String { "\(path) is not there any more, or cannot be run" }
+    package var description: String { "\(path) was removed or cannot be run" }
 }
 
 extension AgentNotice {
     private static let missing = "missing."
 
-    /// Notifications that an app cannot be started: untrue once it was.
+    /// Returns `true` if the notification reports that an app cannot be started. The report is outdated after a successful start.
     static func saysMissing(_ notice: NotificationRecord) -> Bool { notice.identifier.hasPrefix(prefix + missing) }
 
     init(_ missing: AppIsMissing) {
         cause = Self.missing + missing.path
         title = "\(missing.name) cannot be started"
-        body = "\(missing). Its background work waits: put it back, or start it once from where it is now."
+        body = "\(missing). Its background work waits. Put the program back, or start it once from its new place."
     }
 }
 
@@ -91,7 +92,8 @@ extension Pass {
         try transaction.addNotification(notice.identifier, notice.content, dueAt: nil, now: now)
     }
 
-    /// What waited for a network or a clock was cancelled, or held: nothing waits any more, and the next that does is told anew.
+    /// Withdraws the reports of waiting hosts if no transfer waits there any more, because the transfers were cancelled or held. The next
+    /// transfer that waits is reported again.
     mutating func takeBackSuspicions() throws {
         let transaction = transaction
         try takeBack { notice in
@@ -100,9 +102,9 @@ extension Pass {
         }
     }
 
-    /// Its cause is over.
+    /// Withdraws the agent's notifications whose cause is over.
     ///
-    /// - Parameter isOver: asked of the agent's own notifications.
+    /// - Parameter isOver: called for each of the agent's own notifications.
     mutating func takeBack(_ isOver: (NotificationRecord) throws -> Bool) throws {
         let own = try transaction.notifications(beginning: AgentNotice.prefix)
         try transaction.takeBack(own.filter { try isOver($0) && !$0.life.isTakenBack }, now: now)

@@ -3,20 +3,20 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// What an agent holds in memory, each fact in one part, and the order in which they note and plan.
+/// The agent's state in memory, each fact in one part, and the order in which the parts record and plan.
 struct AgentParts {
     var time: TimeWatch
-    var glance = Glance()
+    var glance = PassScope()
     var lifetime = Lifetime.working(idleSince: nil)
     var conditions: Conditions
     var launches = Launches()
-    var neighbours = Neighbours()
+    var neighbours = WatchedProcesses()
     var attempts = Attempts()
-    var screen = Screen()
-    var leftovers = Leftovers()
+    var screen = NotificationPlanner()
+    var leftovers = Cleanup()
     var activation: Activation
     var wakes = SystemWakes()
-    /// Migrations of the ledger that are known to be of this version.
+    /// The number of the ledger's migrations that are known to belong to this version.
     private var knownMigrations = 0
 
     init(_ moment: Moment, activation: Activation) {
@@ -27,43 +27,44 @@ struct AgentParts {
 
     // MARK: The order
 
-    /// One transaction's worth of deciding, in this order.
+    /// Makes all decisions of one transaction, in this order.
     mutating func planEverything(_ heard: [AgentEvent], living: Set<Int64>, _ pass: inout Pass) throws {
-        // Whether this agent may go on at all. Asked inside the transaction: the bell rings before a commit is visible, and this one
-        // may be the last for hours.
+        // Checks if this agent may continue. Checked inside the transaction, because the change notification arrives before a commit is
+        // visible, and no other notification may follow for hours.
         try noticeNewerVersion(&pass)
-        // Before any budget is looked at: a clock that jumped must not end one.
+        // Before any time budget is checked: a clock that jumped must not end a budget.
         try lookAtClocks(&pass)
         for event in heard { try note(event, &pass) }
         if try neighbours.lookAtSession(&pass) { screen.tryAgain() }
-        // A verb's answer may begin or end a launch, which is then watched below.
+        // A command may begin or end a launch, which is then supervised below.
         try answerQuestions(&pass)
-        // Ends before budgets: what is over is not warned. Before requests: what ended makes room, and its request is due again.
+        // Ended launches come before budgets, so that they are not warned. They come before requests, because they make room, and their
+        // requests become due again.
         try launches.adoptLate(&pass, living: living)
         try ContinuedWork.dropOrphans(pass, neighbours)
         try launches.endContinued(pass, neighbours)
         try settleEndedLaunches(&pass)
         try launches.supervise(&pass, conditions)
         try neighbours.plan(&pass)
-        // Before requests: a rule planned by the clock that was set may not be due any more.
+        // Before requests: a rule that was planned with the old clock may not be due any more.
         try time.plan(&pass)
-        // Before requests: what a machine was woken for begins when its sleep is held off.
+        // Before requests: work that the machine was woken for begins when the sleep is delayed.
         try wakes.tick(&pass)
         if lifetime.beginsWork {
             if !wakes.holdsWork { try DueRequests.plan(&pass, conditions, time) }
             try ContinuedWork.plan(&pass)
             try TimeChanges.plan(&pass)
             try planAttempts(&pass)
-            // After the attempts: what ended just now is delivered.
+            // After the attempts: results of attempts that just ended are delivered.
             try Deliveries.plan(&pass, moving: attempts.movingSessions)
-            // After the attempts: what was cancelled or held waits for nothing.
+            // After the attempts: cancelled or held transfers wait for nothing.
             try pass.takeBackSuspicions()
         }
-        // The rows of a newer version may mean something else.
+        // The rows of a newer version may have another meaning.
         if !lifetime.isSuperseded { try screen.plan(&pass, isQuitting: lifetime.isQuitting) }
-        // After all work: the machine may sleep again when there is none.
+        // After all work: the machine may sleep again if no work is left.
         try wakes.plan(&pass, hasAttempts: !attempts.isEmpty)
-        // Last: whether anything is left to do shows only now.
+        // Last, because only now it is known if work is left.
         let others = Lifetime.Others(
             hasAttempts: !attempts.isEmpty, answersDue: screen.answersDue(pass.moment), isShowing: screen.isShowing,
             holdsAlarm: wakes.needsAgent, outOfReach: launches.outOfReach)
@@ -71,8 +72,8 @@ struct AgentParts {
         leftovers.planOrphans(&pass, lifetime)
     }
 
-    /// The same, where nothing but the wire has spoken since everything was looked at: with many small transfers that is almost
-    /// every time.
+    /// Makes the decisions of a transaction in which only transfer events arrived since the last complete pass. With many small transfers
+    /// this is the usual case.
     mutating func planTransfers(_ heard: [AgentEvent], _ pass: inout Pass) throws {
         try lookAtClocks(&pass)
         for event in heard { try note(event, &pass) }
@@ -80,7 +81,7 @@ struct AgentParts {
             try planAttempts(&pass)
             try Deliveries.plan(&pass, moving: attempts.movingSessions)
         }
-        // The last one is over: it may be time to leave. Or the host has slept.
+        // After the last attempt the agent may have to exit. The host may also have slept.
         if attempts.isEmpty || time.mustReplan { glance.lookAtEverything() }
     }
 
@@ -92,7 +93,7 @@ struct AgentParts {
         try leftovers.prune(&pass)
     }
 
-    // MARK: What is heard
+    // MARK: Events
 
     private mutating func note(_ event: AgentEvent, _ pass: inout Pass) throws {
         switch event {
@@ -109,14 +110,14 @@ struct AgentParts {
             try screen.note(event, &pass, &launches)
         case .conditions(let desktop):
             try conditions.note(desktop, pass)
-            // Any change of the network is a reason to try at once, also one that leaves it "available".
+            // Any change of the network is a reason to try again at once, even if the network stays "available".
             if desktop.isNetworkAvailable { try attempts.retryUnreached(&pass) }
             wakes.notePower()
         case .timeChanged: time.noteJump(pass)
         case .zoneChanged: time.noteZone()
         case .resumed: try noteWake(&pass)
         case .sleepEvent(let event): try wakes.note(event, &pass)
-        // That the instant has come the clocks say, too.
+        // The clocks show the same.
         case .alarmRang: break
         case .alarmRefused(let refusal): wakes.note(refusal)
         case .launchStarted(let id, let process):
@@ -135,7 +136,7 @@ struct AgentParts {
         let change = try time.look(&pass)
         if change.shift != 0 {
             launches.shift(by: change.shift)
-            // What a certificate said was true of another time.
+            // An error about a certificate's dates was found at another time.
             try pass.transaction.retryTransfers(waitingWith: TransferTrouble.recordedClockCodes, now: pass.now)
         }
         if change.shift != 0 { try wakes.noteSetClock(&pass) }
@@ -165,7 +166,7 @@ struct AgentParts {
         attempts.stopAll(&pass)
     }
 
-    /// Stops what runs, waits for it, then leaves. What is queued stays in the ledger.
+    /// Stops all running work, waits for its end, then exits. Queued work stays in the ledger.
     private mutating func quit(forGood: Bool, _ pass: inout Pass) throws {
         guard lifetime.quit(forGood: forGood) else { return }
         pass.log(.agentStopping)
@@ -173,7 +174,7 @@ struct AgentParts {
         attempts.stopAll(&pass)
     }
 
-    // MARK: Questions
+    // MARK: Commands
 
     private mutating func answerQuestions(_ pass: inout Pass) throws {
         for question in try pass.transaction.openQuestions() {
@@ -197,7 +198,7 @@ struct AgentParts {
             try launches.stop(launch, .simulated, &pass)
             return "ended the time of \(question.argument)"
         case .quit:
-            // A signal had stopped this agent, and the command has ended. The user queued work after that, and wants an agent for it.
+            // A signal had stopped this agent, and the command has ended. The user has queued work since then, and needs an agent for it.
             if !question.isAwaited(in: pass.directories),
                 try pass.transaction.hasActiveTransfers() || pass.transaction.hasRequests()
             {

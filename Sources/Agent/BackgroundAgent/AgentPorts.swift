@@ -3,18 +3,19 @@ import BackgroundNotices
 import BackgroundScheduling
 import TransferMachines
 
-/// What the agent acts through. The composition root joins them; tests bring doubles.
+/// The interfaces through which the agent acts. The composition root connects them; tests use test doubles.
 package struct AgentPorts {
     package var transport: any Transport
     package var presenter: any Presenter
     package var conditions: any ConditionsSource
-    /// Starts the agent again after it left; `nil`: nobody does, and it stays as long as work is left.
+    /// Starts the agent again after it exited. `nil` if this is impossible; then the agent runs as long as work is left.
     package var activator: (any AgentActivator)?
-    /// Wakes the machine; `nil`: nothing here can.
+    /// Wakes the machine; `nil` if the machine cannot be woken.
     package var wakeClock: (any WakeClock)?
-    /// `nil`: nobody manages sleep.
+    /// Controls sleep; `nil` without a sleep manager.
     package var sleepManager: (any SleepManager)?
-    /// Called at the start and when it changes: where the person's session is, as verbs reported. `nil`: nobody reported it yet.
+    /// Called at the start and after each change, with the user's session as commands reported it. `nil` if no command has reported it
+    /// yet.
     package var sessionChanged: @Sendable (SessionEnvironment?) -> Void
 
     package init(

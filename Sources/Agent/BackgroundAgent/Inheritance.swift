@@ -4,9 +4,9 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// What an earlier agent left, made up for in one transaction. Every effect can be derived again from the ledger.
+/// The state that an earlier agent left, handled in one transaction. Every effect can be derived again from the ledger.
 struct Inheritance {
-    /// Launches whose processes may live, to be adopted.
+    /// The launches whose processes may be alive, to be adopted.
     private(set) var launches: [LaunchRecord] = []
     private(set) var effects: [AgentEffect] = []
     private var hasShownProgress = false
@@ -19,14 +19,14 @@ struct Inheritance {
                 .agent,
                 AgentRecord(pid: getpid(), version: version, startedAt: now, processStart: ProcessIdentity.current.start))
             for question in try transaction.openQuestions() where !question.isAwaited(in: directories) {
-                try transaction.answer(question.id!, "error: nobody waits for it any more")
+                try transaction.answer(question.id!, "error: the process that waited for it has ended")
             }
             for var transfer in try transaction.transfersOfADeadAgent() {
                 let before = transfer
                 let commands = try transaction.handle(.agentDied(now: now), &transfer, now: now)
                 left.effects += AgentEffect.removals(commands, of: before, in: directories.spool)
             }
-            // An agent that died behind a commit may have left a part beside a person's file; those in the spool are found as orphans.
+            // An agent that died after a commit may have left a part next to the user's file. Parts in the spool are found as orphans.
             for place in try transaction.partsBesideDestinations() {
                 left.effects += [.removeFile(place.url), .removeFile(place.other.url)]
             }
@@ -41,39 +41,39 @@ struct Inheritance {
                 if let number = notice.leavingID {
                     left.effects.append(.withdraw(identifier: notice.identifier, serverID: number, of: server))
                 }
-                // Changed content may wait while the old stands there.
+                // New content may be waiting while the old content is on the screen.
                 guard let number = notice.serverID, notice.state == .delivered || notice.state == .pending else { continue }
                 left.effects.append(.takeOver(identifier: notice.identifier, serverID: number, of: server))
             }
-            // Whoever listened for its end is gone; a server says anew whether it is on.
+            // The agent that watched for its end is gone; the server reports again whether do-not-disturb is on.
             try transaction.setFact(.doNotDisturbSince, nil)
-            // Some docks forget a number with whoever told it.
+            // A dock may forget the number when the process that sent it ends.
             try transaction.setFact(.badgeTold, nil)
             let shown = try transaction.endedLaunchesStillShown()
             left.hasShownProgress = !shown.isEmpty
             left.effects += shown.compactMap { ProgressNotices.withdrawal(of: $0, server) }
-            // Continued processing runs in a process of its own making, which is watched like any that waits.
+            // Continued processing runs in a process that the user started, which is watched like a process that waits.
             left.launches = try transaction.liveLaunches().filter { $0.kind != .continuedProcessing }
             return left
         }
     }
 
-    /// After the effects: what was on the screen has been taken off.
+    /// Called after the effects: the withdrawn progress notifications have left the screen.
     func settle(_ ledger: Ledger) throws(StoreError) {
         if hasShownProgress { try ledger.write { try $0.forgetEndedProgressNotices() } }
     }
 }
 
 extension AppDirectories {
-    /// Removes files in the spool that no row knows, left by a process that died between file and row, or between row and file. Nobody
-    /// living is between those while the lock is ours alone.
+    /// Removes files in the spool without a row, left by a process that died between writing the file and the row. No living process is
+    /// between these steps while this process holds the lock exclusively.
     ///
-    /// A copy of a file to upload is not removed but put aside for a month: the ledger may have been moved away, or come from a backup,
-    /// and the original be gone.
+    /// A copy of a file to upload is not removed but kept in another folder for a month. The ledger may have been moved away or restored
+    /// from a backup, and the original may be gone.
     ///
-    /// - Returns: `false`: somebody was in the way, or a copy could not be put aside. It stays, and is looked at again.
+    /// - Returns: `false` if another process prevented the removal, or if a copy could not be moved. Such files are checked again later.
     func removeOrphans(knownTo ledger: Ledger) -> Bool {
-        // An uncleaned copy may lie there.
+        // A copy that was not cleaned may be left there.
         for place in [spool, state] { HeldFolder.removeAbandoned(prefix: HeldFolder.cleaning, in: place) }
         var isDone = true
         let wasAlone = withUnknownFiles(of: ledger) { names in
@@ -85,11 +85,12 @@ extension AppDirectories {
         return wasAlone && isDone
     }
 
-    /// After a month, and a week more in which they were known to be old: a clock that is ahead and then right removes nothing.
+    /// Removes copies after a month, and another week in which they were known to be old. A clock that was ahead for a while removes
+    /// nothing.
     ///
-    /// A copy's modification time is when it was put aside, its access time when it was first found old.
+    /// A copy's modification time is the time when it was moved here; its access time is the time when it was first found to be old.
     ///
-    /// - Parameter now: seconds since 1970.
+    /// - Parameter now: the seconds since 1970.
     func removeOldCopies(now: Int) {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: leftCopies.path)) ?? [] {
             let path = leftCopies.appendingPathComponent(name).path

@@ -3,13 +3,13 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// What the clocks of the host say at one instant.
+/// The values of the host's clocks at one time.
 struct Moment {
     /// The wall clock.
     let now: Date
-    /// Seconds that the host has been awake.
+    /// The seconds that the host has been awake.
     let awake: Double
-    /// Seconds that it has slept.
+    /// The seconds that the host has slept.
     let slept: Double
     let zone: TimeZone
 
@@ -18,29 +18,30 @@ struct Moment {
         self.zone = zone
     }
 
-    /// What the wall clock will show then, unless somebody sets it. A little later: what wakes has to find it past.
+    /// Returns the wall-clock time of a future time, if the clock is not set until then. Slightly later, so that the time has passed at
+    /// the wake-up.
     func date(atAwake seconds: Double) -> Date { now.addingTimeInterval(seconds - awake + 0.001) }
 }
 
-/// One look at the ledger, inside its write transaction: what the parts decide with, and what follows once it is committed.
+/// One pass over the ledger, inside its write transaction: the data for the parts' decisions, and the actions that follow the commit.
 ///
-/// Nothing in a pass touches a file, a process or a socket: apps wait for this transaction.
+/// A pass does not touch files, processes or sockets, because apps wait for this transaction.
 struct Pass {
     let transaction: LedgerTransaction
     let settings: AgentSettings
     let moment: Moment
-    /// What the desktop is like, known or guessed: ``Conditions`` says which.
+    /// The conditions of the desktop, known or guessed, see ``Conditions``.
     let desktop: DesktopConditions
     let directories: AppDirectories
-    /// What is to be done once this pass is committed, in this order.
+    /// The actions to perform after the commit of this pass, in this order.
     private(set) var effects: [AgentEffect] = []
-    /// When the next pass is due at the latest; `nil`: time alone makes none due.
+    /// The time of the next pass at the latest; `nil` if time alone makes no pass due.
     private(set) var wake: Date?
-    /// For the log, written once this pass is committed.
+    /// The log entries, written after the commit of this pass.
     private(set) var entries: [LogEntry] = []
-    /// Transfers that ended in this pass.
+    /// The transfers that ended in this pass.
     private(set) var endedTransfers: [Int64] = []
-    /// A number from 0 up to 1: retries are spread by it.
+    /// Returns a number from 0 up to 1, which spreads retries.
     private let random: () -> Double
 
     init(
@@ -69,7 +70,7 @@ struct Pass {
 
     mutating func noteEnded(_ transfer: TransferRecord) { if let id = transfer.id { endedTransfers.append(id) } }
 
-    /// Never quite nothing: full jitter alone may allow an attempt without any pause.
+    /// Returns a random factor, at least 0.2: full jitter alone could allow an attempt without any pause.
     func jitter() -> Double { 0.2 + 0.8 * random() }
 }
 
@@ -78,17 +79,17 @@ extension Pass {
         try transaction.handle(event, &request, now: now, in: zone)
     }
 
-    /// A launch begins: its row now, its process once the row is committed.
+    /// Begins a launch: its row now, its process after the commit.
     mutating func begin(_ launch: LaunchRecord) throws {
         let launch = try transaction.insert(launch)
         guard let id = launch.id else { return }
         perform(.startLaunch(id))
     }
 
-    /// A launch that began after something waited and left it waiting failed: it is repeated with growing pauses, and nothing is
-    /// dropped. `nil`: not yet, and the pass wakes when.
+    /// Returns the generation of the next launch; `nil` during a pause, and the pass wakes at its end. A launch that did not handle the
+    /// waiting work has failed: it is repeated with growing pauses, and no work is dropped.
     ///
-    /// - Parameter failures: earlier launches in a row that did not help, newest first.
+    /// - Parameter failures: the earlier launches in a row that failed, newest first.
     mutating func generation(after failures: some Collection<LaunchRecord>) -> Int? {
         if let end = failures.endOfRelaunchPause(base: settings.backoffBase), end > now {
             wake(at: end)

@@ -7,9 +7,9 @@ import DesktopServices
 import Foundation
 import Glibc
 
-/// The executable `background-agent`: joins the agent with libcurl and the desktop. One process per app id.
+/// The executable `background-agent`: combines the agent with libcurl and the desktop. One process runs per app id.
 package enum BackgroundAgentTool {
-    package static let version = "0.1.0"
+    package static let version = "0.2.0"
 
     private static let usage = """
         usage: background-agent --app ID
@@ -23,13 +23,15 @@ package enum BackgroundAgentTool {
 
     package static func run() -> Never { ProcessExit.leave(main(Array(ThisProcess.arguments.dropFirst()))) }
 
-    /// Returns the exit code: 0 done or already running, 64 usage, 65 a damaged store, 69 a rehearsal without its machine, 73 or 74 store, 78 a store of a newer version.
+    /// Returns the exit code. 0: complete, or an agent already runs. 64: usage. 65: a damaged store. 69: a rehearsal without its simulated
+    /// host. 73 or 74: a store error. 75 or 76: a new start is needed and failed. 78: a store of a newer version, or a folder that cannot
+    /// be used.
     package static func main(_ arguments: [String]) -> Int32 {
         AgentProcess.blockSignals()
-        // A terminal's limit of file sizes is an error of a transfer, not the end of the agent.
+        // A file size limit of the terminal is an error of a transfer and must not end the agent.
         signal(SIGXFSZ, SIG_IGN)
         ResourceLimits.raise()
-        umask((umask(0o022) | 0o022) & ~0o700)  // Only the user may write to what it makes.
+        umask((umask(0o022) | 0o022) & ~0o700)  // Only the user may write to files that the agent creates.
         if let code = ProgramQuestion.answer(arguments) { return code }
         switch arguments {
         case ["--help"], ["-h"], ["--version"]:
@@ -60,11 +62,11 @@ package enum BackgroundAgentTool {
             }
             if desk == nil, getenv(RehearsalHome.variable) != nil {
                 StandardError.write(
-                    "background-agent: \(RehearsalHome.variable) counts for nothing: this home is no rehearsal's\n")
+                    "background-agent: \(RehearsalHome.variable) is ignored: this home was not made for a rehearsal\n")
             }
             let code = try run(process, appIdentifier: appIdentifier, on: desk)
             if code == AgentProcess.tryAgain { FreshStart.begin(after: 5) }
-            // What lies there now is the newer version, or this one again, which then says that it is too old.
+            // The file at this path is now the newer version, or this version again, which then reports that it is too old.
             if code == AgentProcess.superseded { FreshStart.begin(after: 0) }
             return code
         } catch {
@@ -105,7 +107,7 @@ package enum BackgroundAgentTool {
             presenter.connect(busAddress: session?.variables["DBUS_SESSION_BUS_ADDRESS"])
         }
         let code = try process.run(version: version, ports: ports)
-        // What was posted (a withdrawal, say) is done before the loop ends.
+        // Work that was posted (for example a withdrawal) is complete before the loop ends.
         presenter.stop()
         conditions.stop()
         loop.stop()

@@ -5,14 +5,14 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Looks at this desktop as an agent would, for whoever has none of the libraries for it: an app's process.
+/// Examines this desktop in the same way as an agent, for processes without the desktop libraries (an app's process).
 enum DesktopExamination {
-    /// Seconds that a server has for its answer.
+    /// The maximum number of seconds that a server may take to answer.
     private static let patience = 5.0
 
-    /// Prints a ``NotificationServerReport`` as one line of JSON. Takes some milliseconds, or all of the patience.
+    /// Prints a ``NotificationServerReport`` as one line of JSON. Takes some milliseconds, or up to the timeout.
     ///
-    /// - Parameter address: of the bus of the person's session, as the ledger knows it.
+    /// - Parameter address: the address of the user's session bus, as stored in the agent's database (ledger).
     static func printNotifications(busAddress address: String?) -> Int32 { print(notifications(address)) }
 
     /// Prints a ``ConditionsReport`` as one line of JSON.
@@ -27,11 +27,11 @@ enum DesktopExamination {
     private static func conditions() -> ConditionsReport {
         let loop = GLibLoop(name: "desktop")
         let answered = DispatchSemaphore(value: 0)
-        // The first that is told is complete.
+        // The first report is complete.
         let monitor = DesktopConditionsMonitor(loop: loop, handler: { _ in answered.signal() })
         _ = answered.wait(timeout: .now() + patience)
         var conditions = monitor.current
-        // Each further question would wait for it, too.
+        // Each further query would also wait for the bus.
         if DesktopConditionsMonitor.isSystemBusSilent {
             return ConditionsReport(conditions: conditions, hearsOfSleep: false, isSystemBusSilent: true)
         }
@@ -47,7 +47,7 @@ enum DesktopExamination {
         let state = Mutex<(pid: Int32?, report: NotificationServerReport?)>((nil, nil))
         let answered = DispatchSemaphore(value: 0)
         presenter.connect(busAddress: address)
-        // Asked first: the bus answers for a server that does not.
+        // Queried first: the bus answers this even if the server does not respond.
         presenter.findServerProcess { pid in state.withLock { $0.pid = pid } }
         presenter.describeServer { result in
             state.withLock { state in
@@ -61,7 +61,7 @@ enum DesktopExamination {
             answered.signal()
         }
         _ = answered.wait(timeout: .now() + patience)
-        // A loop that still waits for an answer is not waited for: the process ends.
+        // A loop that still waits for a reply is not joined, because the process ends.
         return state.withLock {
             $0.report
                 ?? NotificationServerReport(trouble: .silent, detail: "no answer within \(Int(patience)) s", pid: $0.pid)

@@ -2,11 +2,13 @@ import BackgroundAgent
 import Glibc
 import ProcessSupport
 
-/// This program, or what lies at its path by now, in place of this process.
+/// Replaces this process with a new process of this program, or of the newer program at the same path.
 enum FreshStart {
-    /// Becomes a new process under the same number, after a pause: what it holds open is closed, what it launched stays its child. Where
-    /// nothing lies at its path any more it is this program again, under the name "exe". Returns only where neither can be started, or if this
-    /// process is asked to stop: the signals are blocked, and a process that starts afresh again and again would not see them.
+    /// Starts the program again under the same process id, after a pause. Open descriptors are closed; launched processes stay its
+    /// children. If the file at the program's path is missing, this program is started again under the name "exe".
+    ///
+    /// Returns only if neither can be started, or if this process is asked to stop. The signals are blocked, and a process that restarts
+    /// again and again would not see them.
     static func begin(after seconds: Int) {
         guard !AgentProcess.isAskedToStop(within: seconds) else { return }
         ServiceManager.passOn()

@@ -3,12 +3,13 @@ import ProcessSupport
 import DesktopServices
 import Dispatch
 
-/// What no ledger can keep: without this a login with a damaged one would be the silent end of all work.
+/// Reports an error that cannot be stored in the agent's database (ledger). Without this report, a damaged ledger would end all work
+/// without a message.
 enum LastWords {
-    /// Seconds that a notification server has for its answer.
+    /// The maximum number of seconds that a notification server may take to answer.
     private static let patience = 5.0
 
-    /// 65 and 78 are those that no other start would change: a user unit does not try again.
+    /// Returns the exit code for an error. A restart cannot fix errors with code 65 or 78, so a user unit does not try again.
     static func exitCode(for error: StoreError, of app: String) -> Int32 {
         switch error {
         case .notADatabase:
@@ -20,7 +21,7 @@ enum LastWords {
         }
     }
 
-    /// Returns when it is on the screen, or nobody could show it.
+    /// Shows a notification. Returns when it is on the screen, or when it could not be shown.
     private static func say(_ text: String, of app: String) {
         let loop = GLibLoop(name: "desktop")
         let answered = DispatchSemaphore(value: 0)

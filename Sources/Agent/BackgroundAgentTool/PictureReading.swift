@@ -4,21 +4,21 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// Decodes pictures in a process of its own: a file may come from a stranger, and whatever it does to a decoder must not end the agent.
+/// Decodes pictures in a separate process. A file may come from an unknown source, and a crash of the decoder must not end the agent.
 enum PictureReading {
     static let option = "--picture"
 
-    /// Seconds, and bytes of memory, that a picture may take.
+    /// The maximum number of seconds, and of bytes of memory, that a picture may take.
     private static let patience: UInt32 = 5
     private static let memory: UInt = 1 << 30
 
-    /// In the other process: prints the pixels of a file.
+    /// Prints the pixels of a file. Runs in the other process.
     static func printPixels(of file: String) -> Int32 {
         var limit = rlimit(rlim_cur: memory, rlim_max: memory)
         setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
         limit = rlimit(rlim_cur: 0, rlim_max: 0)
         setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
-        // Whoever started this may have blocked it.
+        // The parent process may have blocked the signal.
         var timeout = sigset_t()
         sigemptyset(&timeout)
         sigaddset(&timeout, SIGALRM)
@@ -30,17 +30,18 @@ enum PictureReading {
         return 0
     }
 
-    /// In the agent. Blocks for some milliseconds, at most for the patience and a second. `nil`: it is no picture, or it took too long.
+    /// Returns the pixels of a file. Runs in the agent, and blocks for some milliseconds, at most for the timeout plus one second. `nil`
+    /// if the file is not a picture, or if decoding took too long.
     static func pixels(of file: String) -> NoticePixels? {
         let environment = ProcessInfo.processInfo.environment.filter {
             ["PATH", "HOME", "LANG", "XDG_DATA_DIRS"].contains($0.key)
         }
         let null = clinux_open("/dev/null", O_RDWR | O_CLOEXEC, 0)
         defer { close(null) }
-        // Not its path: an upgrade may have put another version there.
+        // Not the program's path: an upgrade may have put another version there.
         var child = ChildProcess(path: "/proc/self/exe", arguments: [option, file], environment: environment)
         (child.standardInput, child.standardError) = (null, null)
-        // A second more than it gives itself.
+        // One second more than the other process's own limit.
         guard let end = try? child.run(within: Double(patience) + 1, outputLimit: 1 << 20), end.code == 0 else { return nil }
         return NoticePixels(line: end.output.trimmingCharacters(in: .whitespacesAndNewlines))
     }

@@ -1,10 +1,10 @@
 import BackgroundAgent
 
-/// What other programs, and the agent itself, ask of this one: one question, one answer, no agent.
+/// Commands that other programs, and the agent itself, run with this program. A command prints one result and does not start an agent.
 enum ProgramQuestion {
-    /// Answers on standard output.
+    /// Prints the result on standard output.
     ///
-    /// - Returns: the exit code; `nil`: it is no such question.
+    /// - Returns: The exit code; `nil` if the arguments are not such a command.
     static func answer(_ arguments: [String]) -> Int32? {
         switch (arguments.first, arguments.count) {
         case ("--check", 3) where arguments[1] == "--app": ProgramFile.check(appIdentifier: arguments[2])

@@ -7,8 +7,8 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// The machine as a rehearsal tells of it: clock, sleep, zone, network, power, notification server and disk come from its control
-/// socket. Made only where the environment names one, as in the throw-away home of `rehearse`.
+/// The simulated machine of a rehearsal. Clock, sleep, zone, network, power, notification server and disk come from the rehearsal's
+/// control socket. Created only if the environment names a socket, as in the temporary home of `rehearse`.
 final class RehearsalDesk: ConditionsSource, Presenter {
     private struct State {
         var machine: RehearsedHost
@@ -18,13 +18,13 @@ final class RehearsalDesk: ConditionsSource, Presenter {
 
     private let state: Mutex<State>
 
-    /// This home is a rehearsal's, and nobody tells of its machine: the real one must not be taken for it.
+    /// The error that this home belongs to a rehearsal whose control socket does not respond. The real machine must not be used instead.
     struct NobodyTells: Error, CustomStringConvertible {
         let path: String
-        var description: String { "this home is a rehearsal's, and nobody at \(path) tells of its machine" }
+        var description: String { "this home was made for a rehearsal, but no process at \(path) describes its machine" }
     }
 
-    /// `nil`: this is no rehearsal.
+    /// Connects to the rehearsal; `nil` outside of a rehearsal.
     static func join() throws(NobodyTells) -> RehearsalDesk? {
         guard let path = RehearsalHome.socket else { return nil }
         guard let socket = LocalSocket.connect(to: path), socket.isOwn() else { throw NobodyTells(path: path) }
@@ -37,11 +37,11 @@ final class RehearsalDesk: ConditionsSource, Presenter {
             box.socket.write(line: String(first.number))
             while let line = box.socket.readLine() {
                 guard let next = read(line) else { continue }
-                // An older line may come behind a newer one: two threads write them.
+                // Two threads write the lines, so an older line may arrive after a newer one.
                 if next.number > desk.machine.number { desk.become(next) }
                 box.socket.write(line: String(desk.machine.number))
             }
-            // The rehearsal is over, or was killed: its agent must not go on in a home that nobody clears away.
+            // The rehearsal has ended or was killed. The rehearsal's agent must not continue in a home that will not be cleaned up.
             kill(getpid(), SIGTERM)
         }
         thread.name = "rehearsal"
@@ -60,7 +60,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
 
     private var machine: RehearsedHost { state.withLock { $0.machine } }
 
-    /// The agent's ear, and its first words about the desktop.
+    /// Sets the receiver of events, and sends the present conditions.
     func begin(_ tell: @escaping @Sendable (AgentEvent) -> Void) {
         state.withLock { $0.tell = tell }
         tell(.conditions(current))
@@ -80,7 +80,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
         tell(.presenter(next.hasNotificationServer ? .serverAppeared : .serverVanished))
     }
 
-    /// The clocks of that machine.
+    /// The clocks of the simulated machine.
     var hostEnvironment: HostEnvironment {
         let real = HostEnvironment.real
         return HostEnvironment(
@@ -105,7 +105,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
         tell(.presenter(event))
     }
 
-    // Nothing is told to its sender alone here, and nothing stays unanswered.
+    // Not needed here: this server reports to every process, and always answers.
     func takeOver(identifier: String, serverID: UInt32, of server: String?) {}
     func ask() {}
     func showBadge(_ count: Int, desktopEntry: String) {}

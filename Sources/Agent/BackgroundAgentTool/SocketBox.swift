@@ -1,6 +1,6 @@
 import ProcessSupport
 
-/// Lets a closure own the socket.
+/// A box that lets a closure own the socket.
 final class SocketBox: Sendable {
     let socket: LocalSocket
 

@@ -2,7 +2,7 @@ import DesktopServices
 import Foundation
 import UserUnits
 
-/// As `systemctl` asks it, without a process for each question.
+/// A user manager that is called over its bus, without a process for each call.
 struct UserManagerOnBus: UserManager {
     let bus: UserManagerBus
 

@@ -4,12 +4,12 @@ import Foundation
 import ProcessSupport
 import UserUnits
 
-/// A systemd user manager that starts the agent again: by its socket, and by a timer for the next moment.
+/// Starts the agent again through a systemd user manager: by the agent's socket, and by a timer for the next due time.
 struct UserUnitsActivator: AgentActivator {
     private let units: UserUnits
-    /// Seconds for each answer: nothing else is done meanwhile, and it is asked again later.
+    /// The maximum number of seconds per reply. The call blocks all other work, and a failed call is repeated later.
     private static let patience = 5
-    /// What a person calls the app.
+    /// The app's name for the user.
     private let displayName: @Sendable () -> String
 
     init(_ directories: AppDirectories, displayName: @escaping @Sendable () -> String) {
@@ -21,7 +21,7 @@ struct UserUnitsActivator: AgentActivator {
     }
 
     func arm(at instant: Date?) throws(ActivationFailure) {
-        // A request of the far future: the agent looks once a year, and a calendar ends in 2199.
+        // Limits a request for the far future: the agent checks at least once a year, and systemd's calendar ends in 2199.
         let limit = Date(timeIntervalSinceNow: 365 * 86_400)
         do throws(UserUnits.Failure) {
             try units.demandSocket()

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Carries the loop's closure into its thread. Not a Foundation thread: those cannot be joined.
+/// Carries the loop's closure into its thread. Not a Foundation thread, because those cannot be joined.
 final class Boot {
     private let body: @Sendable () -> Void
 
@@ -9,8 +9,8 @@ final class Boot {
     static func spawn(_ boot: Boot) -> pthread_t {
         var thread = pthread_t()
         let context = Unmanaged.passRetained(boot).toOpaque()
-        // The new thread inherits this mask, and libcurl's resolver threads inherit it from there. The process's
-        // signals belong to others, and with NOSIGNAL a broken TLS connection may raise SIGPIPE.
+        // The new thread inherits this mask, and libcurl's resolver threads inherit it from the new thread. The process's signals belong
+        // to other threads. With NOSIGNAL, a broken TLS connection may raise SIGPIPE.
         var all = sigset_t()
         var old = sigset_t()
         sigfillset(&all)
@@ -29,9 +29,9 @@ final class Boot {
         return thread
     }
 
-    /// Tries again while the user or the control group has as many threads as it may have. libdispatch waits in the same way.
+    /// Repeats the call while the user or the control group has reached the limit of threads. libdispatch waits in the same way.
     ///
-    /// - Returns: 0 or another error than `EAGAIN`.
+    /// - Returns: 0, or an error other than `EAGAIN`.
     static func waitingForRoom(pause: UInt32 = 100_000, _ create: () -> Int32) -> Int32 {
         while true {
             let code = create()

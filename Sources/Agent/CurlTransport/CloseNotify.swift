@@ -2,12 +2,13 @@ import CLibcurl
 import COpenSSL
 import Synchronization
 
-/// Hears whether a server sent TLS's close_notify.
+/// Records whether a server sent TLS's close_notify.
 ///
-/// RFC 9112, 9.8: a body without a length, over TLS, is whole only where that was said; or whoever is on the way could shorten a file
-/// unseen. libcurl before 8.14 does not mind, and has let go of the connection when it says that all is well. So OpenSSL is listened to.
+/// RFC 9112, 9.8: over TLS, a body without a length is complete only if close_notify arrived. If not, an attacker on the network could
+/// shorten a file unnoticed. libcurl before 8.14 ignores a missing close_notify, and has released the connection when it reports success.
+/// Therefore an OpenSSL callback records the alert.
 enum CloseNotify {
-    /// Lets go of the connection with itself.
+    /// A watch on a connection; ends when the object is released.
     final class Watch {
         private let connection: UInt
 
@@ -21,12 +22,14 @@ enum CloseNotify {
         var wasHeard: Bool { CloseNotify.heard.withLock { $0[connection] == true } }
     }
 
-    /// By the address of the connection, only those that are watched: in HTTP/1 each carries one answer at a time.
+    /// The watched connections, by address. In HTTP/1 a connection carries one response at a time.
     private static let heard = Mutex<[UInt: Bool]>([:])
 
-    /// - Parameter context: OpenSSL's, before any connection of it.
+    /// Sets the callback.
+    ///
+    /// - Parameter context: OpenSSL's context, before it has a connection.
     static func listen(to context: UnsafeMutableRawPointer?) {
-        // This is what OpenSSL calls for each alert; the lower byte of its value says which.
+        // OpenSSL calls this for each alert; the lower byte of the value is the kind of alert.
         SSL_CTX_set_info_callback(context.map { OpaquePointer($0) }) { connection, event, value in
             guard event == SSL_CB_READ_ALERT, value & 0xFF == SSL_AD_CLOSE_NOTIFY else { return }
             let connection = UInt(bitPattern: connection)
@@ -34,8 +37,11 @@ enum CloseNotify {
         }
     }
 
-    /// - Parameter easy: in the midst of its transfer, before its body.
-    /// - Returns: `nil` where the connection's end is not the body's: without TLS nobody sends close_notify, HTTP/2 ends bodies itself.
+    /// Starts a watch.
+    ///
+    /// - Parameter easy: a handle during its transfer, before the body.
+    /// - Returns: `nil` if the connection's end is not the body's end: without TLS, servers send no close_notify; HTTP/2 marks the end of
+    ///   a body.
     static func watch(_ easy: UnsafeMutableRawPointer) -> Watch? {
         var version = 0
         _ = clibcurl_get_long(easy, CURLINFO_HTTP_VERSION, &version)

@@ -3,28 +3,29 @@ import COpenSSL
 import Synchronization
 import TransferMachines
 
-/// What other threads ask of the transport's thread.
+/// A command to the transport's thread.
 enum TransportCommand: Sendable {
     case start(AttemptID, WireRequest, (any BodySource)?, any BodySink)
     case cancel(AttemptID)
-    /// What was full, or not ready, is so no more.
+    /// A sink or a source that made the transfer pause is ready again.
     case goOn(AttemptID)
 }
 
-/// The way into the transport's thread: a list under a lock, and a wake-up.
+/// The queue of commands to the transport's thread: a list under a lock, and a wake-up.
 final class CommandQueue: Sendable {
     private struct State {
         var commands: [TransportCommand] = []
         var isStopping = false
     }
 
-    // Unsafe only to the compiler, because no thread but the transport's uses it.
+    // The compiler sees this as unsafe, but only the transport's thread uses it.
     nonisolated(unsafe) let multi: UnsafeMutableRawPointer
     private let state = Mutex(State())
     private let waker: Waker
 
     static let globalInit: CURLcode = {
-        // Without libcrypto's exit handler, which frees what the transport's thread encrypts with: an app may call `exit` at any moment.
+        // Disables libcrypto's exit handler, which frees data that the transport's thread encrypts with: an app may call `exit` at any
+        // time.
         OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
         return curl_global_init(Int(CURL_GLOBAL_ALL))
     }()
@@ -36,7 +37,7 @@ final class CommandQueue: Sendable {
         self.multi = multi
     }
 
-    /// `false`: the transport is stopped, the command was not taken.
+    /// Adds a command. Returns `false` if the transport is stopped and the command was not added.
     func append(_ command: TransportCommand) -> Bool {
         state.withLock { state in
             guard !state.isStopping else { return false }
@@ -46,7 +47,7 @@ final class CommandQueue: Sendable {
         }
     }
 
-    /// `false`: somebody asked before.
+    /// Requests the stop. Returns `false` if it was requested before.
     func stop() -> Bool {
         state.withLock { state in
             guard !state.isStopping else { return false }
@@ -56,10 +57,10 @@ final class CommandQueue: Sendable {
         }
     }
 
-    /// Sleeps until there is something to do, on the transport's thread.
+    /// Sleeps on the transport's thread until there is work.
     func wait(milliseconds: Int32) -> CURLMcode { waker.wait(multi, milliseconds: milliseconds) }
 
-    /// Everything asked so far, and whether to stop after it.
+    /// Returns all commands so far, and whether to stop after them.
     func take() -> (commands: [TransportCommand], isStopping: Bool) {
         state.withLock { state in
             defer { state.commands.removeAll() }

@@ -1,10 +1,10 @@
 import Glibc
 import TransferMachines
 
-/// Moves bytes over libcurl: one thread, one multi handle, any number of transfers at once.
+/// Transfers data with libcurl: one thread, one multi handle, any number of transfers at once.
 ///
-/// The thread sleeps in one wait: without running transfers nothing wakes it. Memory does not grow with the size of
-/// what is moved. Nothing is decided here and nothing is logged; headers and addresses may hold secrets.
+/// The thread sleeps in one wait and does not wake up without running transfers. Memory use does not grow with the size of the data. The
+/// transport makes no decisions and logs nothing, because headers and addresses may contain secrets.
 package final class CurlTransport: Transport {
     private let handler: @Sendable (TransportEvent) -> Void
     private let queue: CommandQueue
@@ -12,7 +12,7 @@ package final class CurlTransport: Transport {
 
     /// - Parameters:
     ///   - handler: called on the transport's thread, in order; may call `start` and `cancel`, must not block.
-    ///   - userAgent: sent unless a request has its own `User-Agent`.
+    ///   - userAgent: the default `User-Agent`, for requests without this header.
     package convenience init(handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String) {
         self.init(handler: handler, userAgent: userAgent, certificateAuthorities: nil)
     }
@@ -36,7 +36,7 @@ package final class CurlTransport: Transport {
 
     deinit { stop() }
 
-    /// See `Transport`. An attempt that is already running is not started again. After `stop` it ends at once,
+    /// Starts an attempt, see `Transport`. A running attempt is not started again. After `stop`, the attempt ends at once with
     /// `.cancelled`, on the caller's thread.
     package func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink) {
         if !queue.append(.start(attempt, request, source, sink)) {
@@ -44,18 +44,18 @@ package final class CurlTransport: Transport {
         }
     }
 
-    /// See `Transport`.
+    /// Cancels an attempt, see `Transport`.
     package func cancel(_ attempt: AttemptID) {
         _ = queue.append(.cancel(attempt))
     }
 
-    /// Asks a sink that was full, or a source that was not ready, again.
+    /// Continues an attempt whose sink was full or whose source was not ready.
     package func goOn(_ attempt: AttemptID) {
         _ = queue.append(.goOn(attempt))
     }
 
-    /// Ends what runs with `.cancelled` and then the thread; returns when it is gone. From inside the handler it
-    /// only asks: a thread cannot wait for itself.
+    /// Ends all attempts with `.cancelled`, then ends the thread, and waits for it. Inside the handler the call only requests the stop,
+    /// because a thread cannot wait for itself.
     package func stop() {
         guard queue.stop() else { return }
         if pthread_equal(pthread_self(), thread) != 0 {

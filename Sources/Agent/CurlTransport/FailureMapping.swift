@@ -11,7 +11,7 @@ extension CURLMcode {
 }
 
 extension RunningAttempt {
-    /// libcurl's result in the port's words; `nil`: a whole answer.
+    /// Returns libcurl's result as a failure of the port; `nil` if the response is complete.
     func failure(for code: CURLcode) -> WireFailure? {
         if let stop { return stop }
         if code != CURLE_OK, head == nil, let status = proxyRefusal { return .proxyRefused(status) }
@@ -25,7 +25,7 @@ extension RunningAttempt {
         case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2_STREAM, CURLE_HTTP2:
             return .connectionLost
         case CURLE_UNSUPPORTED_PROTOCOL:
-            // The first address was checked before; without a redirect this is an answer that is not HTTP.
+            // The first address was checked before. Without a redirect, this is a response that is not HTTP.
             return hasSeenRedirect ? .redirectToOtherScheme : .badAnswer("not HTTP")
         case CURLE_URL_MALFORMAT:
             return hasSeenRedirect ? .badAnswer("a redirect to a malformed address") : .unsupportedURL
@@ -39,7 +39,8 @@ extension RunningAttempt {
             guard let file = request.authorityFile else { return WireFailure(connecting: code, words(for: code)) }
             return .authoritiesUnreadable(path: file)
         case CURLE_OUT_OF_MEMORY where head == nil:
-            // How 7.88 refuses a header line above 100 KB; real exhaustion does not reach this line in Swift.
+            // libcurl 7.88 refuses a header line above 100 KB with this error. If memory is really exhausted, Swift does not reach this
+            // line.
             return .badAnswer("a header line too long")
         case CURLE_WRITE_ERROR, CURLE_READ_ERROR, CURLE_ABORTED_BY_CALLBACK, CURLE_SEND_FAIL_REWIND:
             return .stoppedByOwner
@@ -48,21 +49,22 @@ extension RunningAttempt {
         }
     }
 
-    /// The status by which a proxy refused to connect to the server; `nil` if it did not.
+    /// The status with which a proxy refused to connect to the server; `nil` if no proxy refused.
     private var proxyRefusal: Int? {
         var status = 0
         _ = clibcurl_get_long(easy, CURLINFO_HTTP_CONNECTCODE, &status)
         return status >= 300 ? status : nil
     }
 
-    /// libcurl itself minds from 8.14 on, whatever was asked. But servers that send no close_notify are common, and what they say of a photo is
-    /// in the head: taken for lost, it would be sent again.
+    /// `true` if the response headers are enough for a success although the connection ended without close_notify. libcurl 8.14 and later
+    /// always report an error then. But many servers send no close_notify, and the headers contain the result of an upload. If the
+    /// response counted as lost, the upload would be repeated.
     private var isAnsweredByItsHead: Bool {
         guard let head, request.method != "GET", head.url.lowercased().hasPrefix("https:") else { return false }
         return head.hasNoLength
     }
 
-    /// libcurl's detailed sentence, only where it speaks of certificates or syntax: others may quote an address.
+    /// Returns libcurl's detailed message for an error of certificates or syntax. Other messages may contain an address.
     private func words(for code: CURLcode) -> String {
         let detail = String(cString: errorText)
         return detail.isEmpty ? String(cString: curl_easy_strerror(code)) : String(detail.prefix(200))
@@ -70,9 +72,9 @@ extension RunningAttempt {
 }
 
 extension WireFailure {
-    /// Why there is no connection.
+    /// Maps an error that prevented the connection.
     ///
-    /// - Parameter words: libcurl's detailed sentence.
+    /// - Parameter words: libcurl's detailed message.
     init(connecting code: CURLcode, _ words: String) {
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
@@ -80,7 +82,7 @@ extension WireFailure {
         case CURLE_COULDNT_CONNECT, CURLE_PROXY, CURLE_INTERFACE_FAILED:
             self = .couldNotConnect
         case CURLE_OPERATION_TIMEDOUT:
-            // The only time libcurl measures for us is the connecting.
+            // libcurl's time limit is used for connecting only.
             self = .timedOutConnecting
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR,
             CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH:

@@ -1,25 +1,25 @@
 import TransferMachines
 
-/// Puts header lines together into the one head that counts. Interim answers (1xx), the heads of followed redirects
-/// and trailers pass through libcurl's header callback too; none of them is the answer.
+/// Collects header lines into the headers of the final response. The header callback of libcurl also receives interim responses (1xx), the
+/// headers of followed redirects, and trailers.
 struct HeadCollector {
     enum Step: Equatable {
         case more
-        /// A block ended that is not the answer: 1xx, or a redirect that libcurl follows, and where to.
+        /// A block ended that is not the final response: 1xx, or a redirect that libcurl follows, with its target.
         case passing(redirect: String?)
-        /// A 104: an upload can be resumed.
+        /// A 104 response: the server can resume the upload.
         case resumption(headers: [HeaderField])
         case final(status: Int, headers: [HeaderField])
         case refused(String)
     }
 
-    /// Bytes of all header lines of an attempt together.
+    /// The maximum number of bytes of all header lines of an attempt.
     static let maximumBytes = 256 * 1024
-    /// Lines of one block.
+    /// The maximum number of lines in a block.
     static let maximumFields = 1000
 
     private let followsRedirects: Bool
-    /// libcurl answers the first question for a digest itself.
+    /// `true` until libcurl has answered the first digest challenge by itself.
     private var answersChallenge: Bool
     private var bytes = 0
     private var status: Int?
@@ -31,11 +31,11 @@ struct HeadCollector {
         self.answersChallenge = answersChallenge
     }
 
-    /// One line with its line end, as libcurl hands it over.
+    /// Handles a line, including its line end, as libcurl passes it.
     mutating func take(_ line: UnsafeRawBufferPointer) -> Step {
         bytes += line.count
         guard bytes <= Self.maximumBytes else { return .refused("more than \(Self.maximumBytes) bytes of headers") }
-        // Trailers come after the head and are nobody's business here.
+        // Trailers follow the headers and are not used here.
         guard !isDone else { return .more }
         var text = Substring(String(decoding: line, as: UTF8.self))
         while let last = text.last, last == "\r\n" || last == "\n" || last == "\r" { text.removeLast() }
@@ -50,7 +50,7 @@ struct HeadCollector {
             return .more
         }
         if text.first == " " || text.first == "\t" {
-            // A folded line (obsolete, still sent) goes on with the value before it.
+            // A folded line (obsolete, still sent) continues the value before it.
             if !fields.isEmpty { fields[fields.count - 1].value += " " + trimmed(text) }
             return .more
         }
@@ -62,7 +62,7 @@ struct HeadCollector {
 
     private mutating func endOfBlock() -> Step {
         guard let status else { return .more }
-        // libcurl's own rule: any 3xx with a place to go, 304 included.
+        // libcurl's rule: any 3xx with a `Location`, 304 included.
         let place = fields.first { $0.name.lowercased() == "location" && !$0.value.isEmpty }?.value
         let redirect = followsRedirects && (300..<400).contains(status) ? place : nil
         let isAnswered = answersChallenge && status == 401

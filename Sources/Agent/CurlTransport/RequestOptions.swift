@@ -2,20 +2,20 @@ import CLibcurl
 import TransferMachines
 
 extension WireRequest {
-    /// libcurl keeps a custom method on every redirect (a DELETE answered 303 would delete the next address), so
-    /// only the methods it knows itself are followed.
+    /// `true` if redirects are followed. libcurl keeps a custom method on every redirect (after a 303, a DELETE would delete the next
+    /// address). Therefore redirects are followed only for the methods that libcurl supports itself.
     var followsRedirects: Bool { maximumRedirects > 0 && ["GET", "HEAD", "POST", "PUT"].contains(method) }
 
     var scheme: String? {
         url.firstRange(of: "://").map { url[..<$0.lowerBound].lowercased() }
     }
 
-    /// An http or https address without blanks and control characters (libcurl would send them as they are).
+    /// `true` for an http or https address without blanks and control characters, because libcurl would send such characters unchanged.
     var hasUsableURL: Bool {
         (scheme == "http" || scheme == "https") && !url.utf8.contains { $0 <= 32 || $0 == 127 }
     }
 
-    /// A line break in a header would be another header, written by whoever wrote the value.
+    /// `true` if a header contains a line break or an invalid name. A line break in a value would inject another header.
     var hasBrokenHeader: Bool {
         ([method] + headers.flatMap { [$0.name, $0.value] }).contains { text in
             text.utf8.contains { $0 == 10 || $0 == 13 || $0 == 0 }
@@ -23,8 +23,8 @@ extension WireRequest {
     }
 }
 
-/// Turns a request into options of a clean easy handle. Never RANGE or RESUME_FROM: libcurl does not check what comes
-/// back for them, the machines do.
+/// Sets the options of a clean easy handle for a request. Never sets RANGE or RESUME_FROM: libcurl does not check the response to them,
+/// the state machines do.
 struct RequestOptions {
     let userAgent: String
     let certificateAuthorities: String?
@@ -34,7 +34,7 @@ struct RequestOptions {
         let request = attempt.request
         let secure = request.scheme == "https"
         applyConnection(to: easy, request)
-        // A request that began encrypted is not continued in the clear.
+        // An encrypted request is not continued without encryption.
         set(easy, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https")
         set(easy, CURLOPT_FOLLOWLOCATION, request.followsRedirects ? 1 : 0)
         set(easy, CURLOPT_MAXREDIRS, request.maximumRedirects)
@@ -47,30 +47,30 @@ struct RequestOptions {
                 _ = clibcurl_set_offset(easy, CURLOPT_MAX_SEND_SPEED_LARGE, curl_off_t(max(1, limit)))
             }
             _ = clibcurl_set_offset(easy, CURLOPT_MAX_RECV_SPEED_LARGE, curl_off_t(max(1, limit)))
-            // A limit holds on average over a buffer: small ones keep it even.
+            // The limit applies to the average over a buffer, so small buffers keep the rate even.
             set(easy, CURLOPT_BUFFERSIZE, Int(min(16_384, max(1024, limit / 4))))
             set(easy, CURLOPT_UPLOAD_BUFFERSIZE, 16_384)
         }
-        // Whatever this libcurl can decode.
+        // Accepts every coding that this libcurl can decode.
         if request.decodesContent { set(easy, CURLOPT_ACCEPT_ENCODING, "") }
         if let credential = request.credential {
             set(easy, CURLOPT_HTTPAUTH, credential.isDigest ? 2 : 1)
-            // libcurl counts the answer to a challenge as a redirect.
+            // libcurl counts the response to a challenge as a redirect.
             if credential.isDigest { set(easy, CURLOPT_MAXREDIRS, request.maximumRedirects + 1) }
             set(easy, CURLOPT_USERNAME, credential.user)
             set(easy, CURLOPT_PASSWORD, credential.password)
         }
-        // Many requests to one host share a connection where HTTP/2 lets them.
+        // Many requests to one host share a connection if the server supports HTTP/2.
         if secure { set(easy, CURLOPT_PIPEWAIT, 1) }
         applyMethod(attempt)
         applyHeaders(attempt)
         applyCallbacks(attempt)
     }
 
-    /// How the server is reached and known, whatever is then said.
+    /// Sets the options that reach and verify the server, independent of the request.
     func applyConnection(to easy: UnsafeMutableRawPointer, _ request: WireRequest) {
         set(easy, CURLOPT_NOSIGNAL, 1)
-        // Without it, ending an attempt would wait for its name to be resolved, and everything else with it.
+        // Without this option, the end of an attempt would wait for its name resolution, and block all other attempts.
         set(easy, CURLOPT_QUICK_EXIT, 1)
         set(easy, CURLOPT_URL, request.url)
         set(easy, CURLOPT_PROTOCOLS_STR, "http,https")
@@ -86,7 +86,7 @@ struct RequestOptions {
         if let certificateAuthorities { set(easy, CURLOPT_CAINFO, certificateAuthorities) }
         if let file = request.authorityFile {
             set(easy, CURLOPT_CAINFO, file)
-            // Without this the system's folder of authorities is used as well.
+            // Without this option, the system's folder of authorities is also used.
             _ = clibcurl_set_pointer(easy, CURLOPT_CAPATH, nil)
             // A file that was replaced is read again at the next connection.
             set(easy, CURLOPT_CA_CACHE_TIMEOUT, 0)
@@ -94,7 +94,7 @@ struct RequestOptions {
         set(easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(min(request.connectTimeout, 86_400) * 1000)))
     }
 
-    /// The connection alone, for whoever speaks over it by itself: through a proxy by a tunnel, and never HTTP/2.
+    /// Sets the options of a bare connection, for a caller that uses its own protocol: through a proxy by a tunnel, and never with HTTP/2.
     func applyBareConnection(to easy: UnsafeMutableRawPointer, _ request: WireRequest) {
         applyConnection(to: easy, request)
         set(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
@@ -112,7 +112,7 @@ struct RequestOptions {
         case "HEAD":
             set(easy, CURLOPT_NOBODY, 1)
         case "POST":
-            // Not UPLOAD with a custom method: libcurl turns a real POST into a GET where a redirect says so.
+            // Not UPLOAD with a custom method: libcurl turns a real POST into a GET if a redirect requires it.
             set(easy, CURLOPT_POST, 1)
             _ = clibcurl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(length ?? 0))
         case "PUT":
@@ -125,8 +125,8 @@ struct RequestOptions {
             }
             set(easy, CURLOPT_CUSTOMREQUEST, method)
         }
-        // On a reused connection that turns out dead libcurl sends a request again by itself. Where twice is not the
-        // same as once, only we may do that.
+        // If a reused connection is dead, libcurl sends the request again by itself. If a repetition has side effects, only the agent may
+        // decide to repeat the request.
         if !["GET", "HEAD", "OPTIONS", "PROPFIND"].contains(method) { set(easy, CURLOPT_FRESH_CONNECT, 1) }
     }
 
@@ -136,17 +136,17 @@ struct RequestOptions {
         var names: Set<String> = []
         for field in attempt.request.headers {
             let name = field.name.lowercased()
-            // The source announces its own length; a second one would be a second opinion.
+            // The source sets its own length; a second length could contradict it.
             if hasBody, name == "content-length" || name == "transfer-encoding" { continue }
             names.insert(name)
-            // libcurl's spelling of a header without value; with a colon it would mean "leave it out".
+            // libcurl's syntax for a header without a value; with a colon it would mean "remove the header".
             lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
-        // Of unknown length, for a server of HTTP/1.1; in HTTP/2 libcurl leaves it out.
+        // The length is unknown and the server uses HTTP/1.1; in HTTP/2 libcurl removes this header.
         if attempt.byteCount.map({ $0 < 0 }) == true { lines.append("Transfer-Encoding: chunked") }
-        // `Expect: 100-continue` costs a second with servers that do not answer it.
+        // `Expect: 100-continue` costs a second with servers that ignore it.
         if !names.contains("expect") { lines.append("Expect:") }
-        // libcurl calls every POST a form.
+        // libcurl marks every POST as a form.
         if attempt.request.method == "POST", !names.contains("content-type") { lines.append("Content-Type:") }
         for line in lines { attempt.headerList = curl_slist_append(attempt.headerList, line) ?? attempt.headerList }
         _ = clibcurl_set_list(attempt.easy, CURLOPT_HTTPHEADER, attempt.headerList)
@@ -154,7 +154,7 @@ struct RequestOptions {
 
     private func applyCallbacks(_ attempt: RunningAttempt) {
         let easy = attempt.easy
-        // Unretained: the loop keeps the attempt until the handle is out of libcurl's hands.
+        // Unretained: the loop keeps the attempt until libcurl has released the handle.
         let context = Unmanaged.passUnretained(attempt).toOpaque()
         for option in [
             CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_READDATA, CURLOPT_XFERINFODATA, CURLOPT_SEEKDATA,

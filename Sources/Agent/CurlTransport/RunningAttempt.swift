@@ -2,35 +2,35 @@ import CLibcurl
 import Foundation
 import TransferMachines
 
-/// Seconds of the clock that nobody sets.
+/// Returns the seconds of the monotonic clock, which is never set.
 func monotonicSeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
 }
 
-/// A limit that attempts share.
+/// A rate limit that several attempts share.
 final class SharedRate {
     var bucket: RateBucket<AttemptID>
 
     init(_ bucket: RateBucket<AttemptID>) { self.bucket = bucket }
 }
 
-/// An attempt while it runs. Lives on the transport's thread only; libcurl's callbacks end here.
+/// An attempt while it runs. Used on the transport's thread only; libcurl calls back into this object.
 final class RunningAttempt {
-    /// Seconds between two progress events of one attempt.
+    /// The number of seconds between two progress events of an attempt.
     private static let progressInterval = 0.25
 
     let id: AttemptID
     let request: WireRequest
     let easy: UnsafeMutableRawPointer
-    /// The limit for what is sent. `nil` if libcurl keeps it, or there is none.
+    /// The limit for sent data. `nil` if libcurl applies the limit, or without a limit.
     let sharedRate: SharedRate?
-    /// Bytes that may be sent now.
+    /// The number of bytes that may be sent now.
     private var allowance = Int.max
-    /// Kept until the handle is done with it.
+    /// The header list; must exist until the handle has ended.
     var headerList: UnsafeMutablePointer<curl_slist>?
-    /// libcurl's own words for what went wrong.
+    /// libcurl's message for the error.
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
     private let source: (any BodySource)?
@@ -39,23 +39,24 @@ final class RunningAttempt {
     private var collector: HeadCollector
     private var sourceOffset: Int64 = 0
 
-    /// Of the request's headers those that went on to another server; `nil`: none was asked.
+    /// The request headers that were also sent to another server after a redirect; `nil` before such a redirect, or if no header may be
+    /// sent.
     private var harmlessHeaders: UnsafeMutablePointer<curl_slist>?
-    /// Who is asked now.
+    /// The address that receives the request now.
     private lazy var address = request.url
     private(set) var head: ResponseHead?
     private(set) var hasSeenRedirect = false
-    /// Set where only TLS can tell the end of what is fetched from a cut.
+    /// The watch for close_notify; set if only TLS can distinguish the body's end from a lost connection.
     private var closeNotify: CloseNotify.Watch?
-    /// Why a callback of ours stopped the transfer; libcurl itself only knows that one did.
+    /// The reason why a callback stopped the transfer; libcurl reports only that a callback did.
     private(set) var stop: WireFailure?
     private(set) var sent: Int64 = 0
     private(set) var received: Int64 = 0
-    /// `nil` while a connection is made: that time is libcurl's to measure.
+    /// The time of the last activity; `nil` during the connecting, because libcurl measures that time.
     private var lastActivity: Double?
-    /// Our own side makes the server wait: its silence is none.
+    /// `true` while the app's side makes the server wait; the server's silence does not count then.
     private var isPaused = false
-    /// Bytes of the answer since then, where they were too few to count.
+    /// The bytes of the response since the last activity, if they were too few to count as activity.
     private var trickle: Int64 = 0
     private var lastCounts: (Int64, Int64) = (0, 0)
     private var lastReport = (time: 0.0, sent: Int64(0), received: Int64(0))
@@ -84,10 +85,10 @@ final class RunningAttempt {
 
     var byteCount: Int64? { source?.byteCount }
 
-    /// When the attempt counts as stalled if nothing moves until then.
+    /// The time when the attempt counts as stalled if nothing is transferred until then.
     var idleDeadline: Double? {
         guard let lastActivity, !isPaused else { return nil }
-        // A rate limit makes libcurl pause for a whole buffer (up to 16 KiB): that is not the server's silence.
+        // With a rate limit libcurl pauses for a complete buffer (up to 16 KiB); this does not count as the server's silence.
         let pause = request.rateLimit.map { 2 * 16_384 / Double(max(1, $0)) } ?? 0
         return lastActivity + request.idleTimeout + pause
     }
@@ -102,10 +103,10 @@ final class RunningAttempt {
         return end
     }
 
-    // MARK: Waiting for our own side
+    // MARK: Pauses
 
     func pausesForSink() -> Bool {
-        // libcurl would keep what it decodes meanwhile, up to a bound of its own that ends the transfer.
+        // libcurl would store the decoded data, up to an internal limit that ends the transfer.
         guard !(request.decodesContent && head?.contentCoding != nil), sink.isFull else { return false }
         isPaused = true
         return true
@@ -129,7 +130,7 @@ final class RunningAttempt {
     func goOn() {
         guard isPaused else { return }
         (isPaused, lastActivity) = (false, monotonicSeconds())
-        // May call back at once, and pause again.
+        // This call may run a callback at once, and pause again.
         curl_easy_pause(easy, CURLPAUSE_CONT)
     }
 
@@ -137,14 +138,14 @@ final class RunningAttempt {
 
     func connected() { lastActivity = monotonicSeconds() }
 
-    /// `false` stops the transfer.
+    /// Handles a header line. `false` stops the transfer.
     func take(headerLine line: UnsafeRawBufferPointer) -> Bool {
         lastActivity = monotonicSeconds()
         switch collector.take(line) {
         case .more:
             return true
         case .passing(let redirect):
-            // The clock goes on over a redirect: its body may stall as well as the connection after it.
+            // The time limit continues over a redirect: the redirect's body or the next connection may stall.
             if let redirect {
                 hasSeenRedirect = true
                 leave(for: redirect)
@@ -182,17 +183,17 @@ final class RunningAttempt {
         return true
     }
 
-    /// libcurl leaves out what it knows to be secret when a redirect leads to another server. It cannot know the app's own headers.
+    /// Removes the app's headers before a redirect to another server. libcurl removes only the headers that it knows to be secret.
     private func leave(for place: String) {
         guard harmlessHeaders == nil else { return }
-        // What cannot be read here is another server, to be safe.
+        // An address that cannot be parsed counts as another server, to be safe.
         if let base = URL(string: address), let target = URL(string: place, relativeTo: base)?.absoluteURL {
             address = target.absoluteString
             guard RedirectRule.origin(of: base) != RedirectRule.origin(of: target) else { return }
         }
         var line = headerList
         while let current = line {
-            // "Name: value", or "Name;" for one without a value.
+            // "Name: value", or "Name;" for a header without a value.
             let text = String(cString: current.pointee.data)
             let name = text.prefix { $0 != ":" && $0 != ";" }
             if RedirectRule.isHarmless(String(name)) {
@@ -203,26 +204,26 @@ final class RunningAttempt {
         _ = clibcurl_set_list(easy, CURLOPT_HTTPHEADER, harmlessHeaders)
     }
 
-    /// Too little for the time it took is as good as silence.
+    /// Records received data. Too little data for the elapsed time counts as silence.
     private func noteArrival(_ count: Int64) {
         let now = monotonicSeconds()
         trickle += count
-        // The first of it may have taken long to think of.
+        // The first data may take long, because the server may compute the response.
         if received > 0, let lastActivity, Double(trickle) < (now - lastActivity) * Double(request.leastRate) { return }
         (lastActivity, trickle) = (now, 0)
     }
 
-    /// Bytes filled in; `nil` aborts.
+    /// Fills the buffer and returns the number of bytes; `nil` aborts the transfer.
     func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
         guard let source else { return 0 }
         let isEndless = source.byteCount < 0
-        // Never more than announced, also if the file has grown since.
+        // Never more than announced, even if the file has grown since.
         let left = min(allowance, isEndless ? buffer.count : Int(min(Int64(buffer.count), source.byteCount - sourceOffset)))
         guard left > 0 else { return 0 }
         let count = source.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<left]))
         if isEndless, count == 0 { return 0 }
         guard let count, count > 0 else {
-            // An early end too: libcurl would wait for the rest, and so would the server.
+            // A source that ends early is also an error: libcurl and the server would wait for the rest.
             stop = .stoppedByOwner
             return nil
         }

@@ -2,11 +2,11 @@ import CLibcurl
 import Glibc
 import TransferMachines
 
-/// The transport's thread: takes commands, lets libcurl move bytes, says how attempts ended. Sleeps in one place.
+/// The transport's thread: takes commands, runs libcurl, and reports how attempts ended. Sleeps in one place.
 final class TransferLoop {
-    /// Easy handles kept for the next transfers.
+    /// The maximum number of easy handles that are kept for the next transfers.
     private static let maximumSpares = 8
-    /// Connections kept open for the next transfers.
+    /// The maximum number of connections that are kept open for the next transfers.
     private static let maximumIdleConnections = 16
 
     private let queue: CommandQueue
@@ -39,7 +39,7 @@ final class TransferLoop {
             endStalled()
             let waited = queue.wait(milliseconds: waitMilliseconds())
             if moved != CURLM_OK || waited != CURLM_OK {
-                // Not seen outside of memory exhaustion; ending everything keeps it from becoming a busy loop.
+                // Only seen when memory is exhausted. Ending all attempts prevents a busy loop.
                 endAll(.other(code: (moved == CURLM_OK ? waited : moved).code, message: "libcurl's multi handle failed"))
             }
         }
@@ -81,7 +81,8 @@ final class TransferLoop {
         if added != CURLM_OK { end(attempt, .other(code: added.code, message: "libcurl took no transfer")) }
     }
 
-    /// libcurl would wait for a writer if the path were a named pipe, and would not look at the file again for a connection that is open.
+    /// Returns `true` for a readable regular file. If the path were a named pipe, libcurl would wait for a writer. libcurl also does not
+    /// check the file again for an open connection.
     private static func isReadableFile(_ path: String) -> Bool {
         var information = stat()
         return stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFREG && access(path, R_OK) == 0
@@ -102,7 +103,7 @@ final class TransferLoop {
         return made
     }
 
-    /// Attempts whose limit lets them send again continue.
+    /// Continues the attempts that may send again under their rate limit.
     private func takeTurns() {
         guard !sharedRates.isEmpty else { return }
         let now = monotonicSeconds()
@@ -121,7 +122,7 @@ final class TransferLoop {
             guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
                 let id = attemptOfHandle[easy], let attempt = running[id]
             else { continue }
-            // Read before the handle is removed: that invalidates the message.
+            // Read before the handle is removed, because the removal invalidates the message.
             let code = clibcurl_message_result(message)
             end(attempt, attempt.failure(for: code))
         }
@@ -133,7 +134,8 @@ final class TransferLoop {
         for attempt in running.values where attempt.idleDeadline.map({ $0 <= now }) == true { end(attempt, .stalled) }
     }
 
-    /// Until the first attempt may have stalled or can send again; libcurl shortens it for its own timers. Without any: for ever.
+    /// Returns the time until the first attempt may have stalled or can send again; libcurl shortens it for its own timers. Without such
+    /// an attempt, the wait has no limit.
     private func waitMilliseconds() -> Int32 {
         let moments = running.values.compactMap(\.idleDeadline) + sharedRates.values.compactMap(\.bucket.nextTurn)
         guard let first = moments.min() else { return .max }
@@ -145,13 +147,13 @@ final class TransferLoop {
     }
 
     private func end(_ attempt: RunningAttempt, _ failure: WireFailure?) {
-        // Read before its handle forgets.
+        // Read before the handle is reset.
         let ended = attempt.end(failure)
         running[attempt.id] = nil
         attemptOfHandle[attempt.easy] = nil
         curl_multi_remove_handle(queue.multi, attempt.easy)
         if spares.count < Self.maximumSpares {
-            // Forgets every option; connections and names stay with the multi handle.
+            // Resets every option; connections and resolved names stay in the multi handle.
             curl_easy_reset(attempt.easy)
             spares.append(attempt.easy)
         } else {

@@ -1,9 +1,9 @@
 import CLibcurl
 import TransferMachines
 
-/// What libcurl measured of a transfer.
+/// Reads the times that libcurl measured for a transfer.
 enum TransferTiming {
-    /// Of the last request, where there were several.
+    /// Returns the times of the last request, if there were several requests.
     static func read(_ easy: UnsafeMutableRawPointer) -> WireTiming {
         var connections = 0
         _ = clibcurl_get_long(easy, CURLINFO_NUM_CONNECTS, &connections)

@@ -5,15 +5,15 @@ import Synchronization
 
 /// Wakes a thread that sleeps in `curl_multi_poll`.
 ///
-/// The wake-up of libcurl is a pair of sockets that is made once, with the multi handle. Without a free descriptor at that moment the thread
-/// would sleep for ever. This descriptor is made when there is one, and until then the thread looks each second.
+/// libcurl's own wake-up uses a pair of sockets that is created once, with the multi handle. If no descriptor were free at that moment,
+/// the thread would sleep for ever. This descriptor is created when one is free; until then the thread checks once a second.
 final class Waker: Sendable {
-    /// Milliseconds between two looks while there is no descriptor.
+    /// The number of milliseconds between two checks while the descriptor is missing.
     private static let pause: Int32 = 1_000
 
-    /// Makes the descriptor. Tests pass a function that fails.
+    /// Creates the descriptor. Tests pass a function that fails.
     private let make: @Sendable () -> Int32
-    /// -1 if it could not be made yet.
+    /// The descriptor; -1 if it could not be created yet.
     private let descriptor: Mutex<Int32>
 
     init(make: @escaping @Sendable () -> Int32 = { eventDescriptor() }) {
@@ -23,7 +23,9 @@ final class Waker: Sendable {
 
     deinit { descriptor.withLock { if $0 >= 0 { close($0) } } }
 
-    /// - Returns: -1 if the process or the system has no free descriptor.
+    /// Creates an event descriptor.
+    ///
+    /// - Returns: The descriptor; -1 if the process or the system has no free descriptor.
     static func eventDescriptor() -> Int32 { eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC)) }
 
     /// Ends the present sleep, or the next one.
@@ -35,14 +37,14 @@ final class Waker: Sendable {
         }
     }
 
-    /// Sleeps until libcurl has something to do, the time is over, the other descriptor is ready, or ``wake()`` is called.
+    /// Sleeps until libcurl has work, the time is over, the other descriptor is ready, or ``wake()`` is called.
     func wait(_ multi: UnsafeMutableRawPointer, milliseconds: Int32, also other: curl_waitfd? = nil) -> CURLMcode {
         let (own, isNew) = descriptor.withLock { descriptor in
             if descriptor >= 0 { return (descriptor, false) }
             descriptor = make()
             return (descriptor, descriptor >= 0)
         }
-        // The calls before had nothing to write to.
+        // The calls of ``wake()`` before this had no descriptor to write to.
         if isNew { return CURLM_OK }
         var entries = other.map { [$0] } ?? []
         if own >= 0 { entries.append(curl_waitfd(fd: own, events: Int16(CURL_WAIT_POLLIN), revents: 0)) }

@@ -4,32 +4,32 @@ import Glibc
 import Synchronization
 import TransferMachines
 
-/// What a web socket tells, in order; the end is the last of it, and comes once.
+/// The events of a web socket, in order. The last event is the end, and it occurs once.
 package enum WebSocketEvent: Sendable {
     case opened(subprotocol: String?, ResponseHead)
-    /// Counts as untaken until ``WebSocketConnection/took(_:)``.
+    /// A message arrived; it counts as untaken until ``WebSocketConnection/took(_:)``.
     case message(WebSocketMachine.Message)
-    /// The message of this number is with the system, whole.
+    /// The system has accepted the complete message of this number.
     case sent(Int, byteCount: Int)
     /// The server answered the ping of this number.
     case answered(ping: Int)
     case ended(WebSocketEnd)
 }
 
-/// How a web socket ended.
+/// The reason why a web socket ended.
 package enum WebSocketEnd: Equatable, Sendable {
-    /// Somebody had said so.
+    /// The app or the server closed the connection with a close frame.
     case closed(code: Int, reason: Data)
     case failed(WebSocketMachine.Failure)
-    /// There was no connection, or no answer in time.
+    /// The connection failed, or the server did not answer in time.
     case noConnection(WireFailure)
     case cancelled
 }
 
-/// A connection that carries messages both ways: libcurl makes it, with whatever proxies and TLS it takes; a thread of its own speaks the
-/// WebSocket protocol over it, and sleeps while nothing moves.
+/// A connection that carries messages in both directions. libcurl makes the connection, with its proxies and TLS. A separate thread uses
+/// the WebSocket protocol on it, and sleeps while nothing is transferred.
 ///
-/// Debian's libcurl knows no `ws` protocol (7.88 has it as an experiment that is not built), so frames are the machine's.
+/// Debian's libcurl has no `ws` protocol (in 7.88 it is experimental and not built), so the frames come from `WebSocketMachine`.
 package final class WebSocketConnection: Sendable {
     private let inbox: WebSocketInbox
     private let request: WireRequest
@@ -37,8 +37,8 @@ package final class WebSocketConnection: Sendable {
     private let options: RequestOptions
 
     /// - Parameters:
-    ///   - request: the address as http or https, and how long connecting and the answer to the handshake may take.
-    ///   - handshake: for the same address.
+    ///   - request: the address as http or https, and the time limits for connecting and for the response to the handshake.
+    ///   - handshake: the handshake for the same address.
     package convenience init(_ request: WireRequest, _ handshake: WebSocketHandshake, maximumMessageSize: Int) {
         self.init(request, handshake, maximumMessageSize: maximumMessageSize, certificateAuthorities: nil)
     }
@@ -53,7 +53,7 @@ package final class WebSocketConnection: Sendable {
         options = RequestOptions(userAgent: "", certificateAuthorities: certificateAuthorities)
     }
 
-    /// Connects. Once.
+    /// Connects. Must be called once.
     ///
     /// - Parameter handler: called on the connection's thread, in order; must not block.
     package func begin(_ handler: @escaping @Sendable (WebSocketEvent) -> Void) {
@@ -66,28 +66,28 @@ package final class WebSocketConnection: Sendable {
 
     deinit { cancel() }
 
-    /// In order, once it is open. `sent` comes with the number; after the end it does not.
+    /// Sends messages in order after the connection is open. `sent` follows with the number, but not after the end.
     package func send(_ message: WebSocketMachine.Message, _ number: Int) { inbox.append(.send(message, number)) }
 
-    /// Asks the server for a sign of life.
+    /// Sends a ping to the server.
     package func ping(_ number: Int) { inbox.append(.ping(number)) }
 
-    /// Says the end, after what was sent before. Before it is open it is a cancellation.
+    /// Closes the connection after the messages that were sent before. Before the connection is open, the call cancels it.
     package func close(code: Int, reason: Data) { inbox.append(.close(code: code, reason: reason)) }
 
-    /// Ends the connection at once, and says nothing.
+    /// Ends the connection at once, without a close frame.
     package func cancel() { inbox.append(.cancel) }
 
-    /// A message was told and is with its reader: the server may go on where it was made to wait.
+    /// Records that the reader has taken a message: a server that was made to wait may continue.
     package func took(_ message: WebSocketMachine.Message) { inbox.took(message) }
 
-    /// While it is held nothing is read.
+    /// Pauses or continues the reading.
     package func hold(_ isHeld: Bool) { inbox.hold(isHeld) }
 
     package func limit(messageSize: Int) { inbox.limit(messageSize: messageSize) }
 }
 
-/// The way into the connection's thread: wishes under a lock, and libcurl's wake-up.
+/// The commands for the connection's thread, under a lock, with libcurl's wake-up.
 final class WebSocketInbox: Sendable {
     enum Command: Sendable {
         case send(WebSocketMachine.Message, Int)
@@ -104,12 +104,12 @@ final class WebSocketInbox: Sendable {
         var isOver = false
     }
 
-    /// Bytes told and not taken, at which the server is made to wait.
+    /// The maximum number of bytes that are delivered and not taken; above it, the server has to wait.
     private static let backlogLimit = 1 << 20
-    /// What a message costs beside its bytes.
+    /// The cost of a message in addition to its bytes.
     private static let overhead = 64
 
-    // Unsafe only to the compiler, because no thread but the connection's uses it.
+    // The compiler sees this as unsafe, but only the connection's thread uses it.
     nonisolated(unsafe) let multi: UnsafeMutableRawPointer
     let waker = Waker()
     private let state: Mutex<State>
@@ -123,7 +123,7 @@ final class WebSocketInbox: Sendable {
 
     deinit { curl_multi_cleanup(multi) }
 
-    /// Wakes the thread, if the change is one that it waits for.
+    /// Changes the state, and wakes the thread if it waits for this change.
     private func change(_ body: (inout State) -> Bool) {
         state.withLock { state in
             guard !state.isOver else { return }
@@ -162,7 +162,7 @@ final class WebSocketInbox: Sendable {
 
     // MARK: On the thread
 
-    /// Everything wished so far, and the longest message that is taken.
+    /// Returns all commands so far, and the maximum message size.
     func take() -> (commands: [Command], maximumMessageSize: Int) {
         state.withLock { state in
             defer { state.commands = [] }
@@ -174,9 +174,9 @@ final class WebSocketInbox: Sendable {
         state.withLock { $0.untaken += message.byteCount + Self.overhead }
     }
 
-    /// Nobody takes what comes.
+    /// `true` if no more messages may be read, because the reading is held or the reader has not taken the earlier messages.
     var isFull: Bool { state.withLock { $0.isHeld || $0.untaken > Self.backlogLimit } }
 
-    /// No wake-up comes from here on.
+    /// Stops the inbox; no wake-up follows.
     func stop() { state.withLock { ($0.isOver, $0.commands) = (true, []) } }
 }

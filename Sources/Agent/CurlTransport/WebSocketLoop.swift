@@ -3,30 +3,30 @@ import Foundation
 import Glibc
 import TransferMachines
 
-/// The thread of one web socket: connects, lets the machine decide, moves bytes. Sleeps in one place.
+/// The thread of one web socket: connects, runs the state machine, transfers data. Sleeps in one place.
 final class WebSocketLoop {
-    /// Seconds for the server's word after ours that it is the end.
+    /// The maximum number of seconds to wait for the server's close frame after the close was requested.
     private static let closeTimeout: Double = 10
-    /// Seconds for last bytes to go out when all is said.
+    /// The maximum number of seconds to send the last bytes.
     private static let flushTimeout: Double = 2
-    /// Bytes that wait to go out at which no more messages are made into frames.
+    /// The number of bytes waiting to be sent at which no more messages are turned into frames.
     private static let outputLimit = 1 << 20
-    /// Answers to pings that the server does not read, at which nothing more of it is read.
+    /// The number of unsent pongs at which nothing more is read from the server.
     private static let pongLimit = 1024
-    /// Reads before wishes are looked at again.
+    /// The maximum number of reads before the commands are checked again.
     private static let readsAtOnce = 16
 
     private enum Phase {
         case connecting
         case talking
-        /// All is said but these last bytes.
+        /// The end is known, and only these last bytes have to be sent.
         case flushing(WebSocketEnd)
     }
 
     private struct Output {
         var bytes: Data
         var offset = 0
-        /// Of the message that it is.
+        /// The number of the message that these bytes belong to.
         var number: Int?
         var payloadCount = 0
         var isPong = false
@@ -43,13 +43,13 @@ final class WebSocketLoop {
     private var outputs: [Output] = []
     private var outputBytes = 0
     private var pongs = 0
-    /// Wishes that wait until it is open, or for room.
+    /// Commands that wait until the connection is open, or until there is room for output.
     private var waiting: [WebSocketInbox.Command] = []
-    /// Nothing can be written any more.
+    /// `true` if nothing can be written any more.
     private var isBroken = false
-    /// There may be more to read, which the socket does not say.
+    /// `true` if more data may be available although the socket does not report it.
     private var hasMore = false
-    /// Monotonic: when this is over at the latest.
+    /// The time when the present phase must end, in seconds of the monotonic clock.
     private var deadline: Double?
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
 
@@ -58,7 +58,7 @@ final class WebSocketLoop {
         _ handler: @escaping @Sendable (WebSocketEvent) -> Void
     ) {
         (self.inbox, self.request, self.handler) = (inbox, request, handler)
-        // How much that is it hears with the first wishes.
+        // The maximum size arrives with the first commands.
         machine = WebSocketMachine(handshake, maximumMessageSize: 0)
         easy = curl_easy_init()
         errorText[0] = 0
@@ -77,7 +77,7 @@ final class WebSocketLoop {
         }
         inbox.stop()
         if let easy {
-            // Takes the connection with it.
+            // Also ends the connection.
             curl_multi_remove_handle(inbox.multi, easy)
             curl_easy_cleanup(easy)
         }
@@ -85,7 +85,7 @@ final class WebSocketLoop {
         handler(.ended(end ?? .noConnection(.other(code: CURLE_OUT_OF_MEMORY.code, message: "No memory for a connection"))))
     }
 
-    // MARK: Wishes
+    // MARK: Commands
 
     private func takeWishes() -> WebSocketEnd? {
         let (commands, size) = inbox.take()
@@ -99,7 +99,7 @@ final class WebSocketLoop {
             if case .flushing = phase { return nil }
             return .cancelled
         }
-        // From when it is wished for: what waits before it may never go out.
+        // The time limit starts when the close is requested, because the messages before it may never be sent.
         if deadline == nil, waiting.contains(where: { if case .close = $0 { true } else { false } }) {
             deadline = monotonicSeconds() + Self.closeTimeout
         }
@@ -152,7 +152,7 @@ final class WebSocketLoop {
         if output.isPong { pongs += 1 }
     }
 
-    /// The connection ended: nothing of what waits goes out.
+    /// Handles the end of the connection: output that waits is not sent.
     private func lose(isOrderly: Bool = false) {
         perform(machine.ended(isOrderly: isOrderly))
         (outputs, outputBytes, pongs) = ([], 0, 0)
@@ -211,7 +211,7 @@ final class WebSocketLoop {
                 curl_easy_send(easy, bytes.baseAddress?.advanced(by: output.offset), bytes.count - output.offset, &sent)
             }
             guard code == CURLE_OK else {
-                // What the server said before it left is read all the same.
+                // Data that the server sent before it closed the connection is still read.
                 if code != CURLE_AGAIN { isBroken = true }
                 return
             }
@@ -226,11 +226,11 @@ final class WebSocketLoop {
 
     private var isReading: Bool {
         guard case .talking = phase else { return false }
-        // A broken connection is read to its end, whoever takes what it says: there is no more of it than is here.
+        // A broken connection is read to its end, even if the reader is full: only data that has already arrived is left.
         return isBroken || !(machine.isOpen && inbox.isFull) && pongs < Self.pongLimit
     }
 
-    /// As much as is here, unless nobody takes it.
+    /// Reads the available data, unless the reader is full.
     private func read() {
         hasMore = false
         for _ in 0..<Self.readsAtOnce {
@@ -238,7 +238,7 @@ final class WebSocketLoop {
             var count = 0
             let code = buffer.withUnsafeMutableBytes { curl_easy_recv(easy, $0.baseAddress, $0.count, &count) }
             if code == CURLE_AGAIN {
-                // Nobody hears what is said here, and nothing is said there.
+                // A broken connection without more data has ended.
                 if isBroken { lose() }
                 return
             }
@@ -257,7 +257,7 @@ final class WebSocketLoop {
         case .flushing(let end): return end
         case .talking:
             if machine.isOpen, let (code, reason) = wishedClose {
-                // The server takes nothing: the close never got its turn.
+                // The server accepts no data, so the close frame was never sent.
                 perform(machine.close(code: code, reason: reason))
             }
             if !machine.isClosing { return .noConnection(.stalled) }
@@ -267,7 +267,7 @@ final class WebSocketLoop {
         }
     }
 
-    /// Until the socket or a wish has something to do. TLS holds nothing back: it was read until there was no more.
+    /// Sleeps until the socket is ready or a command arrives. TLS holds no data back, because it was read until no more was available.
     private func sleep() -> WebSocketEnd? {
         if case .talking = phase {
             if hasMore { return nil }
@@ -277,7 +277,7 @@ final class WebSocketLoop {
         if descriptor >= 0, !outputs.isEmpty, !isBroken { events |= CURL_WAIT_POLLOUT }
         let entry = curl_waitfd(fd: descriptor, events: Int16(events), revents: 0)
         let left = deadline.map { max(0, min(($0 - monotonicSeconds()) * 1000, 86_400_000)).rounded(.up) }
-        // Of a socket that nothing is awaited from a hang-up would be heard again and again.
+        // A socket without an awaited event is not watched, because its hang-up would be reported again and again.
         let isAwaited = descriptor >= 0 && events != 0
         let waited = inbox.waker.wait(
             inbox.multi, milliseconds: left.map { Int32($0) } ?? .max, also: isAwaited ? entry : nil)

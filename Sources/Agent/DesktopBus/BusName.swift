@@ -1,26 +1,26 @@
 import CLibnotify
 
-/// A name on a bus, and what the bus knows about it. Each question blocks until the bus answers.
+/// A name on a bus, with queries to the bus about it. A query blocks until the bus answers.
 package struct BusName {
     let name: String
     let connection: OpaquePointer
 
     package init(_ name: String, on connection: OpaquePointer) { (self.name, self.connection) = (name, connection) }
 
-    /// The connection that owns the name; `nil`: it has no owner.
+    /// The connection that owns the name; `nil` if the name has no owner.
     package var owner: String? {
         guard let reply = ask("GetNameOwner") else { return nil }
         defer { g_variant_unref(reply) }
         return GVariantReading.strings(reply, ofType: "(s)")?.first
     }
 
-    /// The owner and its bus. A bus gives a connection's name once, and each bus has a number of its own.
+    /// The owner and its bus. A bus never gives a connection name twice, and each bus has a unique id.
     package var identity: String? {
         guard let owner, let bus = g_dbus_connection_get_guid(connection) else { return nil }
         return "\(String(cString: bus)) \(owner)"
     }
 
-    /// The process that owns the name.
+    /// The process id of the owner.
     package var process: Int32? {
         guard let reply = ask("GetConnectionUnixProcessID") else { return nil }
         defer { g_variant_unref(reply) }
@@ -30,7 +30,7 @@ package struct BusName {
     }
 
     private func ask(_ question: String) -> OpaquePointer? {
-        // The call takes it over.
+        // The call takes ownership of the argument.
         var name = [g_variant_new_string(name)]
         return g_dbus_connection_call_sync(
             connection, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", question,

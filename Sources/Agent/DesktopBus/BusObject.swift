@@ -6,7 +6,7 @@ package struct BusObject {
     let path: String
     let interface: String
 
-    /// - Parameter name: of its owner. The bus starts one that is not running.
+    /// - Parameter name: the name of the owner. The bus starts the owner if it is not running.
     package init(name: String, path: String, interface: String) {
         (self.name, self.path, self.interface) = (name, path, interface)
     }
@@ -14,9 +14,9 @@ package struct BusObject {
     /// Calls a method and waits for the reply.
     ///
     /// - Parameters:
-    ///   - arguments: a tuple. The call takes it over.
-    ///   - seconds: a limit for the reply.
-    ///   - read: gets the reply, which is released after it.
+    ///   - arguments: a tuple. The call takes ownership of it.
+    ///   - seconds: the limit for the reply.
+    ///   - read: called with the reply, which is released afterwards.
     package func call<Value>(
         _ method: String, _ arguments: OpaquePointer?, on connection: OpaquePointer, seconds: gint,
         _ read: (OpaquePointer) -> Value

@@ -4,10 +4,10 @@ import CLibnotify
 package enum BusTrouble: Error {
     /// No address of a session bus is known.
     case noAddress
-    /// A connection or a call failed, in GLib's words.
+    /// A connection or a call failed; contains GLib's text.
     case failed(String)
 
-    /// - Parameter error: is released.
+    /// - Parameter error: the error to read; it is freed.
     init(consuming error: UnsafeMutablePointer<GError>?) {
         self = .failed(error.flatMap { $0.pointee.message }.map { String(cString: $0) } ?? "no reason given")
         if let error { g_error_free(error) }
@@ -15,7 +15,7 @@ package enum BusTrouble: Error {
 
     package var reason: String {
         switch self {
-        case .noAddress: "no DBUS_SESSION_BUS_ADDRESS is known and there is no bus in XDG_RUNTIME_DIR"
+        case .noAddress: "DBUS_SESSION_BUS_ADDRESS is not set and XDG_RUNTIME_DIR has no bus"
         case .failed(let reason): reason
         }
     }

@@ -1,16 +1,16 @@
 import CLibnotify
 
-/// Reads GLib values that came over a bus. A stranger may have sent any type.
+/// Reads GLib values that arrived over a bus. Another process may have sent any type.
 package enum GVariantReading {
     package static func type(of variant: OpaquePointer) -> String { String(cString: g_variant_get_type_string(variant)) }
 
-    /// The members of a tuple, or of an array, of texts alone. `nil`: it is of another type.
+    /// Returns the members of a tuple or array that contains only texts. Returns `nil` if the type differs.
     package static func strings(_ variant: OpaquePointer, ofType type: String) -> [String]? {
         guard self.type(of: variant) == type else { return nil }
         return children(of: variant) { String(cString: g_variant_get_string($0, nil)) }
     }
 
-    /// The members of a container, in order.
+    /// Returns the members of a container, in order.
     package static func children<Value>(of variant: OpaquePointer, _ read: (OpaquePointer) -> Value) -> [Value] {
         (0..<g_variant_n_children(variant)).compactMap { index in
             guard let child = g_variant_get_child_value(variant, index) else { return nil }
@@ -19,7 +19,7 @@ package enum GVariantReading {
         }
     }
 
-    /// A value of a dictionary, `read` if it has `type`.
+    /// Returns a value of a dictionary, decoded with `read`; `nil` if it is missing or is not of `type`.
     package static func value<Value>(
         _ key: String, ofType type: String, in dictionary: OpaquePointer, _ read: (OpaquePointer) -> Value
     ) -> Value? {

@@ -1,22 +1,22 @@
 import CLibnotify
 import Glibc
 
-/// The connection to the session bus, and a watch over one name on it. Used on one thread only, the one whose context runs the callbacks.
+/// The connection to the session bus, with a watch on one name. Used on one thread only, whose context runs the callbacks.
 ///
-/// libnotify always uses GLib's shared session connection (`g_bus_get`), found through the environment. This type holds
-/// the same one: meanwhile libnotify cannot make a connection of its own that would end the process with the bus. GLib
-/// keeps the shared connection by a weak reference. When all references to an old one are released (notifications,
-/// libnotify's proxy, the watch, ours), the next `open` reads the environment again and makes a new connection. Tried
-/// with GLib 2.74 and libnotify 0.8.1: one process can move to another bus.
+/// libnotify always uses GLib's shared session connection (`g_bus_get`), which GLib finds through the environment. `SessionBus` holds the
+/// same connection. While it is held, libnotify cannot create another connection, which would end the process with the bus. GLib keeps the
+/// shared connection by a weak reference. When all references to an old connection are released (notifications, libnotify's proxy, the
+/// watch, this type), the next `open` reads the environment again and creates a new connection. Tested with GLib 2.74 and libnotify 0.8.1:
+/// one process can move to another bus.
 package final class SessionBus {
     package private(set) var connection: OpaquePointer?
     private var closedHandler: gulong = 0
     private var watch: guint = 0
     private var hasServer = false
-    /// When the old connection could not be let go of, in microseconds of GLib's clock.
+    /// The time when the old connection could not be released, in microseconds of GLib's clock.
     private var stuckAt: gint64?
 
-    /// The name that is watched.
+    /// The watched name.
     private let served: String
 
     package init(watching name: String) { served = name }
@@ -27,14 +27,14 @@ package final class SessionBus {
     package var onServerAppeared: (() -> Void)?
     package var onServerVanished: (() -> Void)?
 
-    /// Connects, unless connected already.
+    /// Connects, unless a connection is open.
     ///
-    /// The address has to go into the environment, where libnotify's own call looks for it. `setenv` while another
-    /// thread reads the environment is a risk taken knowingly: it happens once per connection, and only when
-    /// the address differs.
+    /// The address must be written into the environment, because libnotify's own call reads it there. `setenv` while another thread reads
+    /// the environment is an accepted risk: it happens once per connection, and only if the address differs.
     package func open(busAddress: String? = nil) throws(BusTrouble) -> OpaquePointer {
         let told = busAddress.flatMap(SessionBusAddress.withoutAutolaunch)
-        // Its signal is still on the way, or the person's session is elsewhere and what is shown here belongs to a bus that is left: acted on now, once.
+        // The connection is closed and its signal has not arrived yet, or the user's session is on another bus and the shown notifications
+        // belong to the old bus. Handle both cases here, once.
         if isDead || told.map({ isElsewhere(than: $0) }) ?? false { onLost?() }
         if let connection { return connection }
         let current = environment(Self.variable)
@@ -64,9 +64,10 @@ package final class SessionBus {
         return opened
     }
 
-    /// GLib's shared connection. One to a bus that is gone stays the shared one until GLib's own thread has let go of it.
+    /// Returns GLib's shared connection. A connection to a bus that is gone stays the shared one until GLib's own thread has released it.
     private func connect() throws(BusTrouble) -> OpaquePointer {
-        // What still holds the old one may be this thread's own queue: each entry waits its turn, and not a second more.
+        // Entries of this thread's own queue may still hold the old connection. Therefore within 2 s of a failure only one attempt is
+        // made, without the wait of one second.
         let wasStuck = stuckAt.map { g_get_monotonic_time() - $0 < 2_000_000 } ?? false
         for _ in 0..<(wasStuck ? 1 : 100) {
             var error: UnsafeMutablePointer<GError>?
@@ -77,7 +78,7 @@ package final class SessionBus {
                 let trouble = BusTrouble(consuming: error)
                 throw isSilent ? .failed("the session bus did not answer within \(Self.patience) s") : trouble
             }
-            // By default GLib raises SIGTERM when a session bus goes. An agent has more to do than notifications.
+            // By default GLib raises SIGTERM when a session bus ends. An agent has other work than notifications.
             g_dbus_connection_set_exit_on_close(opened, 0)
             if g_dbus_connection_is_closed(opened) == 0 { return opened }
             g_object_unref(UnsafeMutableRawPointer(opened))
@@ -87,26 +88,26 @@ package final class SessionBus {
         throw BusTrouble.failed("a part of this process still holds the connection to a bus that is gone")
     }
 
-    /// Seconds that a bus may take to greet: one that takes the connection and says nothing would be waited for for ever.
+    /// The maximum number of seconds that a bus may take to greet. Without a limit, a silent bus would block this thread for ever.
     private static let patience = 5
 
-    /// Connected to another bus than the one of this address.
+    /// Returns `true` if the connection belongs to another bus than this address.
     private func isElsewhere(than told: String) -> Bool {
         guard let connection, let address else { return false }
         let guid = g_dbus_connection_get_guid(connection).map { String(cString: $0) }
         return !SessionBusAddress.isSame(told, address, guid: guid)
     }
 
-    /// It is dead, and its signal is still on the way.
+    /// `true` if the connection is closed and its signal has not arrived yet.
     private var isDead: Bool { connection.map { g_dbus_connection_is_closed($0) != 0 } ?? false }
 
-    /// Which one serves notifications now; `nil`: none does, or there is no connection.
+    /// The identity of the present server; `nil` without a server or a connection.
     package var servedIdentity: String? { connection.flatMap { BusName(served, on: $0).identity } }
 
-    /// Its process.
+    /// The process id of the present server.
     package var servedProcess: Int32? { connection.flatMap { BusName(served, on: $0).process } }
 
-    /// Lets go of the connection. The caller has released its notifications and libnotify before.
+    /// Releases the connection. The caller must release its notifications and libnotify first.
     package func release() {
         guard let connection else { return }
         self.connection = nil
@@ -118,7 +119,7 @@ package final class SessionBus {
 
     private func startWatching(_ opened: OpaquePointer) {
         let context = Unmanaged.passUnretained(self).toOpaque()
-        // Connected before the name watch, which listens to the same signal: so a lost bus is told as that alone.
+        // Connected before the name watch, which uses the same signal: so a lost bus is reported only as a lost bus.
         closedHandler = stormy_connect_bus_closed(
             opened,
             { _, _, _, data in SessionBus.from(data).onLost?() },
@@ -131,7 +132,7 @@ package final class SessionBus {
     }
 
     private func serverChanged(isPresent: Bool) {
-        // The watch begins with "vanished" when nobody is there: no news.
+        // The watch begins with "vanished" if the name has no owner, which is not a change.
         guard isPresent || hasServer else { return }
         hasServer = isPresent
         if isPresent { onServerAppeared?() } else { onServerVanished?() }

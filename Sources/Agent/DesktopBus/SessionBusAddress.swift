@@ -1,13 +1,13 @@
-/// Decides which addresses of the session bus to try. Pure.
+/// Decides which addresses of the session bus to try. Has no side effects.
 package enum SessionBusAddress {
-    /// The addresses to try, in this order. If it is empty, no attempt may be made: GLib without an address would start
-    /// another bus through X11 ("autolaunch"), which no other program uses.
+    /// Returns the addresses to try, in this order. If the list is empty, do not connect: GLib without an address would start another bus
+    /// through X11 ("autolaunch"), which no other program uses.
     ///
     /// - Parameters:
-    ///   - known: told by the caller just now, of the connection before, and of the environment that this process was started with. The
-    ///     first may have been of a bus that lived for one command.
+    ///   - known: the address from the caller, the address of the connection before, and the address from this process's start
+    ///     environment. The first may belong to a bus that existed for one command.
     ///   - runtimeDirectory: the process's XDG_RUNTIME_DIR.
-    ///   - isSocket: whether a socket lies at a path.
+    ///   - isSocket: returns `true` if a path is a socket.
     package static func candidates(known: [String?], runtimeDirectory: String?, isSocket: (String) -> Bool) -> [String] {
         var addresses = known.compactMap { $0.flatMap(withoutAutolaunch) }
         if let runtimeDirectory, runtimeDirectory.hasPrefix("/"), isSocket(runtimeDirectory + "/bus") {
@@ -17,15 +17,15 @@ package enum SessionBusAddress {
         return addresses.filter { seen.insert($0).inserted }
     }
 
-    /// An address is a list of alternatives; every "autolaunch:" among them is dropped.
+    /// Returns the address without "autolaunch:" entries; an address is a list of alternatives. `nil` if no entry is left.
     package static func withoutAutolaunch(_ address: String) -> String? {
         let entries = address.split(separator: ";").filter { !$0.hasPrefix("autolaunch:") }
         return entries.isEmpty ? nil : entries.joined(separator: ";")
     }
 
-    /// Whether two addresses are spellings of one bus: one may say its number, and one may not.
+    /// Returns `true` if two addresses belong to the same bus. An address may contain the bus's id or leave it out.
     ///
-    /// - Parameter guid: of the bus that the second leads to; `nil`: not known.
+    /// - Parameter guid: the id of the bus that the second address leads to; `nil` if it is unknown.
     package static func isSame(_ one: String, _ other: String, guid: String?) -> Bool {
         func parts(_ address: String) -> [[Substring]] {
             address.split(separator: ";").map { $0.split(separator: ",").filter { !$0.hasPrefix("guid=") } }
@@ -33,7 +33,7 @@ package enum SessionBusAddress {
         return parts(one) == parts(other) || guid.map { one.contains("guid=\($0)") } ?? false
     }
 
-    /// D-Bus addresses escape all but a few bytes as %hh.
+    /// Escapes a path: D-Bus addresses escape all but a few bytes as %hh.
     private static func escaped(_ path: String) -> String {
         var result = ""
         for byte in path.utf8 {

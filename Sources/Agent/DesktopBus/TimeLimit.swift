@@ -1,6 +1,7 @@
 import CLibnotify
 
-/// Cancels a GLib call that takes too long. A thread waits for its end or for the limit; if no thread can be made, there is no limit.
+/// Cancels a GLib call that takes too long. A thread waits for the call's end or for the limit. If no thread can be created, the limit is
+/// not applied.
 package struct TimeLimit {
     package let cancellable: UnsafeMutablePointer<GCancellable>?
     private let wait: Wait
@@ -18,13 +19,13 @@ package struct TimeLimit {
         if let thread { g_thread_unref(thread) } else { held.release() }
     }
 
-    /// The call has ended.
+    /// Ends the limit, because the call has ended.
     package func end() {
         wait.end()
         g_object_unref(UnsafeMutableRawPointer(cancellable))
     }
 
-    /// Shared by the thread and the caller.
+    /// The state that the thread and the caller share.
     private final class Wait {
         private let cancellable: UnsafeMutablePointer<GCancellable>?
         private let deadline: gint64

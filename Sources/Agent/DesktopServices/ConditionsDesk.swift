@@ -2,7 +2,7 @@ import BackgroundScheduling
 import CLibnotify
 import Glibc
 
-/// Everything of the conditions monitor that lives on the loop's thread.
+/// The part of the conditions monitor that runs on the loop's thread.
 final class ConditionsDesk: @unchecked Sendable {  // because every member but init is used on the loop's thread only
     private let powerSupplies: String
     private let localTime: String
@@ -11,24 +11,24 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
 
     private let loop: GLibLoop
     private var systemBus: SystemBus?
-    /// It is waited for.
+    /// `true` while the monitor waits for a system bus that does not answer.
     private var isBusSilent = false
     private var network: OpaquePointer?
     private var networkHandlers: [gulong] = []
     private var zoneFile: UnsafeMutablePointer<GFileMonitor>?
     private var zoneHandler: gulong = 0
-    /// UPower's word; nil: ask the kernel.
+    /// `true` if UPower reports battery power; `nil` if UPower does not report it, and the kernel's list is read.
     private var isOnBattery: Bool?
-    /// NetworkManager's word; nil: it does not run.
+    /// The last report of NetworkManager; `nil` if NetworkManager does not run.
     private var managed: NetworkManagerReport?
     private var profiles: OpaquePointer?
     private var profileHandler: gulong = 0
     private var published: Published?
-    /// Services that have not answered their first question: until then a guess would be told as knowledge, and work that
-    /// waits for power be launched on battery.
+    /// Services that have not answered their first query. Until they answer, nothing is published, because a guess would be reported as a
+    /// fact. For example, work that waits for external power would be launched on battery.
     private var unanswered: Set<Service> = []
 
-    /// What was told last, and of which network.
+    /// The conditions that were reported last, and the network that they describe.
     private struct Published: Equatable {
         var conditions: DesktopConditions
         var manager: NetworkManagerReport?
@@ -58,7 +58,8 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
         publishChanges()
     }
 
-    /// Before GIO's monitors: they take the shared connection with GLib's default of ending the process, and wait for a bus that stands still.
+    /// Opens the system bus before GIO's monitors do. GIO's monitors open the shared connection with GLib's default: the process exits if
+    /// the connection closes. GIO's monitors also wait for a bus that does not respond.
     private func connect() {
         switch SystemBusConnection.open() {
         case .open(let connection):
@@ -86,13 +87,13 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
             onSignal: { [unowned self] signal in
                 onSignal(signal)
                 guard signal != .falling else { return }
-                // A laptop is often plugged or unplugged, and carried elsewhere, while it sleeps.
+                // A laptop is often plugged in, unplugged or moved to another network while it sleeps.
                 systemBus?.askNetwork()
                 publishChanges()
             })
     }
 
-    /// Until the bus answers, the kernel says what it knows.
+    /// Connects when the bus answers. Until then the kernel's state is used.
     private func hearLater() {
         isBusSilent = true
         SystemBusConnection.whenItAnswers { [loop, weak self] in
@@ -132,7 +133,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     func publishChanges() {
         guard unanswered.isEmpty else { return }
         let interfaces = NetworkInterface.current()
-        // GIO says "unavailable" without a default route, though a network without one reaches its own hosts.
+        // GIO reports "unavailable" without a default route, but such a network can still reach its own hosts.
         let isAvailable = NetworkManagerReport.isNetworkAvailable(
             managed, monitor: network.map { g_network_monitor_get_network_available($0) != 0 } ?? false,
             hasInterface: NetworkInterface.canReachOthers(interfaces), hasDevice: NetworkInterface.hasDevice(interfaces))
@@ -146,7 +147,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
                 ?? PowerSupply.isOnExternalPower(PowerSupply.read(from: powerSupplies)),
             isLowPowerMode: profiles.map { g_power_profile_monitor_get_power_saver_enabled($0) != 0 } ?? false,
             knowledge: knowledge(isNetworkAvailable: isAvailable))
-        // Another network may have the same properties, and be without the last one's log-in page.
+        // Another network may have the same properties, and may have no captive portal although the last network had one.
         let current = Published(
             conditions: conditions, manager: managed, addresses: NetworkInterface.addresses(interfaces))
         guard current != published else { return }
@@ -154,7 +155,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
         handler(conditions)
     }
 
-    /// What of the conditions somebody says.
+    /// Returns which of the conditions are known because a service or the kernel reports them.
     private func knowledge(isNetworkAvailable: Bool) -> DesktopConditions.Knowledge {
         let monitor = network.flatMap { g_type_name_from_instance(UnsafeMutablePointer<GTypeInstance>($0)) }
             .map { String(cString: $0) }
@@ -165,12 +166,12 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     }
 
     private func watchNetwork() {
-        // The one that asks the bus would wait for it.
+        // GIO's monitor that uses the bus would wait for the bus.
         let variable = "GIO_USE_NETWORK_MONITOR"
         let isChosen = isBusSilent && g_getenv(variable) == nil
         if isChosen { g_setenv(variable, "netlink", 1) }
         defer { if isChosen { g_unsetenv(variable) } }
-        // A singleton that is never freed.
+        // The monitor is a singleton that is never freed.
         guard let monitor = g_network_monitor_get_default() else { return }
         network = monitor
         let context = Unmanaged.passUnretained(self).toOpaque()
@@ -191,8 +192,8 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     }
 
     private func watchZoneFile() {
-        // Not `g_file_new_for_path`: where gvfs is installed, its file system takes the shared session connection
-        // (starting a bus if need be) and never lets go of it.
+        // Not `g_file_new_for_path`: if gvfs is installed, its file system takes the shared session connection and never releases it. It
+        // may even start a bus.
         guard let file = g_vfs_get_file_for_path(g_vfs_get_local(), localTime) else { return }
         defer { g_object_unref(UnsafeMutableRawPointer(file)) }
         guard let monitor = g_file_monitor_file(file, G_FILE_MONITOR_NONE, nil, nil) else { return }
@@ -200,7 +201,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
         zoneHandler = stormy_connect_file_changed(
             monitor,
             { _, _, _, event, data in
-                // A link is replaced by removing and making it, or by renaming over it: both end in "created".
+                // A link is replaced by removing and creating it, or by renaming over it: both end in "created".
                 guard event == G_FILE_MONITOR_EVENT_CREATED || event == G_FILE_MONITOR_EVENT_CHANGES_DONE_HINT else {
                     return
                 }

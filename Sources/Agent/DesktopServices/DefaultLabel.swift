@@ -1,16 +1,17 @@
 import CLibnotify
 
-/// Takes the label of a click on the notification itself out of the calls that libnotify makes.
+/// Removes the label for a click on the notification itself from the calls of libnotify.
 ///
-/// Some servers draw it as one more button, and draw none where it is empty. libnotify refuses an empty one: it is taken out of the message
-/// on its way.
+/// Some servers draw this label as an additional button, but not if the label is empty. The libnotify library refuses an empty label.
+/// Therefore the filter removes the label from the message before the message is sent.
 enum DefaultLabel {
-    /// Which servers draw it. Source: measured, xfce4-notifyd 0.7 and LXQt 1.2.
+    /// Returns `true` if the server draws the label as a button. Source: measured, xfce4-notifyd 0.7 and LXQt 1.2.
     static func isDrawn(by server: PresenterServer) -> Bool {
         ["Xfce Notify Daemon", "lxqt-notificationd"].contains(server.name)
     }
 
-    /// A filter for a connection. Called on GLib's own thread with what it owns; gives back what is sent.
+    /// A message filter for a connection. GLib calls the filter on GLib's own thread. The filter owns the message and returns the message
+    /// to send.
     static let filter: GDBusMessageFilterFunction = { _, message, isIncoming, _ in
         guard let message, isIncoming == 0, g_dbus_message_get_message_type(message) == G_DBUS_MESSAGE_TYPE_METHOD_CALL,
             let member = g_dbus_message_get_member(message), String(cString: member) == "Notify",
@@ -22,7 +23,7 @@ enum DefaultLabel {
         return copy
     }
 
-    /// The arguments of the call, with an empty label behind the key "default".
+    /// Returns the arguments of the call with an empty label for the key "default".
     private static func withoutLabel(_ arguments: OpaquePointer) -> OpaquePointer? {
         let actionsIndex = 5
         var parts = (0..<g_variant_n_children(arguments)).map { g_variant_get_child_value(arguments, $0) }

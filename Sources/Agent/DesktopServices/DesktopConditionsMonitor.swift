@@ -2,21 +2,21 @@ import BackgroundScheduling
 import CLibnotify
 import Foundation
 
-/// What happened to the machine that a scheduler wants to know.
+/// An event of the machine that matters to the scheduler.
 package enum DesktopSignal: Sendable, Equatable {
     /// The machine is about to sleep.
     case falling
     /// The machine woke from sleep.
     case resumed
-    /// The system's time zone changed. May be told twice for one change: by the file and by the service.
+    /// The system's time zone changed. May be sent twice for one change: by the file watch and by the service.
     case timeZoneChanged
 }
 
-/// Watches network, power, sleep and time zone of this machine, without ever polling.
+/// Watches network, power, sleep and time zone of this machine without polling.
 ///
-/// The network is GIO's monitor (which uses NetworkManager when that runs), power is UPower, else the kernel's own
-/// list; sleep is logind. All of them may be absent, and the system bus as a whole. One that stands
-/// still is heard as soon as it answers; until then the kernel says what it knows.
+/// The network comes from GIO's monitor, which uses NetworkManager if NetworkManager runs. Power comes from UPower, or from the kernel's
+/// list if UPower is absent. Sleep comes from logind. Any service may be absent, and the system bus also. A service that does not respond
+/// is used as soon as it answers. Until then the kernel's state is used.
 package final class DesktopConditionsMonitor: ConditionsSource {
     private let loop: GLibLoop
     private let latest: LatestConditions
@@ -36,7 +36,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
         onSignal: @escaping @Sendable (DesktopSignal) -> Void = { _ in }
     ) {
         self.loop = loop
-        // Readable at once, before the thread has asked anybody: interfaces and the kernel answer directly.
+        // The value can be read at once, before the thread has queried a service: interfaces and the kernel answer directly.
         let latest = LatestConditions(
             DesktopConditions(
                 isNetworkAvailable: NetworkInterface.canReachOthers(NetworkInterface.current()),
@@ -58,16 +58,16 @@ package final class DesktopConditionsMonitor: ConditionsSource {
         stop()
     }
 
-    /// The conditions as last seen; from any thread.
+    /// The conditions that were seen last. Can be read from any thread.
     package var current: DesktopConditions { latest.value }
 
-    /// Looks again, where nobody tells of changes: the charger of a machine without UPower. The handler is called only
-    /// when something is different.
+    /// Reads the conditions again, for example if no service reports changes of the charger (a machine without UPower). The handler is
+    /// called only if a condition differs.
     package func refresh() {
         loop.perform { [desk] in desk.publishChanges() }
     }
 
-    /// The system bus is there, and does not answer. Asks it, and waits for it.
+    /// `true` if the system bus exists and does not answer. Connects to the bus and waits for it.
     package static var isSystemBusSilent: Bool {
         switch SystemBusConnection.open() {
         case .open(let connection):
@@ -78,19 +78,19 @@ package final class DesktopConditionsMonitor: ConditionsSource {
         }
     }
 
-    /// A service tells of sleep. Without it an agent sees by its clocks that the machine slept.
+    /// `true` if a service (logind) reports sleep. If not, an agent detects a sleep by comparing clocks.
     package static var hearsOfSleep: Bool { SystemBus.hasOwner("org.freedesktop.login1") }
 
-    /// The person chose to save power. Asks, where ``current`` may not have heard of it yet.
+    /// `true` if the user chose the power-saver profile. Queries the daemon, because ``current`` may not contain the change yet.
     package static var isPowerSaved: Bool { SystemBus.powerProfile() == "power-saver" }
 
-    /// Ends the watching.
+    /// Ends the watch.
     package func stop() {
         loop.perform { [desk] in desk.stop() }
     }
 }
 
-/// The one value that crosses threads.
+/// The conditions, shared between threads.
 private final class LatestConditions: @unchecked Sendable {  // because the lock guards the only variable
     private let lock = NSLock()
     private var stored: DesktopConditions

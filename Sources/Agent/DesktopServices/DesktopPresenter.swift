@@ -2,20 +2,20 @@ import BackgroundNotices
 
 /// Shows notifications on the desktop of the session bus, through libnotify.
 ///
-/// Every call only posts to the loop's thread and returns; every answer comes there as an event. libnotify's state is
-/// one per process, so there may be one presenter at a time: `stop()` one before making the next.
+/// Every call only posts work to the loop's thread and returns. Every response arrives on that thread as an event. libnotify has one state
+/// per process, so only one presenter may exist at a time: call `stop()` before you create the next one.
 ///
-/// When the bus is lost, `connect(busAddress:)` with a new address works in the same process. `busLost` may come after
-/// a `serverVanished` or alone; after either, no notification is on screen and no server id means anything. When a
-/// server is there already, `serverAppeared` comes soon after connecting, possibly behind the first `presented`.
+/// When the bus is lost, `connect(busAddress:)` with a new address works in the same process. `busLost` may follow a `serverVanished`, or
+/// arrive alone. After either event no notification is on screen and all server ids are invalid. If a server runs already,
+/// `serverAppeared` follows soon after the connection, possibly after the first `presented`.
 package final class DesktopPresenter: Presenter {
     private let loop: GLibLoop
     private let desk: LibnotifyDesk
 
-    /// Nothing is connected before `connect(busAddress:)` or the first notification.
+    /// Creates a presenter that connects at `connect(busAddress:)` or at the first notification.
     ///
     /// - Parameters:
-    ///   - appName: for notifications that name no app of their own; not empty.
+    /// - appName: used for notifications without an app name; not empty.
     ///   - pictures: decodes a file, on the loop's thread.
     ///   - handler: called on the loop's thread, in order.
     package init(
@@ -30,11 +30,11 @@ package final class DesktopPresenter: Presenter {
         stop()
     }
 
-    /// Connects to the session bus, unless connected. Without a `busAddress` it takes the environment's, or the bus
-    /// in `XDG_RUNTIME_DIR` when one lies there; it never lets a bus be started.
+    /// Connects to the session bus, unless the presenter is connected. Without a `busAddress`, the address comes from the environment, or
+    /// the bus in `XDG_RUNTIME_DIR` is used if its socket exists. No bus is ever started.
     ///
-    /// A given address is written into the environment of the process, where libnotify looks for it. `reply` is called
-    /// on the loop's thread with nil when connected. A server that is there is then told as `serverAppeared`.
+    /// A given address is written into the environment of the process, because libnotify reads the address there. `reply` is called on the
+    /// loop's thread, with `nil` if the connection succeeded. If a server runs already, `serverAppeared` follows.
     package func connect(
         busAddress: String? = nil, reply: (@Sendable (PresenterFailure?) -> Void)? = nil
     ) {
@@ -44,13 +44,13 @@ package final class DesktopPresenter: Presenter {
         }
     }
 
-    /// Shows a notification. The same identifier again updates the one on screen, and then `serverID` is not needed.
+    /// Shows a notification. A notification with the same identifier updates the one on screen; `serverID` is not needed then.
     package func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?) {
         loop.perform { [desk] in desk.present(notice, replacing: serverID, of: server) }
     }
 
-    /// Takes a notification off the screen. One of this process is answered by `closed`; one of an earlier process by
-    /// nothing, because its server tells only who sent it.
+    /// Removes a notification from the screen. `closed` follows for a notification of this process. No event follows for a notification of
+    /// an earlier process, because its server reports only to the process that sent the notification.
     package func withdraw(identifier: String, serverID: UInt32, of server: String?) {
         loop.perform { [desk] in desk.withdraw(identifier: identifier, serverID: serverID, of: server) }
     }
@@ -67,17 +67,17 @@ package final class DesktopPresenter: Presenter {
         loop.perform { [desk] in desk.ask() }
     }
 
-    /// Asks who shows notifications, starting the server where the bus can.
+    /// Queries the notification server; starts the server if the bus can do that.
     package func describeServer(_ reply: @escaping @Sendable (Result<PresenterServer, PresenterFailure>) -> Void) {
         loop.perform { [desk] in desk.describeServer(reply) }
     }
 
-    /// The number of the process that shows notifications, as the bus knows it. `nil`: nobody does, or there is no bus.
+    /// Returns the process id of the notification server, as the bus reports it. Returns `nil` without a server or a bus.
     package func findServerProcess(_ reply: @escaping @Sendable (Int32?) -> Void) {
         loop.perform { [desk] in reply(desk.serverProcess()) }
     }
 
-    /// Lets go of the bus; what is on screen stays. No events come after the work posted so far.
+    /// Disconnects from the bus; notifications stay on screen. No events follow the work that was posted before.
     package func stop() {
         loop.perform { [desk] in desk.release() }
     }

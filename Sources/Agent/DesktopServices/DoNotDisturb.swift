@@ -1,8 +1,9 @@
 import CLibnotify
 
-/// Whether the notification server shows nothing at the person's wish. Used on the loop's thread only.
+/// Watches whether the notification server suppresses notifications because the user asked for quiet. Used on the loop's thread only.
 ///
-/// A property of servers that say "inhibitions"; no version of the specification has it. Plasma keeps what comes then in its history.
+/// Uses a property of servers with the capability "inhibitions"; no version of the specification has it. Plasma keeps notifications that
+/// arrive in that state in its history.
 final class DoNotDisturb {
     private static let property = "Inhibited"
     private static let properties = "org.freedesktop.DBus.Properties"

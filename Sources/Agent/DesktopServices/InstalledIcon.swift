@@ -1,8 +1,9 @@
 import Foundation
 
-/// Whether a desktop finds an icon by its name: some servers draw a broken image where it does not.
+/// A search for icons by name. A server may draw a broken image if the desktop cannot find the icon.
 enum InstalledIcon {
-    /// The name, where a theme that every other falls back to has it, or a path. Source of the places: Icon Theme Specification, "Directory Layout".
+    /// Returns the icon's name or path if the icon exists. A name must exist in the theme that all others fall back to, or in `pixmaps`.
+    /// Source of the places: Icon Theme Specification, "Directory Layout".
     ///
     /// Cost: a listing of the sizes of that theme in each data folder.
     static func name(_ name: String, environment: [String: String] = ProcessInfo.processInfo.environment) -> String? {

@@ -1,8 +1,8 @@
 import CLibnotify
 
-/// The number on an app's icon in docks and panels that know Unity's launcher: Plasma, Dash to Dock, Plank and others listen for it.
+/// The number on an app's icon, in docks and panels that support Unity's launcher signal: Plasma, Dash to Dock, Plank and others.
 enum LauncherBadge {
-    /// A signal to whoever listens; nobody answers. 0: no number.
+    /// Sends a broadcast signal, which has no reply. A count of 0 hides the number.
     static func show(_ count: Int, desktopEntry: String, on connection: OpaquePointer) {
         var entries: [OpaquePointer?] = [
             entry("count", g_variant_new_int64(gint64(count))), entry("count-visible", g_variant_new_boolean(count > 0 ? 1 : 0)),

@@ -2,30 +2,30 @@ import BackgroundNotices
 import CLibnotify
 import DesktopBus
 
-/// Shows notifications by libnotify, on the loop's thread. libnotify's own use of the notification portal is switched off: the portal
-/// reports neither a closing nor a press to a later process.
+/// Shows notifications by libnotify, on the loop's thread. The library's use of the notification portal is switched off, because the
+/// portal reports neither a closing nor a press to a later process.
 final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the loop's thread only
     private let appName: String
     private let pictures: @Sendable (String) -> NoticePixels?
     private let handler: @Sendable (PresenterEvent) -> Void
     private let bus = SessionBus(watching: PresenterServer.busName)
-    /// What the present server can do; asked again when another takes the name.
+    /// The capabilities of the present server; queried again when another server takes the name.
     private var server: PresenterServer?
-    /// Which one it is, as it was told last.
+    /// The identity of the present server, as it was last reported.
     private var identity: String?
     private var shown: [String: ShownNotice] = [:]
-    /// Given to a server that did not answer in time.
+    /// Notifications that were sent to a server that did not answer in time.
     private var unanswered: [String: ShownNotice] = [:]
     private var messages: ServerMessages?
     private var signals: ServerSignals?
-    /// Identifiers of what an earlier process showed, by number. Most servers send a press and a closing to every process.
+    /// Identifiers of notifications of an earlier process, by number. Most servers send a press and a closing to every process.
     private var takenOver: [UInt32: String] = [:]
-    /// Activation tokens by the number of the notification. A token comes just before its press.
+    /// Activation tokens by the number of the notification. A token arrives just before its press.
     private var tokens: [UInt32: String] = [:]
     private var doNotDisturb: DoNotDisturb?
-    /// What an earlier process showed and nobody listens for yet: its number, and the server that gave it.
+    /// Notifications of an earlier process whose signals are not received yet: the number, and the server that gave it.
     private var toTakeOver: [String: (serverID: UInt32, giver: String?)] = [:]
-    /// On the connection, where the present server needs it.
+    /// The filter on the connection, if the present server needs it.
     private var labelFilter: guint = 0
 
     /// - Parameters:
@@ -63,10 +63,10 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             takeOverNow()
         }
         bus.onServerVanished = { [unowned self] in
-            // It was replaced, and its successor is known already.
+            // The server was replaced, and its successor is identified already.
             if identity != nil, bus.servedIdentity == identity { return }
             server = nil
-            // Their ids died with the server; a later `show` of these objects would replace a stranger's notification.
+            // The ids are invalid without their server; a later `show` of these objects could replace another app's notification.
             forgetShown()
             doNotDisturb = nil
             self.handler(.serverVanished)
@@ -91,7 +91,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             var target = shown[notice.identifier] ?? ShownNotice(identifier: notice.identifier, serverID: old)
             if notice.alerts, server.hidesReplacements, target.serverID != 0 {
                 hear(messages?.takeSignals(about: target.serverID) ?? [])
-                // An agent that dies after the closing has the notification shown again by the next agent.
+                // If the agent dies after the closing, the next agent shows the notification again.
                 forgetTakenOver(notice.identifier)
                 shown[notice.identifier] = nil
                 target.close()
@@ -108,7 +108,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         }
     }
 
-    /// A server that is asked twice shows it twice: the answer of one that froze counts when it comes.
+    /// Shows the notification. A server that receives it twice shows it twice, so a late reply of a server that froze still counts.
     private func show(_ target: ShownNotice) throws(PresenterFailure) {
         unanswered[target.identifier] = nil
         if let connection = bus.connection { listen(on: connection) }
@@ -122,7 +122,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             }
             throw error
         }
-        // The server sent these signals before its answer: they are about the content that is replaced.
+        // The server sent these signals before its reply: they are about the content that is replaced.
         if target.serverID != 0 { hear(messages?.takeSignalsBeforeAnswer(about: target.serverID) ?? []) }
         target.noteShown(as: number)
     }
@@ -149,7 +149,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
 
     func withdraw(identifier: String, serverID: UInt32, of giver: String?) {
         do throws(PresenterFailure) {
-            // A server that is not running shows nothing: it is not started for this.
+            // A server that is not running shows nothing, so it is not started here.
             _ = try currentServer(mayStart: false)
         } catch {
             switch error {
@@ -161,7 +161,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         }
         defer { handler(.withdrawn(identifier: identifier, serverID: serverID)) }
         let old = giver == identity ? serverID : 0
-        // What is shown under that name by now may be another one, with another number.
+        // The notification shown under that identifier may be a newer one, with another number.
         let same = shown[identifier].flatMap { $0.serverID == old || old == 0 ? $0 : nil }
         let target = same ?? ShownNotice(identifier: identifier, serverID: old)
         guard target.serverID != 0 else { return }
@@ -174,14 +174,14 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         takeOverNow()
     }
 
-    /// Where no server answers, or the bus is not known yet, it is tried when one does.
+    /// Takes over the waiting notifications. If no server answers or the bus is unknown, this is tried again when a server answers.
     private func takeOverNow() {
         guard !toTakeOver.isEmpty, let server = try? currentServer(mayStart: false), let connection = bus.connection else {
             return
         }
         let waiting = toTakeOver
         toTakeOver = [:]
-        // Of another server, which `serverIs` has told by now, nothing stands on the screen.
+        // Notifications of another server have left the screen. `serverIs` has reported the change of server.
         for (identifier, (serverID, giver)) in waiting where giver == identity && shown[identifier] == nil {
             if server.tellsSenderAlone {
                 handler(.unheard(identifier: identifier, serverID: serverID))
@@ -192,13 +192,13 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         }
     }
 
-    /// Where there is no bus there is no dock.
+    /// Shows the number on the app's icon. Without a bus nothing is shown, because docks need the bus.
     func showBadge(_ count: Int, desktopEntry: String) {
         guard let connection = try? openBus(busAddress: nil) else { return }
         LauncherBadge.show(count, desktopEntry: desktopEntry, on: connection)
     }
 
-    /// A frozen one holds the loop's thread for as long as GLib waits.
+    /// Queries the server again. A server that does not respond blocks the loop's thread until GLib's timeout.
     func ask() {
         server = nil
         guard (try? currentServer(mayStart: false)) != nil else { return }
@@ -216,9 +216,9 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
     }
 
     func release() {
-        // The order matters. A notification that is finalized asks for libnotify's proxy, and would make a new one
-        // (and a new connection) if libnotify were let go first. And `notify_uninit` closes what still has an object:
-        // what is on screen shall stay there for the next agent to take over.
+        // The order matters. A notification that is finalized uses libnotify's proxy, and would create a new proxy (and a new connection)
+        // if libnotify were released first. Also, `notify_uninit` closes each notification that still has an object, but notifications
+        // must stay on screen for the next agent.
         forgetShown()
         server = nil
         notify_uninit()
@@ -236,12 +236,12 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         if signals == nil { signals = ServerSignals(on: connection) }
     }
 
-    /// Shown again, or taken off the screen.
+    /// Forgets a notification of an earlier process, because it was shown again or removed from the screen.
     private func forgetTakenOver(_ identifier: String) { takenOver = takenOver.filter { $0.value != identifier } }
 
-    /// Signals in the order of their arrival.
+    /// Handles signals in the order of their arrival.
     private func hear(_ signals: [ServerSignal]) {
-        // A number of a server that was replaced is the number of another notification by now.
+        // A number from a server that was replaced may now belong to another notification.
         for signal in signals where identity?.hasSuffix(" " + signal.sender) ?? true { hear(signal) }
     }
 
@@ -253,7 +253,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         case ("ActivationToken", .text(let token)): tokens[number] = token
         case ("ActionInvoked", .text(let action)):
             let token = tokens.removeValue(forKey: number)
-            // Some servers send "default" for each click, also if there is no such action.
+            // Some servers send "default" for each click, even if that action does not exist.
             if let target, !target.keys.contains(action) { return }
             handler(.activated(identifier: identifier, serverID: number, action: action, activationToken: token))
         // No version of the specification has this signal. Plasma sends it.
@@ -308,7 +308,8 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             DefaultLabel.isDrawn(by: server) ? g_dbus_connection_add_filter(connection, DefaultLabel.filter, nil, nil) : 0
     }
 
-    /// Another server has taken the name, and the bus's word of that is on its way: a number of the old one is a stranger's with the new.
+    /// Forgets the shown notifications if another server has taken the name and the bus's signal has not arrived yet. The old server's
+    /// numbers can belong to other apps' notifications on the new server.
     private func forgetReplacedServer() {
         guard let known = identity, let found = bus.servedIdentity, found != known else { return }
         server = nil
@@ -317,7 +318,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         identify()
     }
 
-    /// Tells which server gives the ids from now on.
+    /// Reports which server gives the ids from now on.
     private func identify() {
         guard let found = bus.servedIdentity, found != identity else { return }
         identity = found

@@ -3,14 +3,16 @@ import CLibnotify
 import DesktopBus
 import Foundation
 
-/// logind, as the manager of sleep, and UPower for what is left of the battery. Nothing is asked, and no connection made, before somebody wants
-/// the machine woken.
+/// Controls sleep through logind, and reads the battery's charge from UPower. No query is sent and no connection is made before the
+/// machine has to be woken.
 package final class LogindSleep: SleepManager {
     private let loop: GLibLoop
     private let desk: SleepDesk
 
+    /// Creates a sleep manager.
+    ///
     /// - Parameters:
-    ///   - appName: who delays a sleep, as `systemd-inhibit --list` shows it.
+    ///   - appName: the name shown by `systemd-inhibit --list` for the process that delays a sleep.
     ///   - handler: called on the loop's thread.
     package init(loop: GLibLoop, appName: String, handler: @escaping @Sendable (SleepEvent) -> Void) {
         self.loop = loop
@@ -22,7 +24,7 @@ package final class LogindSleep: SleepManager {
     package func allowSleep() { loop.perform { [desk] in desk.allowSleep() } }
     package func suspend() { loop.perform { [desk] in desk.suspend() } }
 
-    /// What the machine is like now, for whoever asks once: waits for the answer, which comes within some seconds.
+    /// Returns the machine's present state, for a caller that needs it once. Waits for the response, which takes some seconds at most.
     package static func look(on loop: GLibLoop) -> MachineLook? {
         let answered = DispatchSemaphore(value: 0)
         nonisolated(unsafe) var seen: MachineLook?
@@ -36,17 +38,17 @@ package final class LogindSleep: SleepManager {
     }
 }
 
-/// What lives on the loop's thread.
+/// The part that runs on the loop's thread.
 private final class SleepDesk: @unchecked Sendable {  // because every member but init is used on the loop's thread only
-    /// Milliseconds that a service may take to answer.
+    /// The maximum time, in milliseconds, that a service may take to answer.
     static let patience: gint = 3_000
 
     private let appName: String
     private let handler: @Sendable (SleepEvent) -> Void
     private var connection: OpaquePointer?
-    /// The lock on sleep: it is let go of by closing it.
+    /// The descriptor of logind's delay lock; closing it releases the lock. -1 if no lock is held.
     private var lock: gint = -1
-    /// Asked for last; an answer to an earlier question is for nobody.
+    /// The number of the last request for a lock; a reply to an earlier request is ignored.
     private var question = 0
 
     private static let login = "org.freedesktop.login1"
@@ -64,7 +66,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
 
     // MARK: Looking
 
-    /// Three questions, one after the other: an answer that is missing says nothing, but that of logind's manager, which has to be there.
+    /// Sends three queries, one after the other. A missing reply is ignored, except the reply of logind's manager, which is required.
     func look() {
         var machine = MachineLook()
         properties(of: Self.login, Self.managerPath, Self.manager) { [self] manager in
@@ -72,7 +74,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
             let isDocked = SleepProperty.boolean("Docked", in: manager) ?? false
             machine.isLidClosed = !isDocked && (SleepProperty.boolean("LidClosed", in: manager) ?? false)
             machine.isIdle = SleepProperty.boolean("IdleHint", in: manager) ?? false
-            // The caller's session, or the one on whose screen its user is.
+            // The caller's session, or the session on the user's screen.
             properties(of: Self.login, Self.managerPath + "/session/auto", "org.freedesktop.login1.Session") { [self] session in
                 machine.isLocked = session.flatMap { SleepProperty.boolean("LockedHint", in: $0) } ?? false
                 lookAtBattery(machine)
@@ -111,7 +113,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
             case .success(let reply):
                 let lock = reply.descriptor()
                 guard number == question else {
-                    // Let go of meanwhile.
+                    // The lock was released before logind replied.
                     if lock >= 0 { close(lock) }
                     return
                 }
@@ -134,7 +136,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
     // MARK: Sleeping
 
     func suspend() {
-        // Not interactive: nobody is there who could type a password.
+        // Not interactive: a password prompt is useless, because the user is not at the machine.
         call(Self.login, Self.managerPath, Self.manager, "Suspend", [g_variant_new_boolean(0)]) { [self] answer in
             if case .failure(let trouble) = answer { handler(.notSuspended(trouble.words)) }
         }
@@ -143,7 +145,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
     // MARK: Calling
 
     private func connect() -> OpaquePointer? {
-        // A bus that was restarted has taken its connections along.
+        // If the bus was restarted, its connections are closed.
         if let closed = connection, g_dbus_connection_is_closed(closed) != 0 {
             g_object_unref(UnsafeMutableRawPointer(closed))
             connection = nil
@@ -168,7 +170,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
         _ name: String, _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer?],
         _ tell: @escaping (Result<SleepCall.Reply, SleepCall.Trouble>) -> Void
     ) {
-        // Taken over by the call.
+        // The call takes ownership of the arguments.
         var arguments = arguments
         let parameters = g_variant_new_tuple(&arguments, gsize(arguments.count))
         guard let connection = connect() else {
@@ -184,14 +186,14 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
     }
 }
 
-/// A call whose answer may have a descriptor with it.
+/// A D-Bus call whose reply may carry a file descriptor.
 private final class SleepCall {
     struct Reply {
-        /// Whoever hears of it reads it there and then.
+        /// The reply's value; valid only while the callback runs.
         let value: OpaquePointer
         fileprivate let files: UnsafeMutablePointer<GUnixFDList>?
 
-        /// The one that came with it, the caller's to close; -1: none did.
+        /// Returns the reply's file descriptor, which the caller closes; -1 if the reply has no descriptor.
         func descriptor() -> gint {
             guard let files, GVariantReading.type(of: value) == "(h)" else { return -1 }
             return g_unix_fd_list_get(files, 0, nil)
@@ -199,7 +201,7 @@ private final class SleepCall {
     }
 
     struct Trouble: Error {
-        /// As D-Bus names it.
+        /// The D-Bus error name.
         let name: String?
         let words: String
     }
@@ -226,7 +228,7 @@ private final class SleepCall {
     }
 }
 
-/// Properties in an `a{sv}` of logind or UPower.
+/// Reads properties of logind or UPower from an `a{sv}`.
 private enum SleepProperty {
     static func boolean(_ name: String, in all: OpaquePointer) -> Bool? {
         GVariantReading.value(name, ofType: "b", in: all) { g_variant_get_boolean($0) != 0 }

@@ -1,51 +1,50 @@
 import Foundation
 
-/// One address of one network interface.
+/// An address of a network interface.
 struct NetworkInterface: Sendable, Equatable {
     var name = ""
     var isLoopback: Bool
     var isUp: Bool
-    /// Has a carrier: a bridge for containers that do not run has none.
+    /// `true` if the interface has a carrier. For example, a bridge for stopped containers has no carrier.
     var isRunning: Bool
     var isLinkLocal: Bool
-    /// In numbers.
+    /// The numeric address.
     var address = ""
 
-    /// Whether some host beyond this machine might be reached. An IPv6 link-local address says nothing: every
-    /// plugged cable has one.
+    /// Returns `true` if a host beyond this machine might be reachable. IPv6 link-local addresses are ignored: every plugged cable has
+    /// one.
     static func canReachOthers(_ interfaces: [NetworkInterface]) -> Bool {
         interfaces.contains { !$0.isLoopback && $0.isUp && $0.isRunning && !$0.isLinkLocal }
     }
 
     private var canReachOthers: Bool { Self.canReachOthers([self]) }
 
-    /// Whether some interface with hardware behind it is up.
+    /// Returns `true` if an interface with hardware behind it is up.
     static func hasDevice(_ interfaces: [NetworkInterface], classFolder: String = "/sys/class/net") -> Bool {
         interfaces.contains { $0.canReachOthers && access("\(classFolder)/\($0.name)/device", F_OK) == 0 }
     }
 
-    /// Tells one network from another: what this machine is called there. Of a bridge for containers, which comes and goes with them, nothing is
-    /// said where there is hardware that connects.
+    /// Returns this machine's addresses, which distinguish one network from another. A container bridge appears and disappears with its
+    /// containers, so bridges are left out if an interface with hardware is connected.
     static func addresses(_ interfaces: [NetworkInterface], classFolder: String = "/sys/class/net") -> Set<String> {
         let reaching = interfaces.filter(\.canReachOthers)
         let devices = reaching.filter { hasDevice([$0], classFolder: classFolder) }
         return Set((devices.isEmpty ? reaching : devices).map { "\($0.name) \($0.address)" })
     }
 
-    /// Whether all that connects is Wi-Fi.
+    /// Returns `true` if all connected interfaces are Wi-Fi.
     static func isWiFi(_ interfaces: [NetworkInterface], classFolder: String = "/sys/class/net") -> Bool {
         let names = Set(interfaces.filter(\.canReachOthers).map(\.name))
         return !names.isEmpty && names.allSatisfy { access("\(classFolder)/\($0)/wireless", F_OK) == 0 }
     }
 
-    /// Whether all that connects is a mobile-phone network: `wwan0`, or `wwp…` where systemd
-    /// names them.
+    /// Returns `true` if all connected interfaces are mobile-phone networks: `wwan0`, or `wwp…` if systemd names them.
     static func isCellular(_ interfaces: [NetworkInterface]) -> Bool {
         let names = Set(interfaces.filter(\.canReachOthers).map(\.name))
         return !names.isEmpty && names.allSatisfy { $0.hasPrefix("ww") }
     }
 
-    /// The addresses (IPv4 and IPv6) that the machine has now.
+    /// Returns the addresses (IPv4 and IPv6) that the machine has now.
     static func current() -> [NetworkInterface] {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&first) == 0 else { return [] }
@@ -74,7 +73,7 @@ struct NetworkInterface: Sendable, Equatable {
         return status == 0 ? String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self) : ""
     }
 
-    /// fe80::/10.
+    /// Returns `true` if the address is in fe80::/10.
     private static func isLinkLocal(_ address: UnsafeMutablePointer<sockaddr>) -> Bool {
         address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { address in
             withUnsafeBytes(of: address.pointee.sin6_addr) { $0[0] == 0xFE && $0[1] & 0xC0 == 0x80 }

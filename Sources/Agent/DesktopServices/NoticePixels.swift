@@ -1,18 +1,18 @@
 import CLibnotify
 import Foundation
 
-/// A picture as notification servers take it: plain pixels, so that no server looks for a file or understands its format.
+/// A picture in the form that notification servers accept: plain pixels, so that no server has to read a file or decode its format.
 package struct NoticePixels: Sendable, Equatable {
     package let width: Int
     package let height: Int
-    /// 3, or 4 with alpha: bytes of a pixel.
+    /// The bytes of a pixel: 3, or 4 with alpha.
     package let channels: Int
-    /// Row after row, without gaps.
+    /// The pixels, row after row, without gaps.
     package let bytes: [UInt8]
 
-    /// Of either side, in pixels: servers draw it smaller.
+    /// The maximum width and height, in pixels; servers draw the picture smaller.
     package static let maximumSide = 256
-    /// Of either side, of a file that is looked at: a decoder needs as much memory as all pixels.
+    /// The maximum width and height of a file that is decoded, because a decoder needs memory for all pixels.
     private static let maximumFileSide: gint = 12_000
 
     private init?(width: Int, height: Int, channels: Int, bytes: [UInt8]) {
@@ -22,9 +22,10 @@ package struct NoticePixels: Sendable, Equatable {
         (self.width, self.height, self.channels, self.bytes) = (width, height, channels, bytes)
     }
 
-    /// Decodes a file, as upright as its camera was held. `nil`: it is no picture, or one that is too large.
+    /// Decodes a file and rotates the picture to the camera's orientation. `nil` if the file is not a picture, or is too large.
     ///
-    /// By gdk-pixbuf, which libnotify brings along. A stranger's file may break a decoder: an agent has this done by another process.
+    /// Uses gdk-pixbuf, which libnotify depends on. A file from an unknown source may crash a decoder, so an agent decodes in another
+    /// process.
     package init?(file: String) {
         var (width, height): (gint, gint) = (0, 0)
         guard gdk_pixbuf_get_file_info(file, &width, &height) != nil, (1...Self.maximumFileSide).contains(width),
@@ -47,10 +48,10 @@ package struct NoticePixels: Sendable, Equatable {
         self.init(width: columns, height: rows, channels: channels, bytes: bytes)
     }
 
-    /// One line of text, for another process.
+    /// The picture as one line of text, for another process.
     package var line: String { "\(width) \(height) \(channels) \(Data(bytes).base64EncodedString())" }
 
-    /// Reads ``line``.
+    /// Creates a picture from a ``line``; `nil` if the line is invalid.
     package init?(line: String) {
         let parts = line.split(separator: " ")
         guard parts.count == 4, let width = Int(parts[0]), let height = Int(parts[1]), let channels = Int(parts[2]),
@@ -59,7 +60,7 @@ package struct NoticePixels: Sendable, Equatable {
         self.init(width: width, height: height, channels: channels, bytes: Array(bytes))
     }
 
-    /// The value of the hint "image-data", not owned by anybody yet.
+    /// The value of the hint "image-data", as a floating reference.
     var variant: OpaquePointer? {
         let content = bytes.withUnsafeBytes { g_bytes_new($0.baseAddress, gsize($0.count)) }
         defer { g_bytes_unref(content) }

@@ -1,6 +1,6 @@
-/// Plain text made fit for a notification server.
+/// Prepares plain text for a notification server.
 enum NoticeText {
-    /// The body for a server: escaped when it reads markup, so that "<b>" is shown as written.
+    /// Returns the body for a server: escaped if the server interprets markup, so that "<b>" is shown as written.
     static func body(_ text: String, isMarkup: Bool) -> String {
         let printable = printable(text, limit: bodyLimit)
         guard isMarkup else { return printable }
@@ -17,7 +17,7 @@ enum NoticeText {
         return escaped
     }
 
-    /// The title: servers never read markup there, so it is never escaped. libnotify refuses an empty one.
+    /// Returns the title. Servers never interpret markup in a title, so it is not escaped. libnotify refuses an empty title.
     static func title(_ text: String, fallback: String) -> String {
         let title = printable(text, limit: titleLimit)
         if !title.isEmpty { return title }
@@ -25,11 +25,12 @@ enum NoticeText {
         return name.isEmpty ? " " : name
     }
 
-    /// Characters: more than any server shows, and little enough for those that lay out all of it before they cut it.
+    /// The maximum number of characters: more than any server shows, and not too slow for servers that lay out the text before they cut
+    /// it.
     static let bodyLimit = 4_000
     static let titleLimit = 400
 
-    /// Cut between characters, and without what would change how others are read.
+    /// Returns the text without control characters, cut between characters, with its text directions closed.
     private static func printable(_ text: String, limit: Int) -> String {
         let short = prefix(of: text, limit)
         let isCut = short.utf8.count < text.utf8.count
@@ -39,7 +40,7 @@ enum NoticeText {
     private static func prefix(of text: String, _ limit: Int) -> String {
         var (kept, length, count) = ("", 0, 0)
         for character in text {
-            // A character may be of any length: a letter with thousands of accents.
+            // A character can have any length, for example a letter with thousands of accents.
             length += character.unicodeScalars.count
             count += 1
             guard count <= limit, length <= 4 * limit else { break }
@@ -48,7 +49,8 @@ enum NoticeText {
         return kept.isEmpty ? String(String.UnicodeScalarView(text.unicodeScalars.prefix(limit))) : kept
     }
 
-    /// An embedding, override or isolate that is not ended would turn around what the server draws behind it.
+    /// Returns the text with each open embedding, override or isolate closed, because an open one would also reverse the text that the
+    /// server draws after it.
     private static func closingDirections(_ text: String) -> String {
         var open: [Unicode.Scalar] = []
         for scalar in text.unicodeScalars {
@@ -62,8 +64,8 @@ enum NoticeText {
         return text + String(String.UnicodeScalarView(open.reversed()))
     }
 
-    /// A NUL would cut a C string short, and other controls make the body invalid XML: the whole text would be
-    /// refused or shown raw. Line feed and tab stay.
+    /// Returns the text without control characters, except line feed and tab. A NUL would cut a C string short. Other control characters
+    /// make the body invalid XML: the server would refuse the text or show it raw.
     static func withoutControls(_ text: String) -> String {
         var kept = String.UnicodeScalarView()
         for scalar in text.unicodeScalars where scalar.value >= 0x20 || scalar == "\n" || scalar == "\t" {

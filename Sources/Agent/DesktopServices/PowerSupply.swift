@@ -1,28 +1,28 @@
 import Foundation
 
-/// One entry of the kernel's power supply class.
+/// An entry of the kernel's power supply class.
 struct PowerSupply: Sendable, Equatable {
-    /// "Mains", "USB", "Wireless", "Battery", "UPS".
+    /// The type: "Mains", "USB", "Wireless", "Battery", "UPS".
     var type: String
-    /// "Device" for the battery of a mouse or headset; else "System", or not told.
+    /// The scope: "Device" for the battery of a mouse or headset; else "System", or missing.
     var scope: String?
-    /// Whether the line delivers: 0 no, 1 or 2 yes. Batteries have none.
+    /// The state of a power line: 0 supplies no power, 1 or 2 supplies power. Batteries have no value.
     var online: Int?
-    /// Of a battery: "Charging", "Discharging", "Full", "Not charging", "Unknown".
+    /// The state of a battery: "Charging", "Discharging", "Full", "Not charging", "Unknown".
     var status: String?
-    /// Of a battery: how full it is, in hundredths.
+    /// The charge of a battery, in percent.
     var capacity: Double?
 
     init(type: String, scope: String?, online: Int?, status: String?, capacity: Double? = nil) {
         (self.type, self.scope, self.online, self.status, self.capacity) = (type, scope, online, status, capacity)
     }
 
-    /// Of the fullest battery of the machine's own: it runs on one at a time.
+    /// Returns the charge of the fullest of the machine's batteries, because the machine runs on one battery at a time.
     static func batteryPercent(_ supplies: [PowerSupply]) -> Double? {
         supplies.filter { $0.isBattery && $0.scope != "Device" }.compactMap(\.capacity).max()
     }
 
-    /// Whether the machine draws from outside. A machine without a battery of its own always does.
+    /// Returns `true` if the machine runs on external power. A machine without a battery always does.
     static func isOnExternalPower(_ supplies: [PowerSupply]) -> Bool {
         let own = supplies.filter { $0.scope != "Device" }
         let batteries = own.filter(\.isBattery)
@@ -30,13 +30,13 @@ struct PowerSupply: Sendable, Equatable {
         let lines = own.filter { !$0.isBattery && $0.online != nil }
         if lines.contains(where: { ($0.online ?? 0) > 0 }) { return true }
         guard lines.isEmpty else { return false }
-        // Some boards list only the battery: then all that is known is whether it drains.
+        // Some boards list only the battery: then only its discharging can be checked.
         return !batteries.contains { $0.status == "Discharging" }
     }
 
     private var isBattery: Bool { type == "Battery" || type == "UPS" }
 
-    /// Reads the class directory, usually /sys/class/power_supply. What cannot be read counts as not there.
+    /// Reads the class directory, usually /sys/class/power_supply. Entries that cannot be read are skipped.
     static func read(from root: String) -> [PowerSupply] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
         return names.sorted().compactMap { name in

@@ -2,7 +2,7 @@ import BackgroundNotices
 import CLibnotify
 
 extension PresenterFailure {
-    /// Reads what GLib said when a call over the session bus failed, and frees it.
+    /// Reads and frees the error that GLib returned for a failed call over the session bus.
     init(consuming error: UnsafeMutablePointer<GError>?) {
         guard let error else {
             self = .refused("no reason given")
@@ -26,7 +26,7 @@ extension PresenterFailure {
         }
     }
 
-    /// Maps a D-Bus error name. Apart from the bus's own errors, what a server answers is a refusal.
+    /// Maps a D-Bus error name. Every error of a server, except the bus's own errors, is a refusal.
     init(remoteError name: String, text: String) {
         let bus = "org.freedesktop.DBus.Error."
         let serverMissing: Set<String> = [

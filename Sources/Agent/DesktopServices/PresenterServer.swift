@@ -2,14 +2,14 @@ import BackgroundNotices
 import CLibnotify
 import DesktopBus
 
-/// The notification server that answers on the session bus.
+/// The notification server on the session bus.
 package struct PresenterServer: Sendable, Equatable {
     package var name: String
     package var vendor: String
     package var version: String
-    /// The version of the Desktop Notifications specification it claims, such as "1.2".
+    /// The version of the Desktop Notifications specification that the server claims, such as "1.2".
     package var specificationVersion: String
-    /// What it can do, such as "actions", "body-markup", "persistence".
+    /// The server's capabilities, such as "actions", "body-markup", "persistence".
     package var capabilities: Set<String>
 
     package init(
@@ -27,26 +27,28 @@ package struct PresenterServer: Sendable, Equatable {
     var hasBody: Bool { capabilities.contains("body") }
     var hasBodyMarkup: Bool { capabilities.contains("body-markup") }
 
-    /// It tells when the person wants to see nothing.
+    /// `true` if the server reports when the user wants no notifications.
     var hasInhibitions: Bool { capabilities.contains("inhibitions") }
 
-    /// A button can have a field to type into, and what is typed is told.
+    /// `true` if a button can have a text field, and the server reports the text that was entered.
     var hasReplies: Bool { capabilities.contains("inline-reply") }
 
-    /// Without buttons a server makes a modal dialog of what shall stay (notify-osd).
+    /// `true` if a notification can stay on screen. A server without buttons shows such a notification as a modal dialog (notify-osd).
     var keepsOnScreen: Bool { hasActions }
 
-    /// The bar of the hint "value" stands beside title, text and buttons, and not in their place. Source: measured, xfce4-notifyd 0.7.
+    /// `true` if the bar of the hint "value" is drawn next to title, text and buttons, and does not replace them. Source: measured,
+    /// xfce4-notifyd 0.7.
     var drawsProgressBesideText: Bool { name != "Xfce Notify Daemon" }
 
-    /// It tells of buttons and closings only who showed a notification, and not everybody. Source: measured, dunst 1.9 and GNOME 43.
+    /// `true` if the server reports buttons and closings only to the process that showed the notification. Source: measured, dunst 1.9 and
+    /// GNOME 43.
     var tellsSenderAlone: Bool { ["dunst", "gnome-shell"].contains(name) }
 
-    /// A replacement of a notification that left the screen appears in the server's history only. Source: plasma-workspace 6 keeps "expired" when
-    /// a notification is replaced, and sends no `NotificationClosed` if the notification had actions.
+    /// `true` if a replacement of a notification that left the screen appears only in the server's history. Source: plasma-workspace 6
+    /// keeps "expired" when a notification is replaced, and sends no `NotificationClosed` if the notification had actions.
     var hidesReplacements: Bool { name == "Plasma" }
 
-    /// Its name for pixels. Source of the names: Desktop Notifications specification 1.2, "Hints".
+    /// The server's name of the hint for pixels. Source of the names: Desktop Notifications specification 1.2, "Hints".
     var pictureHint: String {
         let version = specificationVersion.split(separator: ".").map { Int($0) ?? 0 } + [0, 0]
         switch (version[0], version[1]) {
@@ -60,10 +62,10 @@ package struct PresenterServer: Sendable, Equatable {
 extension PresenterServer {
     static let busName = "org.freedesktop.Notifications"
 
-    /// Asks the server on `connection`, blocking the loop's thread until it answers.
+    /// Queries the server on `connection`, and blocks the loop's thread until the server answers.
     ///
-    /// Asked directly and not by `notify_get_server_caps`, which swallows the error: and whether nobody owns the name,
-    /// could not be started, or the bus is gone is just what has to be told apart.
+    /// Does not use `notify_get_server_caps`, which discards the error. The error is needed: the name has no owner, the server could not
+    /// be started, or the bus is gone.
     static func query(on connection: OpaquePointer, mayStart: Bool) throws(PresenterFailure) -> PresenterServer {
         let information = try call("GetServerInformation", on: connection, mayStart: mayStart)
         defer { g_variant_unref(information) }

@@ -2,13 +2,13 @@ import BackgroundNotices
 import CLibnotify
 import Synchronization
 
-/// The messages of a notification server in the order of their arrival, seen by a filter on the connection.
+/// Records the messages of a notification server in the order of their arrival, with a filter on the connection.
 ///
-/// libnotify waits for the answer to `Notify`, and the answer overtakes the signals that arrived before it. These signals are about the
+/// libnotify waits for the reply to `Notify`, and the reply overtakes the signals that arrived before it. Such signals are about the
 /// content that is replaced, under the same number.
 ///
-/// A server that froze still has the notification in its queue, and shows it once it goes on: asking it again would show it twice. GLib drops
-/// an answer that comes after its time; the filter still sees it, and the number of the call that it answers.
+/// A server that froze still has the notification in its queue and shows it when the server continues. A second call would show the
+/// notification twice. GLib drops a late reply, but the filter still sees the reply and the number of its call.
 final class ServerMessages: Sendable {
     enum Answer: Equatable {
         case shown(UInt32)
@@ -16,18 +16,18 @@ final class ServerMessages: Sendable {
     }
 
     private struct State {
-        /// Of the last `Notify` that was sent.
+        /// The serial number of the last `Notify` that was sent.
         var lastCall: guint32 = 0
         var expected: [guint32: String] = [:]
-        /// Came while nobody expected them yet, by the number of the call; those of one call after another, so never many.
+        /// A reply that arrived before ``expect(for:)``, with the number of its call. Calls are sequential, so there is at most one.
         var early: (call: guint32, answer: Answer)?
-        /// It was asked, and did not answer in time.
+        /// `true` after the server did not answer in time, until its next reply.
         var isSilent = false
-        /// Signals that arrived and were not taken yet.
+        /// The signals that arrived and were not taken yet.
         var signals: [ServerSignal] = []
-        /// Of the last signal that arrived.
+        /// The order of the last signal that arrived.
         var lastOrder: UInt64 = 0
-        /// The last signal that arrived before the answer to the last `Notify`.
+        /// The order of the last signal that arrived before the reply to the last `Notify`.
         var lastOrderBeforeAnswer: UInt64 = 0
         var filter: guint = 0
     }
@@ -39,9 +39,9 @@ final class ServerMessages: Sendable {
     private let onSignal: @Sendable (UInt64) -> Void
 
     /// - Parameters:
-    ///   - onAnswer: an expected answer came; called on GLib's thread.
-    ///   - onSignOfLife: the server that was silent said something; called on GLib's thread.
-    ///   - onSignal: a signal arrived, and is to be taken in its turn; called on GLib's thread with its order.
+    ///   - onAnswer: called on GLib's thread when an expected reply arrives.
+    ///   - onSignOfLife: called on GLib's thread when a silent server sends a reply.
+    ///   - onSignal: called on GLib's thread with the order of a signal that arrived and has to be taken in its turn.
     init(
         onAnswer: @escaping @Sendable (String, Answer) -> Void, onSignOfLife: @escaping @Sendable () -> Void,
         onSignal: @escaping @Sendable (UInt64) -> Void
@@ -70,7 +70,7 @@ final class ServerMessages: Sendable {
         if filter != 0 { g_dbus_connection_remove_filter(connection, filter) }
     }
 
-    /// The last call was not answered in time: its answer is this notification's.
+    /// Expects a late reply: the last call was not answered in time, and its reply belongs to this notification.
     func expect(for identifier: String) {
         let early = state.withLock { state -> Answer? in
             state.isSilent = true
@@ -81,15 +81,15 @@ final class ServerMessages: Sendable {
         if let early { onAnswer(identifier, early) }
     }
 
-    /// Something else was not answered in time.
+    /// Records that another call was not answered in time.
     func noteSilence() { state.withLock { $0.isSilent = true } }
 
-    /// The server is gone: nothing comes any more.
+    /// Forgets the expected replies, because the server is gone and sends nothing more.
     func forget() { state.withLock { ($0.expected, $0.early, $0.isSilent) = ([:], nil, false) } }
 
-    /// Takes the signals that arrived, up to the one of this order.
+    /// Takes the signals that arrived, up to the signal of this order.
     ///
-    /// - Parameter number: takes the signals about this notification alone; `nil`: about all.
+    /// - Parameter number: the notification whose signals are taken; `nil` for all signals.
     func takeSignals(upTo last: UInt64 = .max, about number: UInt32? = nil) -> [ServerSignal] {
         state.withLock { state -> [ServerSignal] in
             let taken = state.signals.filter { $0.order <= last && (number == nil || $0.number == number) }
@@ -98,7 +98,7 @@ final class ServerMessages: Sendable {
         }
     }
 
-    /// Takes the signals about a notification that arrived before the answer to the last call.
+    /// Takes the signals about a notification that arrived before the reply to the last call.
     func takeSignalsBeforeAnswer(about number: UInt32) -> [ServerSignal] {
         takeSignals(upTo: state.withLock { $0.lastOrderBeforeAnswer }, about: number)
     }
@@ -113,7 +113,7 @@ final class ServerMessages: Sendable {
             return state.withLock { ($0.lastCall, $0.early) = (serial, nil) }
         }
         if type == G_DBUS_MESSAGE_TYPE_SIGNAL { return seeSignal(message) }
-        // The bus itself is no server.
+        // A message of the bus is not a message of a server.
         guard text(g_dbus_message_get_sender(message)) != "org.freedesktop.DBus" else { return }
         let answer: Answer
         switch type {

@@ -1,24 +1,24 @@
 import CLibnotify
 
-/// What a notification server tells of one notification.
+/// A signal of a notification server about a notification.
 struct ServerSignal: Sendable {
     enum Argument {
         case text(String)
         case number(UInt32)
     }
 
-    /// The place among the signals of its connection.
+    /// The signal's position among the signals of its connection.
     var order: UInt64 = 0
-    /// The name of the connection that sent it.
+    /// The name of the connection that sent the signal.
     let sender: String
     let name: String
-    /// The notification's.
+    /// The notification's number.
     let number: UInt32
     let argument: Argument
 }
 
 extension ServerSignal {
-    /// `nil`: the message is another.
+    /// Decodes a message; `nil` if the message is not such a signal.
     init?(_ message: OpaquePointer) {
         func text(_ pointer: UnsafePointer<CChar>?) -> String? { pointer.map { String(cString: $0) } }
         guard g_dbus_message_get_message_type(message) == G_DBUS_MESSAGE_TYPE_SIGNAL,
@@ -39,7 +39,8 @@ extension ServerSignal {
     }
 }
 
-/// Has the bus send what a notification server tells everybody, until it is let go of. ``ServerMessages`` reads it. Used on the loop's thread only.
+/// A subscription to the signals that a notification server broadcasts; ends when the object is released. ``ServerMessages`` reads the
+/// signals. Used on the loop's thread only.
 final class ServerSignals {
     private let connection: OpaquePointer
     private let subscription: guint

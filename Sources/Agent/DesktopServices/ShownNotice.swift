@@ -3,20 +3,20 @@ import CLibnotify
 
 /// A notification object that is, or is about to be, on screen. Used on the loop's thread only.
 ///
-/// libnotify's own signals are not used, because libnotify reports a signal that arrived before the answer as a signal of the new content.
-/// Its object also reports one closing at most. ``LibnotifyDesk`` reads the server's signals in their order.
+/// libnotify's own signals are not used, because libnotify reports a signal that arrived before the reply as a signal of the new content.
+/// libnotify's object also reports at most one closing. ``LibnotifyDesk`` reads the server's signals in their order.
 final class ShownNotice {
     let identifier: String
     let notification: UnsafeMutablePointer<NotifyNotification>
     private(set) var serverID: UInt32
-    /// Keys of all buttons that the server was given, also with earlier content: its press may come late.
+    /// The keys of all buttons that the server received, including earlier content, because a press may arrive late.
     private(set) var keys: Set<String> = []
 
-    /// `serverID`: of an earlier showing that this one replaces; 0 for none.
+    /// - Parameter serverID: the number of an earlier notification that this one replaces; 0 without an earlier one.
     init(identifier: String, serverID: UInt32) {
         self.identifier = identifier
         self.serverID = serverID
-        // libnotify keeps ids as signed; no server counts that far.
+        // libnotify stores ids as signed numbers; no server counts that far.
         notification = stormy_notification_new(gint(exactly: serverID) ?? 0)
     }
 
@@ -24,7 +24,7 @@ final class ShownNotice {
         g_object_unref(UnsafeMutableRawPointer(notification))
     }
 
-    /// Writes everything of `notice` into the object, leaving nothing of what it showed before.
+    /// Writes all of `notice` into the object and removes everything that it showed before.
     func fill(with notice: Notice, _ picture: NoticePixels?, for server: PresenterServer) {
         let (title, body) = words(of: notice, for: server)
         notify_notification_update(
@@ -36,18 +36,18 @@ final class ShownNotice {
         fillHints(with: notice, for: server)
         if let pixels = picture?.variant { notify_notification_set_hint(notification, server.pictureHint, pixels) }
         notify_notification_clear_actions(notification)
-        // Without the capability a server may ignore actions or print them; the spec says: leave them out.
+        // A server without the capability may ignore actions or print them; the specification recommends leaving them out.
         if server.hasActions { fillActions(with: notice, for: server) }
     }
 
-    /// A server without a body shows the title alone, and one without buttons says what to do instead.
+    /// Returns title and body for this server. Without a body, the server shows one title. Without buttons, the body explains what to do.
     private func words(of notice: Notice, for server: PresenterServer) -> (title: String, body: String) {
         let body = notice.body(ofServer: server.label, advertisesButtons: server.hasActions)
         guard !server.hasBody, !body.isEmpty else { return (notice.title, body) }
         return ([notice.title, body].filter { !$0.isEmpty }.joined(separator: ": "), "")
     }
 
-    /// Shows or updates it, and returns the id that the server gave. Blocks until the server answers.
+    /// Shows or updates the notification, and returns the id that the server gave. Blocks until the server answers.
     func show() throws(PresenterFailure) -> UInt32 {
         restoreNumber()
         var error: UnsafeMutablePointer<GError>?
@@ -59,16 +59,16 @@ final class ShownNotice {
         return UInt32(bitPattern: stormy_notification_id(notification))
     }
 
-    /// Servers may answer with an error when the id is unknown: then it is off the screen, which is what was asked.
+    /// Removes the notification. A server may return an error for an unknown id; then the notification is off the screen already.
     func close() {
         restoreNumber()
         notify_notification_close(notification, nil)
     }
 
-    /// A showing was answered with this number.
+    /// Records the number with which the server replied.
     func noteShown(as number: UInt32) { serverID = number }
 
-    /// libnotify forgets the number when content under it was closed, also content that was replaced.
+    /// Restores the number, because libnotify forgets it when the content was closed, even content that was replaced.
     private func restoreNumber() { stormy_notification_set_id(notification, gint(exactly: serverID) ?? 0) }
 
     private func fillHints(with notice: Notice, for server: PresenterServer) {
@@ -80,7 +80,7 @@ final class ShownNotice {
             case .critical: NOTIFY_URGENCY_CRITICAL
             }
         notify_notification_set_urgency(notification, urgency)
-        // Set by hand: libnotify would know it only from a GApplication, which an agent has not.
+        // Set here, because libnotify would know it only from a GApplication, which an agent does not have.
         setHint("desktop-entry", notice.desktopEntry)
         if let category = notice.category { setHint("category", category) }
         if let percent = notice.percent, server.drawsProgressBesideText {
@@ -91,8 +91,8 @@ final class ShownNotice {
         } else {
             notify_notification_set_hint(notification, "suppress-sound", g_variant_new_boolean(1))
         }
-        // A tag replaces even when a crash lost the server's id. Vendor hints, so only to those who say they know them.
-        // And without a number alone: mako 1.7 aborts where a call has both.
+        // A tag replaces a notification even if a crash lost the server's id. The hints are vendor hints, so only servers that announce
+        // them receive them. A tag is sent only without a number: mako 1.7 aborts if a call has both.
         for tag in ["x-dunst-stack-tag", "x-canonical-private-synchronous"]
         where serverID == 0 && server.capabilities.contains(tag) {
             setHint(tag, notice.identifier)
@@ -103,7 +103,8 @@ final class ShownNotice {
         notify_notification_set_hint(notification, key, g_variant_new_string(NoticeText.withoutControls(value)))
     }
 
-    /// One field at most: servers know them by a key of their own. Where there are none, such a button would send nothing.
+    /// Adds the buttons. At most one button has a text field, because servers know the field by one key. On a server without fields, a
+    /// button with a field would send nothing, so it is left out.
     private func fillActions(with notice: Notice, for server: PresenterServer) {
         let field = server.hasReplies ? notice.actions.first { $0.field != nil } : nil
         if let field, let words = field.field {
@@ -111,7 +112,7 @@ final class ShownNotice {
             setHint("x-kde-reply-submit-button-text", words.send)
         }
         for action in notice.actions where !action.key.isEmpty && (action.field == nil || action == field) {
-            // libnotify drops an action without a label, and "default" often has none worth showing.
+            // libnotify drops an action without a label, and "default" often has no label.
             let label = action.label.isEmpty ? action.key : action.label
             let key = action.field == nil ? action.key : "inline-reply"
             keys.insert(key)

@@ -1,14 +1,14 @@
 import CLibnotify
 
-/// What the system bus tells about power, sleep and time zone; every service may be absent. Used on the loop's thread
-/// only.
+/// Reports power, network, sleep and time zone from the system bus. Any service may be absent. Used on the loop's thread only.
 ///
-/// When the bus goes (a system that restarts it), this stays silent from then on: desktops do not survive that either.
+/// If the bus ends (a system that restarts it), no reports follow: desktops do not survive that either.
 final class SystemBus {
     private let connection: OpaquePointer
     private var subscriptions: [guint] = []
     private let cancellable = g_cancellable_new()
-    /// Milliseconds that a service may take to answer: nothing is launched before the first answers are there.
+    /// The maximum time, in milliseconds, that a service may take to answer. The agent launches nothing before the first replies are
+    /// known.
     private static let patience: gint = 3_000
 
     private let onBattery: (Bool?) -> Void
@@ -16,9 +16,9 @@ final class SystemBus {
     private let onSignal: (DesktopSignal) -> Void
 
     /// - Parameters:
-    ///   - connection: taken over.
-    ///   - onBattery: UPower's word, at the start and when it changes; nil when UPower does not answer.
-    ///   - onNetwork: NetworkManager's word, likewise.
+    ///   - connection: ownership is transferred to this object.
+    ///   - onBattery: called with UPower's value, at the start and after each change; `nil` if UPower does not answer.
+    ///   - onNetwork: called with NetworkManager's report, at the same times.
     init(
         _ connection: OpaquePointer, onBattery: @escaping (Bool?) -> Void, onNetwork: @escaping (NetworkManagerReport?) -> Void,
         onSignal: @escaping (DesktopSignal) -> Void
@@ -32,7 +32,7 @@ final class SystemBus {
         askNetwork()
     }
 
-    /// Somebody has a name on the system bus. Asks the bus, and waits for it.
+    /// Returns `true` if a process owns the name on the system bus. Queries the bus and waits for the reply.
     static func hasOwner(_ name: String) -> Bool {
         let answer = ask("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "NameHasOwner", [name], "(b)")
         guard let answer else { return false }
@@ -40,7 +40,7 @@ final class SystemBus {
         return g_variant_get_boolean(answer) != 0
     }
 
-    /// What the daemon of power profiles says; `nil`: there is none. Asks it, and waits for it.
+    /// Returns the profile of the power-profiles daemon; `nil` without a daemon. Queries the daemon and waits for the reply.
     static func powerProfile() -> String? {
         let name = "net.hadess.PowerProfiles"
         guard hasOwner(name) else { return nil }
@@ -54,13 +54,13 @@ final class SystemBus {
         return String(cString: g_variant_get_type_string(text)) == "s" ? String(cString: g_variant_get_string(text, nil)) : nil
     }
 
-    /// A method with words for arguments, and one value of `type` for its answer; the caller lets go of that.
+    /// Calls a method with text arguments and returns its value of `type`, which the caller releases.
     private static func ask(
         _ name: String, _ path: String, _ interface: String, _ method: String, _ words: [String], _ type: String
     ) -> OpaquePointer? {
         guard case .open(let connection) = SystemBusConnection.open() else { return nil }
         defer { g_object_unref(UnsafeMutableRawPointer(connection)) }
-        // The call takes them over.
+        // The call takes ownership of the arguments.
         var arguments: [OpaquePointer?] = words.map { g_variant_new_string($0) }
         let reply = g_dbus_connection_call_sync(
             connection, name, path, interface, method, g_variant_new_tuple(&arguments, gsize(words.count)), nil,
@@ -92,12 +92,12 @@ final class SystemBus {
         ) { _, _, _, _, _, _, data in
             SystemBus.from(data)?.askNetwork()
         }
-        // They came or went.
+        // Reports that UPower or NetworkManager appeared or disappeared.
         listen(
             to: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", signal: "NameOwnerChanged",
             path: "/org/freedesktop/DBus", argument: "org.freedesktop.UPower"
         ) { _, _, _, _, _, _, data in
-            // One that left is not called back by us.
+            // A service that exited is not started again here.
             SystemBus.from(data)?.askPower(mayStart: false)
         }
         listen(
@@ -132,9 +132,9 @@ final class SystemBus {
                 Unmanaged.passUnretained(self).toOpaque(), nil))
     }
 
-    /// Asks UPower, without waiting: it may have to be started, or be stuck.
+    /// Queries UPower without waiting, because UPower may have to be started or may not respond.
     ///
-    /// - Parameter patience: milliseconds; then nothing is known of it, and its answer is taken whenever it comes.
+    /// - Parameter patience: the timeout in milliseconds. After the timeout the state is unknown, and a late reply is still used.
     private func askPower(mayStart: Bool = true, patience: gint = SystemBus.patience) {
         var parameters: [OpaquePointer?] = [
             g_variant_new_string("org.freedesktop.UPower"), g_variant_new_string("OnBattery"),
@@ -158,14 +158,15 @@ final class SystemBus {
             Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// It is there and stands still: what it says when it goes on must not be lost, as it may tell of no change then.
+    /// Returns `true` if the service runs but does not respond. The late reply must not be lost, because the service may report no change
+    /// later.
     private static func isLate(_ error: UnsafeMutablePointer<GError>?) -> Bool {
         error.map { g_error_matches($0, g_io_error_quark(), gint(G_IO_ERROR_TIMED_OUT.rawValue)) != 0 } ?? false
     }
 
-    /// Asks NetworkManager, without waiting and without starting it.
+    /// Queries NetworkManager without waiting and without starting it.
     ///
-    /// - Parameter patience: as with the power.
+    /// - Parameter patience: the timeout in milliseconds, with the same effect as for UPower.
     func askNetwork(patience: gint = SystemBus.patience) {
         var parameters: [OpaquePointer?] = [g_variant_new_string("org.freedesktop.NetworkManager")]
         g_dbus_connection_call(
@@ -186,7 +187,7 @@ final class SystemBus {
             Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// The properties in a `(a{sv})`.
+    /// Decodes the properties in a `(a{sv})`.
     private static func networkReport(_ reply: OpaquePointer) -> NetworkManagerReport? {
         guard String(cString: g_variant_get_type_string(reply)) == "(a{sv})" else { return nil }
         let all = g_variant_get_child_value(reply, 0)
@@ -207,7 +208,7 @@ final class SystemBus {
             primaryConnection: text("PrimaryConnection"), primaryConnectionType: text("PrimaryConnectionType"))
     }
 
-    /// The boolean in a `(v)`.
+    /// Decodes the boolean in a `(v)`.
     private static func boolean(_ reply: OpaquePointer) -> Bool? {
         guard String(cString: g_variant_get_type_string(reply)) == "(v)" else { return nil }
         let boxed = g_variant_get_child_value(reply, 0)
@@ -218,7 +219,7 @@ final class SystemBus {
         return g_variant_get_boolean(value) != 0
     }
 
-    /// Whether `PrepareForSleep` tells the begin of a sleep, or its end.
+    /// Returns `true` if `PrepareForSleep` reports the begin of a sleep, `false` if it reports the end.
     private static func isFalling(_ parameters: OpaquePointer?) -> Bool? {
         guard let parameters, String(cString: g_variant_get_type_string(parameters)) == "(b)" else { return nil }
         let value = g_variant_get_child_value(parameters, 0)
@@ -226,7 +227,7 @@ final class SystemBus {
         return g_variant_get_boolean(value) != 0
     }
 
-    /// Whether a `PropertiesChanged` (`sa{sv}as`) is about the time zone: changed, or invalidated.
+    /// Returns `true` if a `PropertiesChanged` (`sa{sv}as`) is about the time zone, changed or invalidated.
     private static func namesTimeZone(_ parameters: OpaquePointer?) -> Bool {
         guard let parameters, String(cString: g_variant_get_type_string(parameters)) == "(sa{sv}as)" else {
             return false

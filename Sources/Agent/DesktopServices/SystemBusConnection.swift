@@ -2,37 +2,37 @@ import CLibnotify
 import DesktopBus
 import Foundation
 
-/// GLib's shared connection to the system bus, for every thread. Nobody else asks GLib for it: it waits for a bus that stands still as long as that
-/// stands still, and everybody else with it.
+/// GLib's shared connection to the system bus, for every thread. No other code may get the connection from GLib directly: GLib waits
+/// without a limit for a bus that does not respond, and blocks all other threads.
 enum SystemBusConnection {
     enum Outcome {
-        /// The caller lets go of it.
+        /// The connection is open. The caller releases it.
         case open(OpaquePointer)
         case isAbsent
-        /// It is there, and does not answer.
+        /// The bus exists and does not respond.
         case isSilent
     }
 
-    /// Seconds that a bus may take to answer.
+    /// The maximum number of seconds that the bus may take to answer.
     private static let patience = 3
 
-    /// Waits for a bus that stands still, and for whoever waits for it on another thread.
+    /// Opens the connection. Waits for a bus that does not respond, and for another thread that already waits for it.
     static func open() -> Outcome {
         var error: UnsafeMutablePointer<GError>?
         defer { g_clear_error(&error) }
         let limit = TimeLimit(seconds: patience)
         defer { limit.end() }
         if let opened = g_bus_get_sync(G_BUS_TYPE_SYSTEM, limit.cancellable, &error) {
-            // By default GLib ends the process with the bus.
+            // By default GLib ends the process when the bus ends.
             g_dbus_connection_set_exit_on_close(opened, 0)
             return .open(opened)
         }
-        // One that takes a login and then says nothing is waited for by GLib's own limit, 25 s.
+        // For a bus that accepts a login and then sends nothing, GLib's own limit applies: 25 s.
         let silence = [G_IO_ERROR_CANCELLED, G_IO_ERROR_TIMED_OUT]
         return silence.contains { g_error_matches(error, g_io_error_quark(), gint($0.rawValue)) != 0 } ? .isSilent : .isAbsent
     }
 
-    /// Calls `body` on a thread of its own as soon as a silent bus answers, or ends. Waits by a connection that is not shared.
+    /// Calls `body` on a new thread when a silent bus answers or ends. Waits on a connection that is not shared.
     static func whenItAnswers(_ body: @escaping @Sendable () -> Void) {
         let thread = Thread {
             if let address = g_dbus_address_get_for_bus_sync(G_BUS_TYPE_SYSTEM, nil, nil) {

@@ -3,7 +3,7 @@ import DesktopBus
 import Foundation
 import Glibc
 
-/// Asks a systemd user manager through its own socket, as `systemctl` does: that needs no message bus, and no process for each question.
+/// Controls a systemd user manager through its own socket, as `systemctl` does. Needs no message bus, and no process for each call.
 ///
 /// Every call blocks, on any thread.
 package struct UserManagerBus: Sendable {
@@ -18,12 +18,12 @@ package struct UserManagerBus: Sendable {
     }
 
     private let address: String
-    /// Seconds.
+    /// The timeout in seconds.
     private let patience: Int
 
     /// - Parameters:
-    ///   - socket: `systemd/private` in the runtime folder.
-    ///   - patience: so many seconds a manager that stands still is waited for, before it greets and for each answer.
+    ///   - socket: the path of `systemd/private` in the runtime folder.
+    ///   - patience: the number of seconds to wait for the greeting and for each reply of a manager that does not respond.
     package init(socket: String, patience: Int) {
         let escaped = g_dbus_address_escape_value(socket)
         defer { g_free(escaped) }
@@ -31,14 +31,16 @@ package struct UserManagerBus: Sendable {
         self.patience = patience
     }
 
-    /// It reads all unit files again.
+    /// Makes the manager read all unit files again.
     package func reload() throws(Trouble) {
         try connected { connection throws(Trouble) in
             try g_variant_unref(connection.call(Connection.root, Connection.manager, "Reload", []))
         }
     }
 
-    /// - Parameter waits: until the unit runs.
+    /// Runs a job of a unit.
+    ///
+    /// - Parameter waits: `true` to wait until the unit runs.
     package func run(_ job: Job, _ unit: String, waits: Bool) throws(Trouble) {
         try connected { connection throws(Trouble) in
             let arguments = [g_variant_new_string(unit), g_variant_new_string("replace")]
@@ -46,7 +48,7 @@ package struct UserManagerBus: Sendable {
             guard waits else { return }
             let path = try connection.path(of: unit)
             let end = g_get_monotonic_time() + gint64(patience) * 1_000_000
-            // It is told by a signal, too, which needs a loop of its own to be heard; most are done before the first question.
+            // A signal also reports this, but a signal needs a running loop. Most jobs are complete before the first query.
             var pause: useconds_t = 1_000
             while try connection.hasJob(path) {
                 if g_get_monotonic_time() > end { throw Trouble(words: "the user manager does not get \(unit) done") }
@@ -58,12 +60,12 @@ package struct UserManagerBus: Sendable {
         }
     }
 
-    /// A property that every unit has, and is a text.
+    /// Returns a text property that every unit has.
     package func text(_ name: String, of unit: String) throws(Trouble) -> String {
         try connected { connection throws(Trouble) in try connection.text(name, connection.path(of: unit)) }
     }
 
-    /// The paths of what a unit was read from: its file, and what was added to that.
+    /// Returns the paths that a unit was read from: its file and its drop-in files.
     package func files(of unit: String) throws(Trouble) -> [String] {
         try connected { connection throws(Trouble) in
             let path = try connection.path(of: unit)
@@ -74,7 +76,7 @@ package struct UserManagerBus: Sendable {
         }
     }
 
-    /// The unit that a timer starts.
+    /// Returns the unit that a timer starts.
     package func startedUnit(of timer: String) throws(Trouble) -> String {
         try connected { connection throws(Trouble) in
             try connection.property("Timer", "Unit", connection.path(of: timer), ofType: "s") {
@@ -83,12 +85,12 @@ package struct UserManagerBus: Sendable {
         }
     }
 
-    /// The moment of the calendar that a timer waits for; `nil`: none.
+    /// Returns the calendar time that a timer waits for; `nil` if there is none.
     package func nextMoment(of timer: String) throws(Trouble) -> Date? {
         try connected { connection throws(Trouble) in
             let path = try connection.path(of: timer)
             let next = try connection.property("Timer", "NextElapseUSecRealtime", path, ofType: "t") { g_variant_get_uint64($0) }
-            // systemd's "never" is the highest number.
+            // systemd's value for "never" is the highest number.
             return next == 0 || next == .max ? nil : Date(timeIntervalSince1970: Double(next) / 1e6)
         }
     }
@@ -106,17 +108,17 @@ package struct UserManagerBus: Sendable {
         return try body(connection)
     }
 
-    /// One that is open.
+    /// An open connection.
     private struct Connection {
         static let root = "/org/freedesktop/systemd1"
         static let manager = "org.freedesktop.systemd1.Manager"
 
         let connection: OpaquePointer
-        /// Milliseconds for each answer.
+        /// The timeout of each reply, in milliseconds.
         let patience: gint
 
-        /// Until the first answer. systemd leaves a message that came in one piece with the last line of the login lying until the next one comes,
-        /// so the first question is one that may be asked twice.
+        /// Waits for the first reply. If a message arrives together with the last line of the login, systemd does not read the message
+        /// before the next one arrives. Therefore the first call is one that may be repeated.
         func greet() throws(Trouble) {
             var (pause, left): (gint, gint) = (50, patience)
             while left > pause {
@@ -129,11 +131,11 @@ package struct UserManagerBus: Sendable {
             try g_variant_unref(call(Self.root, "org.freedesktop.DBus.Peer", "Ping", [], milliseconds: left))
         }
 
-        /// The answer is the caller's to let go of.
+        /// Calls a method and returns the reply, which the caller releases.
         func call(
             _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer?], milliseconds: gint? = nil
         ) throws(Trouble) -> OpaquePointer {
-            // Taken over by the call.
+            // The call takes ownership of the arguments.
             var arguments = arguments
             var error: UnsafeMutablePointer<GError>?
             let reply = g_dbus_connection_call_sync(
@@ -143,7 +145,7 @@ package struct UserManagerBus: Sendable {
             return reply
         }
 
-        /// The object of a unit, whose file is read if it was not so far.
+        /// Returns the object path of a unit. The manager reads the unit's file if it has not read it yet.
         func path(of unit: String) throws(Trouble) -> String {
             let reply = try call(Self.root, Self.manager, "LoadUnit", [g_variant_new_string(unit)])
             defer { g_variant_unref(reply) }
@@ -153,7 +155,7 @@ package struct UserManagerBus: Sendable {
             return path
         }
 
-        /// - Parameter kind: whose property it is: that of every unit, `Unit`, or of one kind.
+        /// - Parameter kind: the interface of the property: `Unit` for properties that every unit has, or the name of a unit kind.
         func property<Value>(
             _ kind: String, _ name: String, _ path: String, ofType type: String, _ read: (OpaquePointer) -> Value
         ) throws(Trouble) -> Value {
@@ -174,7 +176,7 @@ package struct UserManagerBus: Sendable {
             try property("Unit", name, path, ofType: "s") { String(cString: g_variant_get_string($0, nil)) }
         }
 
-        /// Something is still to be done with it.
+        /// Returns `true` if the unit has a pending job.
         func hasJob(_ path: String) throws(Trouble) -> Bool {
             try property("Unit", "Job", path, ofType: "(uo)") { job in
                 let number = g_variant_get_child_value(job, 0)

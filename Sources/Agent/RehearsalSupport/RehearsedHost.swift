@@ -2,25 +2,25 @@ import BackgroundScheduling
 import Foundation
 import ProcessSupport
 
-/// What a rehearsal says of the host, in place of the host itself: told to the agents of its throw-away home through a
-/// socket there, line by line. Nobody else listens to it.
+/// A host state that a rehearsal simulates, in place of the real host. The rehearsal sends it line by line through a socket to the agents
+/// of its temporary home. No other process uses it.
 package struct RehearsedHost: Codable, Sendable, Equatable {
-    /// What its wall clock shows, less what the real one does. Seconds.
+    /// The simulated wall clock minus the real wall clock, in seconds.
     package var clockOffset: Double = 0
-    /// Seconds that it has slept.
+    /// The simulated time of sleep, in seconds.
     package var slept: Double = 0
-    /// The zone that the person is in.
+    /// The user's time zone.
     package var zone: String
     package var conditions = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
     package var hasNotificationServer = true
     package var isDiskFull = false
-    /// The agent can open no file of a transfer.
+    /// `true` if the agent cannot open files of a transfer.
     package var hasNoDescriptors = false
-    /// Counts the changes: the answer to one is its number.
+    /// The number of the change; a confirmation contains this number.
     package var number = 0
 
     package init(zone: String) { self.zone = zone }
 
-    /// What the processes of such a host find in their environment.
+    /// The environment variables for processes on this simulated host.
     package var environment: [String: String] { [RehearsalHome.clockVariable: String(clockOffset), "TZ": zone] }
 }

@@ -3,7 +3,7 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// The digests of a file that are computed as it arrives: always SHA-256, and what the server announced.
+/// The digests that are computed while a file arrives: always SHA-256, and the digests that the server announced.
 struct ArrivalDigests: Sendable {
     private var running: [RequiredDigest.Algorithm: RunningDigest] = [.sha256: RunningDigest()]
 
@@ -15,14 +15,14 @@ struct ArrivalDigests: Sendable {
         for algorithm in running.keys { running[algorithm]?.update(bytes) }
     }
 
-    /// A range of an open file. Returns `false` if it cannot be read; `errno` is 0 if the file is too short.
+    /// Adds a range of an open file. Returns `false` if it cannot be read; `errno` is 0 if the file is too short.
     mutating func update(_ descriptor: Int32, _ range: Range<Int64>, _ calls: FileCalls) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 1 << 18, alignment: 16) { buffer in
             var position = range.lowerBound
             while position < range.upperBound {
                 let wanted = min(buffer.count, Int(range.upperBound - position))
                 let count = calls.read(descriptor, buffer.baseAddress, wanted, at: position)
-                // Shorter than it was: the next attempt finds that, and fetches the rest again.
+                // The file is shorter than before: the next attempt detects that and fetches the rest again.
                 if count == 0 { errno = 0 }
                 guard count > 0 else { return false }
                 update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
@@ -32,7 +32,7 @@ struct ArrivalDigests: Sendable {
         }
     }
 
-    /// `nil`: not computed.
+    /// Returns a digest; `nil` if it was not computed.
     func bytes(_ algorithm: RequiredDigest.Algorithm) -> [UInt8]? { running[algorithm]?.bytes }
 
     var sha256: String { running[.sha256]?.hex ?? "" }

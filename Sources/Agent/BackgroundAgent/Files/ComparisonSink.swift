@@ -2,14 +2,14 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// Compares the body of a response with a part of an upload's snapshot as it comes, and keeps nothing of it.
+/// Compares the body of a response with a part of an upload's snapshot while it arrives, and stores nothing.
 final class ComparisonSink: BodySink {
     private struct State {
-        /// What the rest of the body is compared with; `nil` if the body cannot be compared.
+        /// The source of the bytes to compare with; `nil` if the body cannot be compared.
         var file: UploadFile?
-        /// Bytes of the range that did not come yet.
+        /// The bytes of the range that have not arrived yet.
         var missing: Int64 = 0
-        /// Whether the range ends where the snapshot ends.
+        /// `true` if the range ends at the end of the snapshot.
         var isLast = false
         var comparison = BodyComparison.impossible
     }
@@ -25,7 +25,7 @@ final class ComparisonSink: BodySink {
         _ = try UploadFile(url, size: part.total, calls: calls)
     }
 
-    /// What is known by now.
+    /// The result so far.
     var comparison: BodyComparison { state.withLock { $0.comparison } }
 
     func receive(head: ResponseHead) -> Bool {
@@ -54,7 +54,7 @@ final class ComparisonSink: BodySink {
             state.missing -= Int64(count)
             if state.missing == 0 { state.comparison = .same }
             guard count < bytes.count else { return true }
-            // More than the snapshot has is another file; more than is compared is not needed.
+            // More bytes than the snapshot has belong to another file. More bytes than the range has are not needed.
             if state.isLast { state.comparison = .differs }
             return false
         }

@@ -4,21 +4,21 @@ import Spool
 import Synchronization
 import TransferMachines
 
-/// The digest of a whole queued copy, for the request that carries the last part of the copy.
+/// The digest of a complete queued copy, for the request that carries the last part of the copy.
 ///
-/// Earlier requests sent the other parts, perhaps those of an earlier agent, and nothing has read the copy as a whole since it was queued.
-/// Without this digest the server would complete a copy that was damaged meanwhile. The disk worker computes it while the part is sent.
+/// Earlier requests sent the other parts, possibly from an earlier agent. Since the copy was queued, it was never read completely. Without
+/// this digest the server would accept a copy that was damaged in the meantime. The disk worker computes it while the part is sent.
 final class CopyCheck: DiskWork {
     private struct State {
         var hashed: Int64 = 0
         var digest = RunningDigest()
-        /// The copy could not be read to its end. Then its digest is not known.
+        /// `true` if the copy could not be read to its end. Then its digest is unknown.
         var isUnreadable = false
         /// The end of the attempt, which is posted when the digest is computed.
         var heldEnd: WireEnd?
     }
 
-    /// Bytes hashed in one turn.
+    /// The number of bytes hashed in one turn.
     private static let turn = 4 << 20
 
     private let file: UploadFile
@@ -27,13 +27,13 @@ final class CopyCheck: DiskWork {
     private let post: @Sendable (AgentEvent) -> Void
     private let state = Mutex(State())
 
-    /// Starts to compute.
+    /// Starts to compute the digest.
     init(of file: UploadFile, _ attempt: AttemptID, on disk: DiskWorker, post: @escaping @Sendable (AgentEvent) -> Void) {
         (self.file, self.attempt, self.disk, self.post) = (file, attempt, disk, post)
         disk.take(self, .more)
     }
 
-    /// `nil` until all of the copy was read, and if it could not be read.
+    /// The digest; `nil` until the complete copy was read, and if it could not be read.
     var sha256: String? { state.withLock { $0.hashed == file.copyBytes ? $0.digest.hex : nil } }
 
     private func isDone(_ state: State) -> Bool { state.isUnreadable || state.hashed == file.copyBytes }
@@ -54,7 +54,7 @@ final class CopyCheck: DiskWork {
         return rest
     }
 
-    /// The attempt ended on the wire.
+    /// Handles the end of the attempt's transfer.
     ///
     /// - Returns: `true` if the digest is known, or not needed. Otherwise `.attemptSettled` is posted when it is computed.
     func settle(_ end: WireEnd) -> Bool {

@@ -1,31 +1,31 @@
 import Foundation
 import ProcessSupport
 
-/// Decides how much of a response may be written. The disk is not filled to its last byte, and a body without an announced length has a
-/// limit.
+/// Decides how much of a response may be written. Some disk space is always left free, and a body without an announced length is limited.
 struct DiskRoom {
-    /// Known to fit up to here.
+    /// The offset up to which the bytes are known to fit.
     private var fits: Int64 = 0
-    /// Bytes of a body without an announced length, at most; `nil`: it has one.
+    /// The maximum number of bytes of a body without an announced length; `nil` if the length is announced.
     private var endless: Int64?
 
-    /// Bytes written between two looks at the disk, at most. Near its floor fewer: many attempts write between their looks.
+    /// The maximum number of bytes written between two checks of the disk. Fewer near the limit, because many attempts write between
+    /// checks.
     private static let step: Int64 = 4 << 20
     private static let sharers: Int64 = 32
-    /// Bytes of a body without an announced length, at most.
+    /// The maximum number of bytes of a body without an announced length.
     private static let longestEndless: Int64 = 16 << 30
 
     init() {}
 
     /// - Parameters:
-    ///   - offset: of the first byte that will be written.
-    ///   - hasEnd: its length was announced.
+    ///   - offset: the offset of the first byte that will be written.
+    ///   - hasEnd: `true` if the length was announced.
     init(from offset: Int64, hasEnd: Bool) {
         fits = offset
         if !hasEnd { endless = Self.longestEndless }
     }
 
-    /// Why these bytes must not be written; `nil`: they may.
+    /// Returns the reason why these bytes must not be written; `nil` if they may be written.
     mutating func trouble(writing count: Int64, at offset: Int64, _ descriptor: Int32) -> FileTrouble? {
         let end = offset + count
         if let endless, end > endless {
@@ -39,7 +39,7 @@ struct DiskRoom {
             return nil
         }
         guard left >= count else {
-            // A body that may have no end does not keep the disk full until there is room.
+            // A body that may be endless must not keep the disk full until there is room.
             return FileTrouble(
                 why: "\(FileFault.noRoomReason), except what is left to other programs", isPassing: true,
                 isOfNoUse: endless != nil, mayBeEndless: endless != nil)

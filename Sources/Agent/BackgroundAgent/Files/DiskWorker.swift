@@ -2,44 +2,45 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// Work on a file that takes long.
+/// A long operation on a file.
 protocol DiskWork: AnyObject, Sendable {
-    /// One turn, short enough that others can wait for it.
+    /// Runs one turn, which is short enough for other work to wait.
     func work() -> DiskWorker.Rest
 }
 
-/// One thread for what would hold up the transport's or the agent's, and with it every other transfer: hashing and syncing files.
-/// Sleeps while there is nothing to do.
+/// A thread that hashes and syncs files. These operations would block the transport's or the agent's thread and so all transfers. Sleeps
+/// while no work is left.
 package final class DiskWorker: @unchecked Sendable {  // because the condition's lock guards the queue
     package static let shared = DiskWorker()
 
-    /// `false`: it has no thread and works when it is told to, so that in virtual time it is done by a known moment.
+    /// `false` if the worker has no thread and works only when it is called. Tests with simulated time use this to know when work is
+    /// complete.
     let hasThread: Bool
 
-    /// Bytes that may be left to hash when an attempt ends for its owner to wait for them.
+    /// The number of unhashed bytes up to which the owner of an ended attempt waits for the hash.
     let waitedFor: Int64
 
-    /// The calls on the files that it works on, and on all others of the transfers.
+    /// The calls on the files of this worker, and on all other files of transfers.
     package let calls: FileCalls
 
-    /// - Parameter waitedFor: bytes left at an end that its owner waits for; less than none: it never does.
+    /// - Parameter waitedFor: the number of unhashed bytes up to which an owner waits; if negative, an owner never waits.
     package init(hasThread: Bool = true, waitedFor: Int64 = 16 << 20, calls: FileCalls = FileCalls()) {
         (self.hasThread, self.waitedFor, self.calls) = (hasThread, waitedFor, calls)
     }
 
-    /// What is left of a file's work after one turn.
+    /// The work that is left after one turn.
     enum Rest {
         case nothing
-        /// Go on, in its turn.
+        /// More work, to be done in the next turn.
         case more
-        /// Too little to be worth a turn of its own now; once nothing more has come for a while it is.
+        /// Too little work for a turn now; a turn follows if no more data arrives for a while.
         case little
     }
 
-    /// Silence after which a little is worth a turn.
+    /// The time without new data after which a little work gets a turn.
     private static let patience = Duration.seconds(1)
 
-    /// Weak: a small file is mostly whole and gone before its moment comes, and its descriptor with it.
+    /// A task that waits. The reference is weak, because a small file is often complete and released before its time, with its descriptor.
     private struct Waiting {
         weak var task: (any DiskWork)?
         let due: SuspendingClock.Instant
@@ -50,7 +51,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
     private var later: [Waiting] = []
     private var isRunning = false
 
-    /// So much is to be done for this task.
+    /// Queues a task with this amount of work.
     func take(_ task: any DiskWork, _ rest: Rest) {
         if case .nothing = rest { return }
         condition.lock()
@@ -63,7 +64,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         condition.broadcast()
     }
 
-    /// Returns when the condition holds; asked again after each piece of work.
+    /// Returns when the condition is true; the condition is checked after each turn of work.
     func wait(until isDone: () -> Bool) {
         if !hasThread { catchUp() }
         condition.lock()
@@ -82,7 +83,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         }
     }
 
-    /// Does all that is left to do, on this thread.
+    /// Does all work on this thread.
     package func catchUp() {
         while true {
             condition.lock()
@@ -104,7 +105,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
             while queue.isEmpty { waitForWork() }
             let task = queue.removeFirst()
             condition.unlock()
-            // In turns: a large file keeps no small one waiting.
+            // Files take turns, so a large file does not block small files.
             let rest = task.work()
             condition.lock()
             enqueue(task, rest)
@@ -113,7 +114,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         }
     }
 
-    /// Sleeps until somebody needs it, or a little has waited long enough.
+    /// Sleeps until a task arrives, or until a little work has waited long enough.
     private func waitForWork() {
         guard let first = later.first else { return condition.wait() }
         if condition.wait(until: first.due) || !queue.isEmpty { return }

@@ -4,15 +4,15 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// The part file of one download attempt: takes bytes on the transport's thread as its machine decides.
+/// The part file of one download attempt: stores bytes on the transport's thread, as its state machine decides.
 ///
-/// Order of writing, so that no crash pairs one version's validator with another's bytes: while the ledger speaks of bytes in a part, a
-/// new version begins in a file of another name, and the agent commits that name together with the new version's validator. What
-/// the ledger calls durable was synced before. Hashing and syncing are the disk worker's, which follows behind what is written.
+/// The order of writing ensures that after a crash one version's validator is never stored with another version's bytes. While the ledger
+/// refers to bytes in a part, a new version begins in another file. The agent commits the new file's name together with the new validator.
+/// Bytes that the ledger calls durable were synced before. The disk worker hashes and syncs behind the written bytes.
 final class DownloadFile: BodySink, DiskWork {
-    /// Held only for a moment: the agent's loop reads it in its transaction, where nobody waits for a disk.
+    /// A lock held only briefly: the agent's loop reads the state in its transaction, which must not wait for a disk.
     private let state: Mutex<DownloadFileState>
-    /// Held while the file is opened, cut and written to; taken before the other one.
+    /// A lock held while the file is opened, cut and written; acquired before the lock of the state.
     private let file = Mutex(DiskRoom())
     private let attempt: AttemptID
     private let permissions: mode_t
@@ -21,11 +21,11 @@ final class DownloadFile: BodySink, DiskWork {
     private let startedAt: Date
 
     /// - Parameters:
-    ///   - place: where the bytes collect.
-    ///   - isPrivate: nobody else may read it; otherwise as the person's other files.
-    ///   - disk: hashes and syncs behind what is written.
-    ///   - now: when the attempt begins.
-    ///   - post: takes news of it, from any thread.
+    ///   - place: the place of the part file.
+    ///   - isPrivate: `true` if only the user may read the file; otherwise it has the permissions of the user's other files.
+    ///   - disk: hashes and syncs behind the written bytes.
+    ///   - now: the start time of the attempt.
+    ///   - post: receives events, from any thread.
     init(
         attempt: AttemptID, place: PartPlace, isPrivate: Bool, machine: DownloadMachine, disk: DiskWorker, now: Date,
         post: @escaping @Sendable (AgentEvent) -> Void
@@ -36,7 +36,7 @@ final class DownloadFile: BodySink, DiskWork {
         self.attempt = attempt
         permissions = isPrivate ? 0o600 : 0o666
         var state = DownloadFileState(machine: machine, place: place, isCommitted: machine.partial != nil)
-        // Somebody tidied up: what is not there cannot be resumed.
+        // If the file was removed, for example by a cleanup, the download cannot be resumed.
         if let partial = machine.partial, !FileName.holds(partial.durableBytes, at: place.url, disk.calls) {
             state.machine.forgetPartial()
         }
@@ -58,7 +58,7 @@ final class DownloadFile: BodySink, DiskWork {
                 switch disposition {
                 case .discard: return nil
                 case .rewrite:
-                    // What the ledger says of this part stays true until it knows of the other one.
+                    // The ledger's data about this part stays true until the ledger refers to the other file.
                     if state.isCommitted { (state.place, state.isCommitted) = (state.place.other, false) }
                     state.answer = .whole
                     return 0
@@ -78,7 +78,7 @@ final class DownloadFile: BodySink, DiskWork {
         KillPoint.reach(.transferPrepared, attempt.transfer)
         let (path, isStopped) = state.withLock { ($0.place.url.path, $0.isStopped) }
         guard !isStopped else { return false }
-        // A part that is to be added to must be there, and long enough: a hole is not what was received.
+        // A part to append to must exist and be long enough, because a hole in the file is not received data.
         let descriptor = disk.calls.open(
             path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (offset == 0 ? O_CREAT : 0), permissions)
         guard descriptor >= 0 else {
@@ -99,7 +99,7 @@ final class DownloadFile: BodySink, DiskWork {
         }
     }
 
-    /// - Returns: `nil` if the file has the first `offset` bytes and nothing behind them.
+    /// - Returns: `nil` if the file has the first `offset` bytes and nothing after them.
     private func cut(_ descriptor: Int32, at path: String, to offset: Int64) -> FileTrouble? {
         do throws(FileTrouble) {
             guard try FileName.size(of: descriptor, at: path, disk.calls) ?? -1 >= offset else { return .lostPart(path) }
@@ -116,7 +116,7 @@ final class DownloadFile: BodySink, DiskWork {
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let (isTaken, need) = file.withLock { append(bytes, &$0) }
-        // Never waited for: how far the worker is behind costs no memory, and other transfers use this thread too.
+        // Never waits: the worker's delay costs no memory, and other transfers use this thread too.
         disk.take(self, need)
         return isTaken
     }
@@ -152,16 +152,16 @@ final class DownloadFile: BodySink, DiskWork {
 
     // MARK: On the disk worker's thread
 
-    /// One turn.
+    /// Runs one turn.
     func work() -> DiskWorker.Rest {
         let start = state.withLock { $0 }
         guard start.descriptor >= 0, start.trouble == nil, !start.isStopped else {
-            // There was trouble while its owner began to wait.
+            // An error occurred while the owner began to wait.
             if start.trouble != nil { endSettling(start.bytes.beginning) }
             return .nothing
         }
         let (turn, beginning) = (start.bytes.nextTurn, start.bytes.beginning)
-        // On a copy, without the lock: the transport goes on writing behind.
+        // Hashes a copy without the lock, because the transport continues to write.
         var hashing = start.bytes.digests
         guard turn.isEmpty || hashing.update(start.descriptor, turn, disk.calls) else { return failWork(beginning) }
         let hashed = hashing
@@ -169,14 +169,14 @@ final class DownloadFile: BodySink, DiskWork {
             guard state.bytes.beginning == beginning else { return nil }
             state.bytes.noteHashed(to: turn.upperBound, hashed)
             if state.bytes.isRefuted { state.note(.changedPart(state.place.url.path)) }
-            // Caught up with what arrived: a server that falls silent now costs nothing over a crash.
+            // All received bytes are hashed: if the server stops sending now, a crash loses nothing.
             let isCaughtUp = state.bytes.isHashed && !state.bytes.isDurable
             return isCaughtUp || state.bytes.isSyncDue ? state.bytes.written : nil
         }
         if let syncTo {
             guard disk.calls.syncData(start.descriptor) == 0 else { return failWork(beginning, syncing: true) }
             let isAll = state.withLock { state in
-                // The transfer may have ended meanwhile, and been synced further.
+                // The transfer may have ended in the meantime and been synced further.
                 guard state.bytes.beginning == beginning, state.bytes.noteSynced(to: syncTo) else { return false }
                 return state.bytes.isDurable && !state.isSettling
             }
@@ -198,7 +198,7 @@ final class DownloadFile: BodySink, DiskWork {
         return rest
     }
 
-    /// - Parameter beginning: the one that was worked for; a later one has a descriptor of its own.
+    /// - Parameter beginning: the beginning that the work belongs to; a later beginning has another descriptor.
     private func failWork(_ beginning: Int, syncing: Bool = false) -> DiskWorker.Rest {
         let number = errno
         state.withLock { state in
@@ -210,7 +210,7 @@ final class DownloadFile: BodySink, DiskWork {
         return .nothing
     }
 
-    /// Its owner waits no longer.
+    /// Ends the owner's wait.
     private func endSettling(_ beginning: Int) {
         let settled = state.withLock { state -> WireEnd? in
             guard state.bytes.beginning == beginning, case .reported(let end) = state.settling else { return nil }
@@ -220,19 +220,19 @@ final class DownloadFile: BodySink, DiskWork {
         if let settled { post(.attemptSettled(attempt, settled)) }
     }
 
-    /// Everything written is on the disk for good when this returns, or there is trouble.
+    /// Makes all written bytes durable, or records trouble.
     ///
-    /// Called when the attempt was stopped or has ended: nothing is written any more, and no head opens another file.
+    /// Called when the attempt was stopped or has ended: no more bytes are written, and no response headers open another file.
     private func sync() {
         let open = file.withLock { _ in
             state.withLock { state -> (descriptor: Int32, written: Int64)? in
-                // A full disk is no reason to lose what is on it.
+                // A full disk must not lose the bytes that it holds.
                 guard state.descriptor >= 0, state.trouble?.isPassing ?? true, state.bytes.maySync else { return nil }
                 return (state.descriptor, state.bytes.written)
             }
         }
         guard let open else { return }
-        // Not under the lock: the transport's thread, and with it every other transfer, would wait for this disk.
+        // Not under the lock: the transport's thread, and all other transfers, would wait for this disk.
         guard disk.calls.syncData(open.descriptor) == 0 else {
             _ = fail()
             return state.withLock { $0.bytes.noteFailedSync() }
@@ -241,7 +241,7 @@ final class DownloadFile: BodySink, DiskWork {
         KillPoint.reach(.transferSynced, attempt.transfer)
     }
 
-    /// What errno says. `false`, for the transport.
+    /// Records the error in `errno`. Returns `false`, for the transport.
     private func fail(ofOpenFile isOpen: Bool = true) -> Bool {
         let number = errno
         state.withLock { state in
@@ -253,16 +253,16 @@ final class DownloadFile: BodySink, DiskWork {
 
     // MARK: On the agent's loop
 
-    /// How far it is.
+    /// The progress of the download.
     struct Progress {
-        /// What is on disk for good.
+        /// The bytes that are durable on disk.
         var partial: PartialFile?
-        /// Under this name.
+        /// The place of the part file.
         var place: PartPlace
         var written: Int64
-        /// Where the answer went on; `nil`: it is a whole one.
+        /// The offset at which the response continued; `nil` if the response is complete.
         var resumedAt: Int64?
-        /// An answer that is wanted has begun.
+        /// `true` if a wanted response has begun.
         var hasAnswer: Bool
     }
 
@@ -286,26 +286,26 @@ final class DownloadFile: BodySink, DiskWork {
         return progress
     }
 
-    /// The attempt is over for its owner, though its transport may not have heard of it yet. What is here becomes durable.
+    /// Ends the attempt for its owner, although the transport may still run. The received bytes become durable.
     func release() {
-        // Not between the bytes of a piece that is being written.
+        // Waits until the present piece of bytes is written.
         file.withLock { _ in state.withLock { $0.intake = .stopped(wasWriting: $0.holdsBytes) } }
         sync()
     }
 
-    /// The attempt ended on the wire: what is here becomes durable and, of a whole file, hashed.
+    /// Handles the end of the transfer: the received bytes become durable, and a complete file is hashed.
     ///
-    /// - Returns: `true`: now. Otherwise much of it is left to do, and `.attemptSettled` is posted when it is done.
+    /// - Returns: `true` if this is done. Otherwise much work is left, and `.attemptSettled` is posted when it is done.
     func settle(_ end: WireEnd) -> Bool {
         let descriptor = state.withLock { $0.holdsBytes ? $0.descriptor : -1 }
         let found = descriptor < 0 ? nil : FileSight.open(descriptor, disk.calls)
         if descriptor >= 0, found == nil { _ = fail() }
-        // In one step: the worker may find trouble at any moment.
+        // In one step, because the worker may record trouble at any time.
         let isRead = state.withLock { state in
             guard state.trouble == nil, let found, state.compare(found) else { return false }
             let isWhole = end.failure == nil || state.machine.partial?.totalBytes == state.bytes.written
             guard isWhole || state.isDoubtful else { return false }
-            // A digest that came behind the body, or a change by another program: all of it is read again.
+            // All bytes are read again if a digest arrived after the body, or if another program changed the file.
             let computed = state.bytes.digests.algorithms
             let wanted = Set(end.head.map { state.machine.requiredDigests(of: $0).map(\.algorithm) } ?? [])
             if state.isDoubtful || !computed.isSuperset(of: wanted) { state.bytes.rehash(for: Array(computed.union(wanted))) }
@@ -335,12 +335,12 @@ final class DownloadFile: BodySink, DiskWork {
         var report: ResumeReport
         var sha256: String
         var trouble: FileTrouble?
-        /// The part, before its last bytes were read.
+        /// The state of the part before its last bytes were read.
         var sight: FileSight?
     }
 
-    /// What follows from the end of the attempt, once it is settled: the machine is asked, and a whole file proven. Asked twice, it
-    /// says the same.
+    /// Returns the result of a settled attempt: the state machine decides, and a complete file is proven. A second call has the same
+    /// result.
     func outcome(of end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> Outcome {
         state.withLock { state in
             var ended = state
@@ -365,10 +365,10 @@ final class DownloadFile: BodySink, DiskWork {
         }
     }
 
-    /// It is whole, proven and in the way of nobody: it gets its name beside the one of its part, before the ledger is entered.
+    /// Gives a complete and proven file its name next to its part, before the ledger is changed. Returns `false` if this has to be done
+    /// later.
     ///
-    /// A second name and not a new one: if the ledger turns out to say that it was stopped meanwhile, its part is still there.
-    /// `false`: its name has to come later.
+    /// This adds a second name: if the ledger shows that the transfer was stopped in the meantime, the part still exists.
     func linkIfWhole(_ end: WireEnd, upTo limit: Int64) -> Bool {
         let outcome = outcome(of: end, now: startedAt, attemptsWithoutProgress: 0, jitter: 0)
         guard case .finish = outcome.command, outcome.trouble == nil, outcome.progress.written <= limit else { return false }
@@ -383,12 +383,12 @@ final class DownloadFile: BodySink, DiskWork {
 }
 
 extension FileTrouble {
-    /// The next attempt sees that, too, and asks for all of it.
+    /// Trouble that the part is gone. The next attempt also detects that and requests the complete file.
     fileprivate static func lostPart(_ path: String) -> FileTrouble {
         FileTrouble(why: "\(path): the part received earlier is gone", isPassing: true)
     }
 
-    /// The next attempt starts from the beginning.
+    /// Trouble that the part was changed. The next attempt starts from the beginning.
     static func changedPart(_ path: String) -> FileTrouble {
         FileTrouble(why: "\(path): another program changed the file", isPassing: true, isOfNoUse: true)
     }

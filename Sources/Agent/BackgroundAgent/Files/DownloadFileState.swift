@@ -1,30 +1,30 @@
 import BackgroundLedger
 import TransferMachines
 
-/// What a download's file knows of itself: shared by the transport's thread, the disk worker's and the agent's loop.
+/// The state of a download's file: shared by the transport's thread, the disk worker's thread and the agent's loop.
 struct DownloadFileState {
-    /// What becomes of bytes that arrive.
+    /// The handling of bytes that arrive.
     enum Intake {
-        /// They are of no answer that is wanted.
+        /// The bytes belong to a response that is not wanted.
         case discarding
         case writing
-        /// The attempt was stopped: they are not written, the file may be another attempt's by now.
+        /// The attempt was stopped: the bytes are not written, because the file may belong to another attempt.
         case stopped(wasWriting: Bool)
     }
 
-    /// What the answer was, as far as it concerns the file.
+    /// The kind of response, as far as it concerns the file.
     enum Answer {
         case none
         case whole
         case rest(from: Int64)
     }
 
-    /// Whether its owner waits for the last byte to be durable and hashed.
+    /// The state of an owner's wait until the last byte is durable and hashed.
     enum Settling {
         case no
-        /// On its own thread.
+        /// The owner waits on its own thread.
         case waitedFor
-        /// The owner hears of it.
+        /// The owner is notified.
         case reported(WireEnd)
 
         var isWaitedFor: Bool { if case .waitedFor = self { true } else { false } }
@@ -36,14 +36,14 @@ struct DownloadFileState {
     var intake = Intake.discarding
     var answer = Answer.none
     var bytes = PartBytes()
-    /// The worker will look after a little that arrived.
+    /// `true` if the worker will handle a little data that arrived.
     var isRemembered = false
     var settling = Settling.no
     var trouble: FileTrouble?
-    /// The ledger speaks of bytes in the file, or may do so soon.
+    /// `true` if the ledger refers to bytes in the file, or may do so soon.
     var isCommitted: Bool
 
-    /// What the machine counts on is in the file.
+    /// `true` if the file contains the bytes that the machine relies on.
     var holdsBytes: Bool {
         switch intake {
         case .discarding: false
@@ -52,15 +52,15 @@ struct DownloadFileState {
         }
     }
 
-    /// The file, after the agent's last change.
+    /// The state of the file after the agent's last change.
     var sight: FileSight?
-    /// Another program changed the file. All of it is read again at the end.
+    /// `true` if another program changed the file. Then all bytes are read again at the end.
     var isDoubtful = false
 
     /// Compares the file with the agent's last change.
     ///
-    /// - Parameter found: The file, before the agent changes the file again.
-    /// - Returns: `false` if the file does not have as many bytes as were written.
+    /// - Parameter found: The state of the file, before the agent changes it again.
+    /// - Returns: `false` if the file's size differs from the number of written bytes.
     mutating func compare(_ found: FileSight) -> Bool {
         if let sight, !found.isStill(sight) { isDoubtful = true }
         sight = found
@@ -71,7 +71,7 @@ struct DownloadFileState {
         return true
     }
 
-    /// The worst of it stays: what follows may only seem to pass.
+    /// Records trouble. Trouble that does not pass is kept, because later trouble may only seem to pass.
     mutating func note(_ other: FileTrouble) { if trouble?.isPassing ?? true { trouble = other } }
 
     var isStopped: Bool { if case .stopped = intake { true } else { false } }

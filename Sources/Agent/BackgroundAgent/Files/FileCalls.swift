@@ -3,9 +3,9 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The agent's system calls on the files of its transfers. A test can have each of them fail, as on a machine without a free descriptor.
+/// The agent's system calls on the files of its transfers. A test can make any call fail, as on a machine without a free descriptor.
 package final class FileCalls: Sendable {
-    /// What is asked of the system.
+    /// The kind of a system call.
     package enum Call: CaseIterable, Sendable {
         case open
         case status
@@ -13,7 +13,7 @@ package final class FileCalls: Sendable {
         case write
         case truncate
         case sync
-        /// A file gets another name, or a second one.
+        /// A file gets another name, or a second name.
         case name
     }
 
@@ -24,7 +24,7 @@ package final class FileCalls: Sendable {
 
     package init() {}
 
-    /// Has calls fail from now on; `nil` ends that.
+    /// Makes calls fail from now on; `nil` ends this.
     package func fail(by fault: Fault?) { self.fault.withLock { $0 = fault } }
 
     private func fails(_ call: Call) -> Bool {
@@ -37,13 +37,13 @@ package final class FileCalls: Sendable {
         FileFault.uninterrupted { fails(call) ? -1 : system() }
     }
 
-    /// A file system without sync makes written bytes as durable as it can.
+    /// Syncs. On a file system without sync, written bytes are treated as durable.
     private func sync(_ system: () -> Int32) -> Int32 {
         let result = make(.sync, system)
         return result != 0 && FileFault(errno) == .unsupported ? 0 : result
     }
 
-    // Each returns what its system call does, and sets `errno`.
+    // The following functions return the system call's result, and set `errno`.
 
     func open(_ path: String, _ flags: Int32, _ permissions: mode_t = 0) -> Int32 {
         make(.open) { clinux_open(path, flags, permissions) }
@@ -53,12 +53,12 @@ package final class FileCalls: Sendable {
         make(.status) { fstat(descriptor, &information) }
     }
 
-    /// Does not ask a file server.
+    /// Returns the cached status, without a request to a file server.
     func cachedStatus(_ descriptor: Int32, _ information: inout stat) -> Int32 {
         make(.status) { clinux_cached_status(descriptor, &information) }
     }
 
-    /// A link is not followed.
+    /// Returns the status of the name itself; does not follow a link.
     func statusOfName(_ path: String, _ information: inout stat) -> Int32 { make(.status) { lstat(path, &information) } }
 
     func status(of path: String, _ information: inout stat) -> Int32 { make(.status) { stat(path, &information) } }
@@ -77,7 +77,7 @@ package final class FileCalls: Sendable {
 
     func syncFolder(_ descriptor: Int32) -> Int32 { sync { fsync(descriptor) } }
 
-    /// Never replaces a file.
+    /// Renames a file. Never replaces a file.
     func giveName(_ path: String, _ name: String) -> Int32 { make(.name) { clinux_rename_new(path, name) } }
 
     func replaceName(_ path: String, _ name: String) -> Int32 { make(.name) { rename(path, name) } }

@@ -1,33 +1,33 @@
 import Foundation
 import ProcessSupport
 
-/// Why a file on this computer cannot be used.
+/// The reason why a file on this computer cannot be used.
 package struct FileTrouble: Error, Equatable {
     var why: String
-    /// Waiting may help.
+    /// `true` if waiting may help.
     var isPassing: Bool
-    /// The part is discarded.
+    /// `true` if the part has to be discarded.
     var isOfNoUse: Bool
-    /// The disk had no room for a body without an announced length. The number of attempts is limited.
+    /// `true` if the disk had no room for a body without an announced length. Then the number of attempts is limited.
     var mayBeEndless: Bool
 
     init(why: String, isPassing: Bool, isOfNoUse: Bool = false, mayBeEndless: Bool = false) {
         (self.why, self.isPassing, self.isOfNoUse, self.mayBeEndless) = (why, isPassing, isOfNoUse, mayBeEndless)
     }
 
-    /// - Parameter number: The value of `errno`; 0 if the file has not as many bytes as it had.
+    /// - Parameter number: The value of `errno`; 0 if the file has become shorter.
     init(_ number: Int32 = errno, with path: String) {
         let reason = number == 0 ? "shorter than it was" : String(cString: strerror(number))
         self.init(why: "\(path): \(reason)", isPassing: FileFault(number).isPassing)
     }
 
-    /// - Parameter number: The value of `errno` after a call that was to create the file or give it its name.
+    /// - Parameter number: The value of `errno` after a call that should create the file or give it its name.
     init(_ number: Int32 = errno, ofNewFile path: String) {
         self.init(number, with: path)
         isPassing = FileFault(number).isPassingForNewFile
     }
 
-    /// - Parameter number: The value of `errno` after a call on the open file; 0 if the file has not as many bytes as it had.
+    /// - Parameter number: The value of `errno` after a call on the open file; 0 if the file has become shorter.
     init(_ number: Int32 = errno, ofOpenFile path: String) {
         self.init(number, with: path)
         isPassing = FileFault(number).isPassingOnOpenFile
@@ -50,7 +50,7 @@ package struct FileTrouble: Error, Equatable {
     }
 }
 
-/// Files by their names: whether a part is there, and how a whole file gets its own.
+/// Operations on file names: checks a part, and gives a complete file its name.
 package enum FileName {
     /// Returns the number of bytes of an open file; `nil` if it is not a regular file.
     static func size(of descriptor: Int32, at path: String, _ calls: FileCalls) throws(FileTrouble) -> Int64? {
@@ -59,10 +59,10 @@ package enum FileName {
         return information.st_mode & S_IFMT == S_IFREG ? Int64(information.st_size) : nil
     }
 
-    /// Whether a part file still holds what the ledger says of it.
+    /// Returns `true` if a part file still has the bytes that the ledger records.
     static func holds(_ byteCount: Int64, at url: URL, _ calls: FileCalls) -> Bool {
         let descriptor = calls.open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        // A part that cannot be looked at now is not given up.
+        // A part that cannot be read now is kept.
         guard descriptor >= 0 else { return FileFault(errno).isPassing }
         defer { close(descriptor) }
         do throws(FileTrouble) {
@@ -72,13 +72,13 @@ package enum FileName {
         }
     }
 
-    /// What became of a file that was to get its name.
+    /// The result of giving a file its name.
     package enum Giving: Sendable, Equatable {
-        /// It has it; durable once its folder is synced.
+        /// The file has the name. The name is durable when the folder is synced.
         case given
-        /// Something else has that name, and is not replaced; this one is free.
+        /// Another file has that name and is not replaced; the name `free` is unused.
         case taken(free: URL)
-        /// The file that was to get the name is not the one that was proven, or does not exist.
+        /// The file for this name is not the proven file, or does not exist.
         case changed
         case failed(FileTrouble)
     }
@@ -97,16 +97,16 @@ package enum FileName {
         return folderExists ? .changed : .failed(FileTrouble(number, ofNewFile: whole.path))
     }
 
-    /// Gives a whole, synced file its name.
+    /// Gives a complete, synced file its name.
     ///
-    /// - Parameter replacing: what has that name by now goes.
+    /// - Parameter replacing: `true` to replace a file that has the name.
     static func give(_ part: URL, _ whole: URL, replacing: Bool, _ calls: FileCalls) -> Giving {
         guard !replacing else { return replace(part, whole, calls) }
         if calls.giveName(part.path, whole.path) == 0 { return .given }
         var number = errno
         switch FileFault(number) {
         case .exists: return nextFree(part, whole)
-        // A file system that cannot promise it: a second name can never replace one.
+        // The file system cannot rename without replacing. Adding a second name never replaces a file.
         case .unsupported: break
         case .missing, .noFolder, .notAFile, .impossible, .noRoom, .notAllowed, .unavailable:
             return .failed(FileTrouble(number, ofNewFile: whole.path))
@@ -119,17 +119,17 @@ package enum FileName {
         }
         switch FileFault(number) {
         case .exists: return nextFree(part, whole)
-        // FAT has no second names and answers EPERM; a mount of rclone answers EIO.
+        // FAT has no second names and returns EPERM; a mount of rclone returns EIO.
         case .unsupported, .notAllowed, .unavailable: break
         case .missing, .noFolder, .notAFile, .impossible, .noRoom:
             return .failed(FileTrouble(number, ofNewFile: whole.path))
         }
-        // Without second names the name can only be looked at just before.
+        // Without second names, the name can only be checked just before the renaming.
         return isTaken(whole) ? nextFree(part, whole) : replace(part, whole, calls)
     }
 
     private static func replace(_ part: URL, _ whole: URL, _ calls: FileCalls) -> Giving {
-        // What it replaces may be for nobody else's eyes.
+        // The replaced file may be private, so the new file gets its permissions.
         var replaced = stat()
         if lstat(whole.path, &replaced) == 0, replaced.st_mode & S_IFMT == S_IFREG {
             chmod(part.path, replaced.st_mode & 0o777)
@@ -137,7 +137,7 @@ package enum FileName {
         return calls.replaceName(part.path, whole.path) == 0 ? .given : .failed(FileTrouble(ofNewFile: whole.path))
     }
 
-    /// The name with the first number that is free: "notes (1).txt"; after "notes (1).txt" it is "notes (2).txt".
+    /// Returns the name with the first free number: "notes (1).txt"; after "notes (1).txt" it is "notes (2).txt".
     private static func nextFree(_ part: URL, _ whole: URL) -> Giving {
         let (folder, full) = (whole.deletingLastPathComponent(), whole.lastPathComponent)
         let ending = whole.pathExtension.isEmpty ? "" : ".\(whole.pathExtension)"
@@ -165,13 +165,14 @@ package enum FileName {
             && one.st_dev == other.st_dev
     }
 
-    /// A second name in the same folder. `false`: this file system has none, or something is in the way.
+    /// Adds a second name in the same folder. Returns `false` if the file system has no second names, or if the name cannot be removed
+    /// first.
     static func add(_ path: String, _ name: String, _ calls: FileCalls) -> Bool {
         unlink(name)
         return calls.addName(path, name) == 0
     }
 
-    /// Makes the names in a folder durable. `nil`: they are. Otherwise: why not.
+    /// Makes the names in a folder durable. Returns `nil` if they are durable, otherwise the reason.
     static func sync(folder path: String, _ calls: FileCalls) -> FileTrouble? {
         let folder = calls.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { return FileTrouble(ofNewFile: path) }

@@ -4,42 +4,43 @@ import ProcessSupport
 import Foundation
 import Synchronization
 
-/// An earlier agent died between proving a file whole and committing that it has its name: what became of it.
+/// Finds a file after an agent died between the proof that the file is complete and the commit that the file has its name.
 package final class FileProof: DiskWork {
-    /// What is looked for, and where.
+    /// The file to find, and its place.
     struct Expectation: Equatable, Sendable {
         var part: URL
         var whole: URL
-        /// Only a file with the expected content counts under the name. If `false`, any file counts: the user may have changed the file.
+        /// `true` if only a file with the expected content counts under the name. If `false`, any file counts: the user may have changed
+        /// the file.
         var mustMatch: Bool
         /// The `FileIdentity` of the file that had the name before. This file does not count.
         var replaced: String?
-        /// The folder that is meant; `nil`: any folder of this path.
+        /// The expected folder; `nil` for any folder at this path.
         var folder: SeenFolder?
         var byteCount: Int64
         var sha256: String
     }
 
     package enum Finding: Sendable, Equatable {
-        /// The part is there, byte for byte: its name is missing.
+        /// The part exists and is complete; its name is missing.
         case partIsWhole(FileSight)
-        /// It has its name already.
+        /// The file has its name already.
         case isPlaced
         case isGone
-        /// Whether it is there cannot be seen now.
+        /// The file cannot be checked now.
         case unreadable(FileTrouble)
     }
 
     private struct State {
         var descriptor: Int32 = -1
         var isAtPart = true
-        /// The file, before its first byte was read.
+        /// The state of the file, before its first byte was read.
         var sight: FileSight?
         var hashed: Int64 = 0
         var digest = RunningDigest()
     }
 
-    /// Bytes hashed in one turn.
+    /// The number of bytes hashed in one turn.
     private static let turn = 4 << 20
 
     private let expectation: Expectation
@@ -66,7 +67,7 @@ package final class FileProof: DiskWork {
                     let number = errno
                     switch FileFault(number) {
                     case .missing, .noFolder: return next(&state, isThere: false)
-                    // A link, or what is no file, is not what was proven.
+                    // A link, or another kind of file, is not the proven file.
                     case .notAFile: return next(&state, isThere: true)
                     case .exists, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable:
                         return .unreadable(Self.trouble(number, with: url))
@@ -93,7 +94,7 @@ package final class FileProof: DiskWork {
 
     private enum Turn {
         case notAtEnd
-        /// It is what was proven, or something else.
+        /// The end of the file: `isWhole` is `true` for the proven file, `false` for another one.
         case end(isWhole: Bool)
         case unreadable(FileTrouble)
     }
@@ -103,7 +104,7 @@ package final class FileProof: DiskWork {
         let count = calls.read(state.descriptor, &buffer, buffer.count, at: state.hashed)
         guard count >= 0 else {
             let number = errno
-            // A folder can be opened, and is no file.
+            // A folder can be opened, but is not a file.
             if FileFault(number) == .notAFile { return .end(isWhole: false) }
             return .unreadable(Self.trouble(number, with: state.isAtPart ? expectation.part : expectation.whole))
         }
@@ -111,22 +112,22 @@ package final class FileProof: DiskWork {
             return .end(isWhole: state.hashed == expectation.byteCount && state.digest.hex == expectation.sha256)
         }
         state.hashed += Int64(count)
-        // Longer than it was: not the same.
+        // The file is longer than expected, so it is another file.
         guard state.hashed <= expectation.byteCount else { return .end(isWhole: false) }
         buffer.withUnsafeBytes { state.digest.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
         return .notAtEnd
     }
 
-    /// Too many open files, rights that were taken away, a disk that cannot be read: looked at again later.
+    /// Returns trouble that passes, so that the file is checked again later: too many open files, missing permissions, an unreadable disk.
     private static func trouble(_ number: Int32, with url: URL) -> FileTrouble {
         FileTrouble(why: "\(url.path): " + String(cString: strerror(number)), isPassing: true)
     }
 
-    /// This one is not it. - Returns: `nil`: the other one is looked at next.
+    /// Continues after a file that is not the proven file. - Returns: `nil` if the other path is checked next.
     private func next(_ state: inout State, isThere: Bool) -> Finding? {
         if state.descriptor >= 0 { close(state.descriptor) }
         state.descriptor = -1
-        // What stands where the part was is no sign that the part got its name.
+        // A different file at the part's path does not show that the part got its name.
         guard state.isAtPart, !isThere else { return .isGone }
         if !expectation.mustMatch {
             if let replaced = expectation.replaced, FileIdentity(expectation.whole.path)?.text == replaced { return .isGone }

@@ -1,18 +1,18 @@
 import Foundation
 
-/// The state of a file at one moment. Another file under the same name, and a change by another program, give another value.
+/// The state of a file at one time. Another file under the same name, or a change by another program, has a different value.
 package struct FileSight: Equatable, Sendable {
     let byteCount: Int64
     private let isRegular: Bool
-    /// Nanoseconds since 1970.
+    /// The time of the last change, in nanoseconds since 1970.
     private let modified: Int64
-    /// `nil` if only the content counts.
+    /// The identity; `nil` if only the content counts.
     private var identity: Identity?
 
     private struct Identity: Equatable {
         let device: UInt64
         let inode: UInt64
-        /// Nanoseconds since 1970.
+        /// The time of the last status change, in nanoseconds since 1970.
         let changed: Int64
     }
 
@@ -28,32 +28,32 @@ package struct FileSight: Equatable, Sendable {
         Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000).partialValue &+ Int64(time.tv_nsec)
     }
 
-    /// An open file. Returns `nil`, with `errno`, if the call fails.
+    /// Returns the state of an open file; `nil`, with `errno`, if the call fails.
     static func open(_ descriptor: Int32, _ calls: FileCalls) -> FileSight? {
         var found = stat()
         return calls.status(descriptor, &found) == 0 ? FileSight(found) : nil
     }
 
-    /// An open file, as this machine knows it: no file server is asked. Returns `nil`, with `errno`, if the call fails.
+    /// Returns the cached state of an open file, without a request to a file server; `nil`, with `errno`, if the call fails.
     static func cached(_ descriptor: Int32, _ calls: FileCalls) -> FileSight? {
         var found = stat()
         return calls.cachedStatus(descriptor, &found) == 0 ? FileSight(found) : nil
     }
 
-    /// The file at a path. A link is not followed. Returns `nil`, with `errno`, if the call fails.
+    /// Returns the state of the file at a path; does not follow a link. Returns `nil`, with `errno`, if the call fails.
     static func named(_ path: String, _ calls: FileCalls) -> FileSight? {
         var found = stat()
         return calls.statusOfName(path, &found) == 0 ? FileSight(found) : nil
     }
 
-    /// The content alone. File systems without stable inode numbers show another identity at each look.
+    /// The state of the content alone. File systems without stable inode numbers return another identity at each call.
     var ofContent: FileSight {
         var content = self
         content.identity = nil
         return content
     }
 
-    /// Returns whether the file is a regular file with unchanged content. The identity counts if both values have one.
+    /// Returns `true` if the file is a regular file with unchanged content. The identity counts if both values have one.
     func isStill(_ other: FileSight) -> Bool {
         guard isRegular, other.isRegular, byteCount == other.byteCount, modified == other.modified else { return false }
         guard let identity, let otherIdentity = other.identity else { return true }

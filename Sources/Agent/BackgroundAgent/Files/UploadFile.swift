@@ -5,11 +5,11 @@ import ProcessSupport
 import Synchronization
 import TransferMachines
 
-/// Reads what a request carries of an upload's snapshot, and hashes what it hands out.
+/// Reads the bytes of an upload's snapshot for a request, and hashes the bytes that it returns.
 final class UploadFile: BodySource {
     private struct State {
         var descriptor: Int32
-        /// In the body, not in the file.
+        /// The position in the body, not in the file.
         var position: Int64 = 0
         var digest = RunningDigest()
         var trouble: FileTrouble?
@@ -21,17 +21,17 @@ final class UploadFile: BodySource {
     private let before: Data
     private let after: Data
     private let start: Int64
-    /// Bytes of the file in this body.
+    /// The number of the file's bytes in this body.
     private let fileBytes: Int64
-    /// Bytes of the copy.
+    /// The number of bytes of the copy.
     let copyBytes: Int64
     let byteCount: Int64
 
     /// Opens the snapshot.
     ///
     /// - Parameters:
-    ///   - size: of the snapshot.
-    ///   - content: what of it goes out; the whole by default.
+    ///   - size: the size of the snapshot.
+    ///   - content: the part of the snapshot to send; the complete snapshot by default.
     /// - Throws: ``FileTrouble``.
     init(_ url: URL, size: Int64, content: UploadContent? = nil, calls: FileCalls) throws(FileTrouble) {
         (path, self.calls) = (url.path, calls)
@@ -92,7 +92,7 @@ final class UploadFile: BodySource {
         return piece.copyBytes(to: buffer)
     }
 
-    /// Why the file could not be read while it was sent.
+    /// The reason why the file could not be read during the upload.
     var trouble: FileTrouble? { state.withLock { $0.trouble } }
 
     func rewind() -> Bool {
@@ -103,21 +103,21 @@ final class UploadFile: BodySource {
         return true
     }
 
-    /// Where in the file a body of which so much was sent has come to.
+    /// Returns the position in the file after so many bytes of the body were sent.
     func place(sent: Int64) -> Int64 { start + min(max(0, sent - Int64(before.count)), fileBytes) }
 
-    /// Digest of what was handed out, once all of the file was.
+    /// The digest of the returned bytes, after the complete file was returned.
     var sha256: String? { state.withLock { fileBytes == copyBytes && $0.position == byteCount ? $0.digest.hex : nil } }
 
-    /// The transport has all of the body.
+    /// `true` if the transport has received the complete body.
     var isHandedOut: Bool { state.withLock { $0.position == byteCount } }
 
-    /// The body is the end of the copy, and the rest of the copy is not in it.
+    /// `true` if the body is the end of the copy, and the rest of the copy is not in it.
     var isLastPart: Bool { start > 0 && start + fileBytes == copyBytes }
 
     /// Reads a piece of the copy, which need not be in the body.
     ///
-    /// - Returns: no bytes if it cannot be read.
+    /// - Returns: An empty array if the copy cannot be read.
     func copy(from offset: Int64, count: Int) -> [UInt8] {
         let descriptor = state.withLock { $0.descriptor }
         return [UInt8](unsafeUninitializedCapacity: Int(min(Int64(count), copyBytes - offset))) { buffer, filled in
@@ -127,10 +127,10 @@ final class UploadFile: BodySource {
 }
 
 extension FileTrouble {
-    /// The spool does not have the file that was queued.
+    /// Trouble that the spool does not have the queued file.
     static let queuedCopyIsGone = FileTrouble(why: "The queued copy of the file is gone from the spool.", isPassing: false)
 
-    /// The spool is not the folder that the copy was put into.
+    /// Trouble that the spool is not the folder that the copy was put into.
     static func queuedCopyIsElsewhere(_ spool: URL) -> FileTrouble {
         FileTrouble(
             why: """
@@ -145,7 +145,7 @@ extension FileTrouble {
     }
 }
 
-/// A body that is in memory; of no bytes, the server is told that there are none.
+/// A body in memory. An empty body is sent with a length of 0.
 final class DataSource: BodySource {
     private let bytes: Data
     private let position = Mutex(0)
@@ -167,11 +167,11 @@ final class DataSource: BodySource {
     }
 }
 
-/// The short answer to an upload: kept up to a bound, the rest is read and dropped.
+/// The response body of an upload: stored up to a limit; the rest is read and dropped.
 final class AnswerSink: BodySink {
     private let kept = Mutex(Data())
 
-    /// What came so far.
+    /// The bytes that have arrived so far.
     var body: Data { kept.withLock { $0 } }
 
     func receive(head: ResponseHead) -> Bool { true }

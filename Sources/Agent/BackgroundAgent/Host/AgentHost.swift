@@ -2,26 +2,26 @@ import ProcessSupport
 import BackgroundLedger
 import Foundation
 
-/// The loop around one agent, without its waiting: a process, a simulated host and the tests' bench each wait in their own way and
-/// call ``turn()`` when something may have happened.
+/// The loop around one agent, without the waiting. A process, a simulated host and the tests wait in their own ways, and call ``turn()``
+/// when an event may have occurred.
 package final class AgentHost {
     package let agent: Agent
     package let now: () -> Date
-    /// When the agent wants to be called at the latest; `nil`: time alone calls nobody.
+    /// The time at which the agent must be called at the latest; `nil` if no call is needed because of time.
     package private(set) var wake: Date? = .distantPast
 
     package init(_ agent: Agent, now: @escaping () -> Date) { (self.agent, self.now) = (agent, now) }
 
-    /// Nothing is left to do: the agent may be let go.
+    /// `true` if no work is left and the agent may be released.
     package var hasFinished: Bool { agent.lifetime.hasEnded }
 
-    /// The agent goes on after it had finished: it turns with the next call, whatever the time.
+    /// Continues after the agent had finished: the next call of ``turn()`` runs at any time.
     package func goOn() { wake = .distantPast }
 
-    /// Lets the agent turn if it is time, or something was heard or written by others. Cheap otherwise: a ring of the bell for the
-    /// agent's own commits, or a timer that fired a moment early.
+    /// Runs a turn of the agent if its time has come, an event was received, or another process wrote. Otherwise the call is cheap, for
+    /// example after a change notification of the agent's own commit, or after a timer that fired slightly early.
     ///
-    /// - Returns: whether it turned.
+    /// - Returns: `true` if the agent ran a turn.
     @discardableResult
     package func turn() throws(StoreError) -> Bool {
         if now() < wake ?? .distantFuture, try !agent.hasNews() { return false }

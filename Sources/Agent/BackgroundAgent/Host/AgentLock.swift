@@ -2,7 +2,7 @@ import BackgroundLedger
 import Foundation
 import ProcessSupport
 
-/// Keeps the agent's lock for as long as the process lives, and says in it what the agent waits for.
+/// Holds the agent's lock for the lifetime of the process, and writes into the lock file what the agent waits for.
 final class AgentLock {
     private let directories: AppDirectories
     private var held: FileLock?
@@ -16,7 +16,7 @@ final class AgentLock {
         return true
     }
 
-    /// Returns when no other agent is left; a signal to stop ends the process.
+    /// Returns when no other agent runs. A signal to stop ends the process.
     func standBy() throws(StoreError) {
         var signals = AgentProcess.stopSignals
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
@@ -25,9 +25,9 @@ final class AgentLock {
         AgentTrouble.makeRoom(in: held!)
     }
 
-    /// Somebody removed the file, taken for a stale one perhaps: the lock is taken anew where no other agent has it by now.
+    /// Acquires the lock again if the lock file was removed, unless another agent holds the lock.
     ///
-    /// - Returns: `false`: one has.
+    /// - Returns: `false` if another agent holds the lock.
     func isStillHeld() throws(StoreError) -> Bool {
         if held?.isAt(directories.agentLock) ?? true { return true }
         guard let new = try FileLock.acquire(directories.agentLock) else { return false }

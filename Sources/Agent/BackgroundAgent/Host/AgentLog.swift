@@ -2,15 +2,16 @@ import CLinux
 import Foundation
 import ProcessSupport
 
-/// What the agent did, for whoever asks later: to the journal with fields, where standard error leads there, or as lines.
+/// The log of the agent's actions: to the journal with fields if standard error leads there, otherwise as lines.
 struct AgentLog {
-    /// Bytes of the log file, at most about; then it begins anew, beside the one before.
+    /// The approximate maximum size of the log file, in bytes. Then a new file begins, and one earlier file is kept.
     private static let limit = 2 << 20
 
     private let app: String
-    /// The log of a detached agent. Only this file is cut: never a terminal, a journal, or a file somebody redirected us to.
+    /// The log file of a detached agent. Only this file is rotated: never a terminal, a journal, or a file that the user redirected output
+    /// to.
     private let file: URL
-    /// Takes the entries in place of all that.
+    /// Receives the entries instead of the journal and the file.
     private let redirect: ((LogEntry) -> Void)?
 
     init(_ directories: AppDirectories, redirect: ((LogEntry) -> Void)? = nil) {
@@ -27,7 +28,7 @@ struct AgentLog {
         StandardError.write(line)
     }
 
-    /// A long-lived agent's log grows with nobody to rotate it.
+    /// Rotates the log file, because no other program rotates the log of a long-lived agent.
     private func rotate() {
         var ours = stat()
         var named = stat()

@@ -5,11 +5,11 @@ import CLinux
 import Foundation
 import TransferMachines
 
-/// The agent as a process: lock, ledger, loop, signals. The composition root gives it its ports.
+/// The agent as a process: lock, ledger, loop, signals. The composition root provides its ports.
 package final class AgentProcess {
     private let ledger: Ledger
     private let loop: EventLoop
-    /// Readable when the process is asked to stop.
+    /// A descriptor that is readable when the process is asked to stop.
     private let stopSignal: Int32
     private let lock: AgentLock
     private var setback = Setback()
@@ -18,28 +18,29 @@ package final class AgentProcess {
     private var program: ProgramFile
     private var log: AgentLog { AgentLog(ledger.directories) }
 
-    /// Opens the ledger. Where that fails for now (no space, a broken disk, too many open files) it is tried again: nobody else would wake
-    /// the app.
+    /// Opens the agent's database (ledger). If that fails temporarily (no space, a broken disk, too many open files), it is tried again,
+    /// because no other process would wake the app.
     ///
-    /// `nil`: an agent of this app runs already, perhaps started from another runtime folder: the lock lies beside the ledger. The service
-    /// manager's own agent stands by in that case: it takes over when the other is gone, killed perhaps, and work is left.
-    /// - Throws: what waiting does not help against; of the rest what is still so after minutes without a lock or without the right to
-    ///   write, or when the process is asked to stop.
+    /// `nil` if an agent of this app runs already, possibly from another runtime folder, because the lock is next to the ledger. In that
+    /// case the service manager's agent waits instead. It takes over if the other agent ends, for example because it was killed, and work
+    /// is left.
+    /// - Throws: Errors that waiting cannot fix. Also, after minutes, a lock that cannot be acquired or a missing right to write. Also a
+    ///   temporary error if the process is asked to stop.
     package init?(appIdentifier: String) throws(StoreError) {
         let directories = AppDirectories(appIdentifier: appIdentifier)
         let lock = AgentLock(directories)
         program = ProgramFile(appIdentifier: appIdentifier)
-        // Without the lock every verb may have started one that waits like this.
+        // Without the lock, every command may have started a process that waits like this one.
         let isAlone = try Self.waitingOut(upTo: Self.boundedTries, lock) { () throws(StoreError) in
             try directories.createStateFolders()
             return try lock.acquire()
         }
         if !isAlone {
             guard ThisProcess.isUserManagers else { return nil }
-            ServiceManager.tellReady("Stands by: another agent runs.")
+            ServiceManager.tellReady("Waits, because another agent runs.")
             try lock.standBy()
         }
-        // Before anything that is waited for without `sigtimedwait`: the signals are blocked.
+        // Before any wait without `sigtimedwait`, because the signals are blocked.
         loop = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in
             try EventLoop.requireRoom(for: Self.descriptorsAtStart)
             return try EventLoop()
@@ -50,28 +51,29 @@ package final class AgentProcess {
         }
         ledger = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in
             let ledger = try Ledger(directories, as: .agent)
-            // SQLite opens a log that may not be written for reading, and keeps it so.
+            // SQLite opens a read-only log for reading, and the log stays read-only.
             try ledger.write(usesReserve: false) { _ in }
             return ledger
         }
         self.lock = lock
         changes = ChangeWatch(ledger, loop, lock)
         while !isAlone, try !ledger.read({ try $0.hasUnfinishedWork() }) {
-            // Work that comes in between sees the lock held, and starts nobody.
+            // Work that arrives in between finds the lock held, and starts no other agent.
             lock.release()
             guard try ledger.read({ try $0.hasUnfinishedWork() }), try lock.acquire() else { return nil }
         }
     }
 
-    /// Enough for the ledger and the desktop. GLib ends the process if a loop gets no descriptor.
+    /// The number of descriptors for the ledger and the desktop. GLib ends the process if a loop gets no descriptor.
     private static let descriptorsAtStart = 21
 
-    /// Three minutes.
+    /// The number of tries in about three minutes.
     private static let boundedTries = 8
 
-    /// Tries until it works, with growing pauses.
+    /// Repeats an operation until it succeeds, with growing pauses.
     ///
-    /// - Parameter limit: how often; `nil`: for ever. A missing right to write is waited for as often as ``boundedTries``.
+    /// - Parameter limit: the maximum number of tries; `nil` for no limit. For a missing right to write, the limit is always
+    ///   ``boundedTries``.
     private static func waitingOut<Value>(
         upTo limit: Int?, _ lock: AgentLock, _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
@@ -90,15 +92,15 @@ package final class AgentProcess {
         }
     }
 
-    /// Hands events to the agent's loop, from any thread. Valid while ``run(version:ports:)`` runs.
+    /// Posts events to the agent's loop, from any thread. Valid while ``run(version:ports:)`` runs.
     package var inbox: @Sendable (AgentEvent) -> Void {
         let post = loop.poster
         return { event in post { Self.current?.hear(event) } }
     }
 
-    /// Whoever starts this agent again after it left; `nil`: nobody passed it a socket that apps ring.
+    /// Returns the activator that starts this agent again after it exited. `nil` if the service manager passed no socket to this process.
     ///
-    /// - Parameter make: gets where the app's files are, and what a person calls it.
+    /// - Parameter make: receives the directories of the app, and a function that returns the app's name for the user.
     package func activation(
         _ make: (AppDirectories, @escaping @Sendable () -> String) -> any AgentActivator
     ) -> (any AgentActivator)? {
@@ -109,9 +111,9 @@ package final class AgentProcess {
         }
     }
 
-    /// The alarm in this process's loop.
+    /// The alarm clock in this process's loop.
     package var wakeClock: any WakeClock {
-        // Called on the loop's thread alone, where the agent performs.
+        // Called on the loop's thread only, where the agent performs effects.
         nonisolated(unsafe) let loop = loop
         return AlarmTimer(
             watch: { descriptor throws(StoreError) in
@@ -122,19 +124,19 @@ package final class AgentProcess {
             }, unwatch: { loop.unwatch($0) })
     }
 
-    /// The agent of this process; touched on the loop's thread only, where posted calls run.
+    /// The agent of this process; used on the loop's thread only, where posted calls run.
     nonisolated(unsafe) private static var current: Agent?
 
-    /// The exit code of a run that ended because another file lies where its ledger was: start afresh a little later.
+    /// The exit code of a run that ended because of an error that may pass, for example a lost lock: start again a little later.
     ///
-    /// What this process held in memory does not fit what is on disk; a new one derives it again.
+    /// The state in memory does not match the state on disk; a new process derives it again.
     package static let tryAgain: Int32 = 75
 
-    /// The exit code of a run that ended because a newer version changed the ledger, or replaced the program, or because a file of the ledger was
-    /// replaced: an agent is to go on at once.
+    /// The exit code of a run that ended because a newer version changed the ledger or replaced the program, or because a file of the
+    /// ledger was replaced. Another agent must continue at once.
     package static let superseded: Int32 = 76
 
-    /// Runs until nothing is left to do or somebody asks it to stop. Returns the exit code.
+    /// Runs until no work is left or the process is asked to stop. Returns the exit code.
     package func run(version: String, ports: AgentPorts, host: HostEnvironment = .real) throws(StoreError) -> Int32 {
         let launcher = ProcessLauncher(ledger: ledger, loop: loop, environment: host.environment)
         let watch = ProcessWatch(loop: loop, directories: ledger.directories)
@@ -155,7 +157,7 @@ package final class AgentProcess {
                 ServiceManager.tellReady("Runs.")
                 let ending = run(host, agent)
                 if case .troubled(let error) = ending { throw error }
-                // With the lock: the next agent opens the ledger as soon as it is free.
+                // Checked with the lock: the next agent opens the ledger as soon as the lock is free.
                 if ledger.isReplaced { throw StoreError.replaced(path: ledger.directories.ledger.path) }
                 lock.release()
                 if case .makesWay = ending {
@@ -175,9 +177,9 @@ package final class AgentProcess {
         return 0
     }
 
-    /// Makes up for what an earlier agent left, however long the ledger cannot be written.
+    /// Takes over what an earlier agent left. Repeats this for as long as the ledger cannot be written.
     ///
-    /// - Returns: `false`: it was asked to stop meanwhile.
+    /// - Returns: `false` if the process was asked to stop in the meantime.
     private func reconcile(_ agent: Agent, _ version: String) throws(StoreError) -> Bool {
         setback = Setback()
         while true {
@@ -193,16 +195,17 @@ package final class AgentProcess {
         return true
     }
 
-    /// Work that came between the last look and the release saw the lock held and started nobody.
+    /// Returns `true` if work arrived between the last pass and the release of the lock. Such work found the lock held and started no
+    /// agent.
     private func mayGoOn(_ agent: Agent, _ host: AgentHost) throws(StoreError) -> Bool {
         switch agent.lifetime {
         case .finished(.quit), .quitting, .finished(.superseded): return false
         case .finished(.idle), .working, .draining:
             guard try ledger.read({ try $0.hasUnfinishedWork() }), try lock.acquire() else { return false }
         case .finished(.away(_, let until)):
-            // A machine that slept here missed its timer, which starts nothing beside a service that runs.
+            // A machine that slept here missed its timer; systemd's timer starts no second service while this one runs.
             let isDue = until.map { $0 <= host.now() } ?? false
-            // What came while the user manager was asked: a zone that changed then is not told again.
+            // Events that arrived during the call to the user manager; for example a changed time zone is not reported again.
             let hasNews = loop.hasNews ? true : try agent.hasNews()
             guard isDue || hasNews, try lock.acquire() else { return false }
         }
@@ -213,19 +216,19 @@ package final class AgentProcess {
 
     private func exitCode(after error: StoreError) throws(StoreError) -> Int32 {
         if ledger.isReplaced { saveLedger() }
-        // A ledger that this process opened without the right to write stays so: the next process opens it again.
+        // If this process opened the ledger without the right to write, that does not change: the next process opens the ledger again.
         guard error.mayPass else { throw error }
         if wasAskedToStop {
             log.write(.agentStoppedInTrouble, (.reason, error))
             return 0
         }
         log.write(.agentStartsAfresh, (.reason, error))
-        // What was saved has to be open again before anything else happens to it.
+        // The saved file has to be opened again before any other change.
         if case .replaced = error { return Self.superseded }
         return Self.tryAgain
     }
 
-    /// Wherever it was noticed: what this process alone still has must not go with it.
+    /// Saves the ledger after its file was replaced: data that only this process has must not be lost.
     private func saveLedger() {
         do throws(StoreError) {
             try Self.waitingOut(upTo: Self.boundedTries, lock) { () throws(StoreError) in try ledger.save() }
@@ -235,13 +238,13 @@ package final class AgentProcess {
         }
     }
 
-    /// How the loop came to its end.
+    /// The reason why the loop ended.
     private enum Ending {
-        /// Nothing is left to do, or it was asked to stop.
+        /// No work is left, or the process was asked to stop.
         case finished
-        /// Its program was replaced: the new one goes on.
+        /// The program was replaced, and the new program continues.
         case makesWay
-        /// This process cannot go on.
+        /// An error prevents this process from continuing.
         case troubled(StoreError)
     }
 
@@ -256,7 +259,9 @@ package final class AgentProcess {
         return ending ?? .finished
     }
 
-    /// - Returns: `nil`: the loop goes on.
+    /// Runs one turn.
+    ///
+    /// - Returns: `nil` if the loop continues.
     private func turn(_ host: AgentHost, _ agent: Agent) -> Ending? {
         do throws(StoreError) {
             guard !ledger.isReplaced else { return .troubled(.replaced(path: ledger.directories.ledger.path)) }
@@ -265,29 +270,29 @@ package final class AgentProcess {
                 return .troubled(.busy(path: ledger.directories.agentLock.path))
             }
             guard setback.count == 0 || wasAskedToStop || setback.isOver(now: Date()) else { return nil }
-            // Before the look that it announces changes to.
+            // Before the pass, so that changes after it are reported.
             listen(agent)
-            // Before a turn, which may begin something: at noon the new program does it.
+            // Before a turn, because a turn may begin work; at the daily check the new program does that.
             if program.isReplaced, try host.agent.isAtRest(), program.mayGoOn(now: ContinuousClock.now) { return .makesWay }
             try host.turn()
-            // It knows by now which files apps named.
+            // Again, because the agent now knows which files the apps specified.
             listen(agent)
             endSetback()
             DiskReserve.take(ledger.directories)
             if try isResting(host) { ledger.putAway() }
-            // The timer knows the real clock alone.
+            // The timer uses the real clock only, but the host's clock may be simulated.
             let ahead = host.now().timeIntervalSinceNow
             let wake = abs(ahead) < 0.001 ? host.wake : host.wake?.addingTimeInterval(-ahead)
             loop.setTimer([wake, changes.nextLook].compactMap { $0 }.min())
             guard host.hasFinished else { return nil }
             if host.agent.armActivation() { return .finished }
-            // At once: it writes down why.
+            // Runs a turn at once to record the reason.
             host.goOn()
             loop.setTimer(Date())
             return nil
         } catch {
             guard error.isPassing, !ledger.isReplaced, !wasAskedToStop else { return .troubled(error) }
-            // The parts are as they were, and what was heard is heard again.
+            // The parts are unchanged, and the events are handled again.
             noteSetback(error)
             return nil
         }
@@ -297,7 +302,7 @@ package final class AgentProcess {
         changes.listen(to: agent.watchedFiles) { [unowned agent] in agent.hear(.filesChanged) }
     }
 
-    /// Nothing is under way, and nothing will be for a while.
+    /// Returns `true` if no work is running, and no work is due for a while.
     private func isResting(_ host: AgentHost) throws(StoreError) -> Bool {
         if let wake = host.wake, wake.timeIntervalSince(host.now()) < 3 { return false }
         return try host.agent.isAtRest()
@@ -325,8 +330,8 @@ package final class AgentProcess {
 
     static var stopSignals: sigset_t { signalSet([SIGTERM, SIGINT]) }
 
-    /// Signals that end a process by default and have no meaning for an agent. For example, a closed terminal (SIGHUP) does not stop it. The
-    /// last numbers are the real-time signals. SIGPROF is left out, because Swift's crash handler stops threads with it.
+    /// The signals that end a process by default and have no meaning for an agent. For example, a closed terminal (SIGHUP) does not stop
+    /// it. The last numbers are the real-time signals. SIGPROF is left out, because Swift's crash handler stops threads with it.
     private static let ignoredSignals: [Int32] =
         [SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPOLL, SIGPWR, SIGSTKFLT] + Array(34...64)
 
@@ -337,13 +342,14 @@ package final class AgentProcess {
         return set
     }
 
-    /// Call before any thread is made: a thread that does not block SIGTERM would take it for the whole process, and die of it.
+    /// Blocks signals. Must be called before any thread is created: a thread that does not block SIGTERM would receive it, and the process
+    /// would end.
     package static func blockSignals() {
         var signals = signalSet([SIGTERM, SIGINT] + ignoredSignals)
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
-    /// Waits for that without a loop. A signal that is blocked ends no wait of another kind.
+    /// Waits for a stop signal without a loop. A blocked signal does not end other kinds of waits.
     package static func isAskedToStop(within seconds: Int) -> Bool {
         var (signals, pause) = (stopSignals, timespec(tv_sec: seconds, tv_nsec: 0))
         return sigtimedwait(&signals, nil, &pause) > 0

@@ -6,19 +6,19 @@ import Synchronization
 
 /// The kernel's alarm that wakes a sleeping machine: a timer on `CLOCK_BOOTTIME_ALARM` in the agent's loop.
 ///
-/// Not `CLOCK_REALTIME_ALARM`: what it would do on a clock that is set is for the agent to decide, which then sets it anew.
+/// Not `CLOCK_REALTIME_ALARM`: if the clock is set, the agent decides when the alarm rings, and sets the alarm again.
 final class AlarmTimer: WakeClock {
-    /// Glibc's headers have it, and Swift does not.
+    /// The clock's number. Glibc's headers define it, but Swift does not import it.
     private static let clock: Int32 = 9
 
-    /// `nil`: no alarm is set. What the kernel shows of an alarm that was taken off cannot be told from one that is set: it is closed instead.
+    /// The timer; `nil` if no alarm is set. A disarmed alarm looks like an armed one in the kernel's data, so the timer is closed instead.
     private let descriptor = Mutex<Int32?>(nil)
     private let watch: @Sendable (Int32) throws(StoreError) -> Void
     private let unwatch: @Sendable (Int32) -> Void
 
     /// - Parameters:
-    ///   - watch: has the loop hear of a descriptor.
-    ///   - unwatch: and not any more.
+    ///   - watch: adds a descriptor to the loop.
+    ///   - unwatch: removes a descriptor from the loop.
     init(watch: @escaping @Sendable (Int32) throws(StoreError) -> Void, unwatch: @escaping @Sendable (Int32) -> Void) {
         (self.watch, self.unwatch) = (watch, unwatch)
     }
@@ -32,7 +32,7 @@ final class AlarmTimer: WakeClock {
         let timer: Int32
         if let known { timer = known } else { timer = try make() }
         var specification = itimerspec()
-        // Relative to now by the wall clock, and absolute by the clock that counts sleep: that one nobody sets.
+        // Relative to now by the wall clock, and absolute by the clock that counts sleep, which is never set.
         let seconds = Self.boottime + max(instant.timeIntervalSince(Date()), 0) + 0.000_001
         specification.it_value.tv_sec = Int(seconds.rounded(.down))
         specification.it_value.tv_nsec = Int((seconds - seconds.rounded(.down)) * 1e9)

@@ -2,9 +2,9 @@ import BackgroundLedger
 import Foundation
 import ProcessSupport
 
-/// Hears of what others commit to the ledger, and of files that an app named.
+/// Detects commits of other processes to the ledger, and changes of files that an app specified.
 ///
-/// Where the system has no inotify instance or watch left (other programs use them up) the agent looks by itself, and says so.
+/// If the system has no free inotify instance or watch (other programs use them up), the agent checks at intervals and reports that.
 final class ChangeWatch {
     private let ledger: Ledger
     private let loop: EventLoop
@@ -12,26 +12,27 @@ final class ChangeWatch {
     private var bell: Bell?
     private var rate = RingRate()
     private var files: FileWatch?
-    /// As the app named them.
+    /// The paths as the app specified them.
     private var paths: [String] = []
-    /// These paths, and what was found there. A launch may have failed for one of them: a configuration with a mistake, say.
+    /// The paths, and the identities of the files there. A launch may have failed because of such a file, for example a wrong
+    /// configuration.
     private var seen: [String: FileIdentity?] = [:]
-    /// Since when the system gives nothing to hear with; `nil`: it does.
+    /// The time since when the system provides no watch; `nil` if the watch works.
     private var deafSince: Date?
 
-    /// Seconds between two looks of an agent that hears of nothing.
+    /// The number of seconds between two checks of an agent without a watch.
     private static let deafPause = 5.0
 
     init(_ ledger: Ledger, _ loop: EventLoop, _ lock: AgentLock) { (self.ledger, self.loop, self.lock) = (ledger, loop, lock) }
 
-    /// When an agent that hears of nothing looks by itself; `nil`: it hears.
+    /// The time of the next check of an agent without a watch; `nil` if the watch works.
     var nextLook: Date? { deafSince == nil ? nil : Date(timeIntervalSinceNow: Self.deafPause) }
 
-    /// Listens, if it does not yet. Cheap where nothing changed.
+    /// Starts the watch, if it does not run yet. Cheap if nothing changed.
     ///
     /// - Parameters:
-    ///   - paths: files that an app named.
-    ///   - filesChanged: called on the loop's thread when one of them changed.
+    ///   - paths: the files that an app specified.
+    ///   - filesChanged: called on the loop's thread when one of the files changed.
     func listen(to paths: [String], filesChanged: @escaping () -> Void) {
         let isNew = paths != self.paths
         if isNew {
@@ -61,7 +62,7 @@ final class ChangeWatch {
         } catch {
             hearNothing(error)
         }
-        // Nothing rang while nothing was heard.
+        // Changes before this point were not reported.
         if look() { filesChanged() }
     }
 
@@ -80,13 +81,13 @@ final class ChangeWatch {
         try loop.watch(watch.descriptor) { [descriptor = watch.descriptor, paths, unowned self] in
             Bell.drain(descriptor)
             do throws(StoreError) { try FileWatch.arm(descriptor, paths) } catch { hearNothing(error) }
-            // Their folders have other files, too.
+            // Other files in these folders also cause events.
             if look() { filesChanged() }
         }
         files = consume watch
     }
 
-    /// Whether one of the files is another than at the last look.
+    /// Returns `true` if one of the files differs from the last check.
     private func look() -> Bool {
         let now = seen.keys.map { ($0, FileIdentity.behind($0)) }
         defer { seen = Dictionary(uniqueKeysWithValues: now) }

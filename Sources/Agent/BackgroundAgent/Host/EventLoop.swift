@@ -3,7 +3,7 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// One thread's wait for everything: descriptors, a point in time, and calls from other threads. Nothing else wakes it.
+/// One thread's wait for all events: descriptors, a point in time, and calls from other threads. Nothing else wakes the thread.
 ///
 /// Not libdispatch: any use of its global pool wakes the process once a second for ever.
 final class EventLoop {
@@ -11,17 +11,17 @@ final class EventLoop {
     private let timer: Int32
     private let mailbox: Mailbox
     private var handlers: [Int32: () -> Void] = [:]
-    /// Descriptors that wake nobody for now.
+    /// Descriptors whose handlers are delayed for now.
     private var held: [Int32: Hold] = [:]
-    /// One that was held had something to say.
+    /// `true` if a delayed descriptor had data.
     private var isTurnDue = false
     private var isStopped = false
-    /// Between two waits.
+    /// `true` if the clock was set between two waits.
     private var clockWasSet = false
-    /// The clock was set by hand (or by the network) while the timer waited.
+    /// Called when the clock was set by the user or the network while the timer waited.
     var onClockChange: () -> Void = {}
 
-    /// Calls from other threads, in order.
+    /// The calls from other threads, in order.
     final class Mailbox: Sendable {
         private let calls = Mutex<[@Sendable () -> Void]>([])
         let descriptor: Int32
@@ -53,26 +53,28 @@ final class EventLoop {
         self.mailbox = mailbox
         let made = try Self.made("epoll", epoll_create1(Int32(EPOLL_CLOEXEC)))
         do throws(StoreError) {
-            // Real time, so that it fires at resume for what came due in sleep, and tells when the clock is set.
+            // Uses real time, so that the timer fires at resume for times during the sleep, and reports a set clock.
             timer = try Self.made("timer", timerfd_create(CLOCK_REALTIME, Int32(TFD_NONBLOCK) | Int32(TFD_CLOEXEC)))
         } catch {
             close(made)
             throw error
         }
         epoll = made
-        // All is set: an error from here on runs `deinit`.
+        // All properties are set: an error from here on runs `deinit`.
         try watch(mailbox.descriptor) { for call in mailbox.take() { call() } }
         try watch(timer) { [unowned self] in drainTimer() }
     }
 
-    /// - Throws: The limit of open files does not leave so many descriptors.
+    /// Checks that enough descriptors are free.
+    ///
+    /// - Throws: An error if the limit of open files does not leave so many descriptors.
     static func requireRoom(for count: Int) throws(StoreError) {
         var opened: [Int32] = []
         defer { for descriptor in opened { close(descriptor) } }
         while opened.count < count { opened.append(try made("descriptors", eventfd(0, Int32(EFD_CLOEXEC)))) }
     }
 
-    /// - Parameter descriptor: The result of a call of the kernel.
+    /// - Parameter descriptor: The result of a system call.
     static func made(_ what: String, _ descriptor: Int32) throws(StoreError) -> Int32 {
         guard descriptor >= 0 else { throw .notWatched(what, errno, "") }
         return descriptor
@@ -89,7 +91,9 @@ final class EventLoop {
         return { mailbox.post($0) }
     }
 
-    /// - Throws: The kernel has no room for another watch. The descriptor is then not watched.
+    /// Watches a descriptor.
+    ///
+    /// - Throws: An error if the kernel has no room for another watch. The descriptor is then not watched.
     func watch(_ descriptor: Int32, _ handler: @escaping () -> Void) throws(StoreError) {
         var event = epoll_event()
         event.events = EPOLLIN.rawValue
@@ -98,20 +102,21 @@ final class EventLoop {
         handlers[descriptor] = handler
     }
 
-    /// Times in seconds awake.
+    /// A delay of a descriptor. Times are in seconds of the monotonic clock.
     private struct Hold {
         let end: Double
         var nextLook: Double
         var hasSpoken = false
         let drain: () -> Bool
 
-        /// Silence after which nothing more is awaited.
+        /// The number of seconds without data after which the delay ends.
         static let silence = 0.025
     }
 
-    /// What comes of it is handled when nothing more has come for 25 ms, and after so many seconds at the latest: by a turn, and not by its handler.
+    /// Delays a descriptor: a turn follows when no data has arrived for 25 ms, at the latest after `seconds`. The descriptor's handler is
+    /// not called for this data.
     ///
-    /// - Parameter drain: takes what has come, and says whether anything has.
+    /// - Parameter drain: reads the data, and returns `true` if there was any.
     func hold(_ descriptor: Int32, atMost seconds: Double, drain: @escaping () -> Bool) {
         held[descriptor] = Hold(end: Self.awake + seconds, nextLook: Self.awake + Hold.silence, drain: drain)
         listen(to: descriptor, 0)
@@ -130,7 +135,7 @@ final class EventLoop {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    /// Milliseconds until the first that is held may wake; -1: none is held.
+    /// Ends the delays that are over. Returns the milliseconds until the next delay ends; -1 if no descriptor is delayed.
     private func release() -> Int32 {
         let now = Self.awake
         for (descriptor, hold) in held where hold.nextLook <= now {
@@ -154,16 +159,16 @@ final class EventLoop {
         epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
     }
 
-    /// Wakes at `date`; `nil`: time alone wakes nobody. Cancelled by a set clock even without a date.
+    /// Sets the time of the next wake-up; `nil` for none. A set clock cancels the timer even without a date.
     func setTimer(_ date: Date?) {
         var specification = itimerspec()
-        // Far enough to never fire, near enough to be a valid time: the watch for a set clock stays armed.
+        // Far enough to never fire, and near enough to be a valid time, so that the watch for a set clock stays armed.
         let never = 32_503_680_000.0
         let seconds = min(max(date?.timeIntervalSince1970 ?? never, 1), never)
         specification.it_value.tv_sec = Int(seconds.rounded(.down))
         specification.it_value.tv_nsec = Int((seconds - seconds.rounded(.down)) * 1e9)
         let flags = Int32(TFD_TIMER_ABSTIME) | Int32(TFD_TIMER_CANCEL_ON_SET)
-        // A clock that was set while nobody waited is told here, and the timer is set all the same.
+        // A clock that was set outside of a wait is reported here, and the timer is still set.
         if timerfd_settime(timer, flags, &specification, nil) < 0, errno == ECANCELED { clockWasSet = true }
     }
 
@@ -174,13 +179,13 @@ final class EventLoop {
 
     func stop() { isStopped = true }
 
-    /// A call of another thread waits, or the timer has something to say, as of a clock that was set.
+    /// `true` if a call of another thread waits, or the timer has fired, or the clock was set.
     var hasNews: Bool {
         var looked = [mailbox.descriptor, timer].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         return clockWasSet || poll(&looked, nfds_t(looked.count), 0) > 0
     }
 
-    /// Waits and handles, calling `turn` after each batch, until ``stop()``. Can be run again.
+    /// Waits and handles events, and calls `turn` after each batch, until ``stop()``. Can be called again.
     func run(turn: () -> Void) {
         isStopped = false
         var events = [epoll_event](repeating: epoll_event(), count: 64)
@@ -193,7 +198,7 @@ final class EventLoop {
             }
             let count = epoll_wait(epoll, &events, Int32(events.count), release())
             if count < 0, errno != EINTR { return }
-            // One that is held was looked at, and goes on.
+            // Only a delayed descriptor was checked, and its delay continues.
             if count == 0, !isTurnDue { continue }
             isTurnDue = false
             for index in 0..<max(0, Int(count)) { handlers[events[index].data.fd]?() }

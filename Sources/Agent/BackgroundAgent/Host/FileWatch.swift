@@ -2,10 +2,10 @@ import CLinux
 import Foundation
 import ProcessSupport
 
-/// Hears that files which an app named have changed: written, replaced by another, made, removed, or opened to others. Their folders are watched, as
-/// editors put a new file in the place of the old one. Of a link both are watched, where it lies and where it leads.
+/// Detects changes of files that an app specified: written, replaced, created, removed, or with changed permissions. The folders are
+/// watched, because editors replace the old file with a new one. For a link, its own folder and the target's folder are watched.
 struct FileWatch: ~Copyable {
-    /// Readable when something in one of the folders changed. Non-blocking, close-on-exec.
+    /// A descriptor that is readable when something in one of the folders changed. Non-blocking, close-on-exec.
     let descriptor: Int32
 
     init(_ paths: [String]) throws(StoreError) {
@@ -19,21 +19,21 @@ struct FileWatch: ~Copyable {
             close(made)
             throw error
         }
-        // Last: who throws after it runs `deinit`, too.
+        // Set last: an error after this line would also run `deinit`.
         descriptor = made
     }
 
-    /// Call again after each ring: a folder that was not there may be there now. Watching one twice is watching it once.
+    /// Adds the watches. Must be called again after each event, because a missing folder may exist by now. A repeated watch has no effect.
     ///
-    /// - Throws: the system has no watches left.
+    /// - Throws: An error if the system has no watches left.
     static func arm(_ descriptor: Int32, _ paths: [String]) throws(StoreError) {
         let mask = UInt32(IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_MOVE_SELF)
         let files = paths.map(URL.init(fileURLWithPath:))
         for file in Set(files + files.map { $0.resolvingSymlinksInPath() }) {
             let wanted = file.deletingLastPathComponent()
             var (folder, last) = (wanted, URL?.none)
-            // The nearest one that is there hears of the next being made. One that was made just before that is found by going through
-            // them again.
+            // The nearest existing folder reports the creation of the next one. Folders that were created just before that are found by
+            // another iteration.
             repeat {
                 last = folder == wanted ? nil : folder
                 folder = wanted

@@ -2,17 +2,17 @@ import ProcessSupport
 import BackgroundLedger
 import Foundation
 
-/// What an agent asks of the host that it runs on, apart from its ports. Real, but in a rehearsal and in tests.
+/// The functions of the host that an agent uses, in addition to its ports. Real, except in a rehearsal and in tests.
 package struct HostEnvironment: Sendable {
-    /// The wall clock.
+    /// Returns the time of the wall clock.
     package var now: @Sendable () -> Date
-    /// Seconds that the host has been awake.
+    /// Returns the seconds that the host has been awake.
     package var monotonic: @Sendable () -> Double
-    /// Seconds that it has slept.
+    /// Returns the seconds that the host has slept.
     package var slept: @Sendable () -> Double
-    /// The time zone in force; asked for anew after a change.
+    /// Returns the present time zone; called again after a change.
     package var zone: @Sendable () -> TimeZone
-    /// What launched processes find in their environment besides.
+    /// Returns additional environment variables for launched processes.
     package var environment: @Sendable () -> [String: String]
 
     package init(

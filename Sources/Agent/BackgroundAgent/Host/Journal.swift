@@ -1,19 +1,19 @@
 import Foundation
 import ProcessSupport
 
-/// The journal of systemd, where this process's standard error leads there. An entry has fields, by which `journalctl` finds it.
+/// The journal of systemd, if this process's standard error leads there. An entry has fields, by which `journalctl` finds it.
 ///
 /// Source: <https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>.
 final class Journal: Sendable {
     private let socket: LocalSocket
 
-    /// The one that standard error leads to; `nil`: it leads elsewhere, or nobody listens.
+    /// The journal of standard error; `nil` if standard error leads elsewhere, or if the journal does not run.
     static let ofThisProcess = Journal(
         stream: ProcessInfo.processInfo.environment["JOURNAL_STREAM"], standardError: 2, socket: "/run/systemd/journal/socket")
 
     /// - Parameters:
-    ///   - stream: device and inode of what leads to the journal, as systemd says them.
-    ///   - standardError: is compared with it: a person may have redirected it.
+    ///   - stream: the device and inode of the journal's stream, in systemd's format.
+    ///   - standardError: compared with the stream, because the user may have redirected standard error.
     init?(stream: String?, standardError: Int32, socket path: String) {
         var information = stat()
         guard let stream, fstat(standardError, &information) == 0, stream == "\(information.st_dev):\(information.st_ino)",
@@ -22,7 +22,7 @@ final class Journal: Sendable {
         self.socket = socket
     }
 
-    /// `false`: it was not taken, as the journal is busy or gone.
+    /// Sends an entry. Returns `false` if the journal did not accept it, because it is busy or gone.
     func send(_ entry: LogEntry, app: String) -> Bool { socket.write(Self.encoded(entry, app: app)) }
 
     static func encoded(_ entry: LogEntry, app: String) -> [UInt8] {

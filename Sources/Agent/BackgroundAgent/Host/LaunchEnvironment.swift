@@ -2,9 +2,9 @@ import BackgroundLedger
 import ProcessSupport
 
 /// The variables that a launch inherits from its agent. The agent has every variable of the terminal or the login that started it, and
-/// some of them hold secrets.
+/// some of them contain secrets.
 enum LaunchEnvironment {
-    /// Names of variables. A `*` at the end matches the rest of a name. `WithoutSystemd.md` lists them.
+    /// The names of variables. A `*` at the end matches the rest of a name. `WithoutSystemd.md` lists them.
     static let names: [String] = [
         // The user.
         "HOME", "LOGNAME", "PATH", "SHELL", "TMPDIR", "USER",
@@ -16,14 +16,14 @@ enum LaunchEnvironment {
         // The network.
         "all_proxy", "ALL_PROXY", "ftp_proxy", "FTP_PROXY", "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "no_proxy",
         "NO_PROXY", "SSL_CERT_*",
-        // Libraries, and what developers run a program under: sanitizers, coverage, libfaketime.
+        // Libraries, and tools that developers run a program with: sanitizers, coverage, libfaketime.
         "LD_*", "SWIFT_*", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "LLVM_PROFILE_FILE", "FAKETIME*",
         "DONT_FAKE_MONOTONIC",
-        // The agent's own.
+        // The agent's own variables.
         "BACKGROUND_*",
     ]
 
-    /// - Parameter environment: the agent's.
+    /// - Parameter environment: the agent's environment.
     static func inherited(
         _ environment: [String: String], by app: AppRecord, in directories: AppDirectories
     ) -> [String: String] {

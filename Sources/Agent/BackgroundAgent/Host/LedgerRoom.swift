@@ -2,8 +2,8 @@ import BackgroundLedger
 import Foundation
 import ProcessSupport
 
-/// Room for the ledger where its disk is full and the reserve was not enough: what can be fetched again gives way to what cannot, the largest
-/// part first. Only parts on the ledger's own disk; one that bytes are arriving for, or that a person paused, is not touched.
+/// Frees space for the ledger if its disk is full and the reserve was not enough. Deletes the largest part that can be downloaded again.
+/// Only parts on the ledger's own disk are deleted, but no part of a running download or of one that the user paused.
 struct LedgerRoom {
     private let ledger: Ledger
 

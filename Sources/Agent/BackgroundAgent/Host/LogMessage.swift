@@ -1,4 +1,4 @@
-/// Everything the agent writes down of what it does. The text of each is constant; what differs from one time to the next stands in fields.
+/// The messages of the agent's log. The text of a message is constant; values that differ are stored in fields.
 package enum LogMessage: String, CaseIterable, Sendable {
     // The agent.
     case agentStarted = "agent-started"
@@ -53,50 +53,50 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .agentStarted: "agent started"
         case .agentStopping: "stopping"
         case .agentStopped: "agent stopped"
-        case .agentLeaves: "leaves until something is due: the user manager starts it again"
-        case .agentStays: "stays in memory: the user manager would not start it again"
-        case .agentStoppedInTrouble: "stopped in trouble: what is left is the next agent's"
-        case .agentStartsAfresh: "starting afresh"
-        case .ledgerNotSaved: "a file of the ledger was removed, and what was in it is lost"
-        case .agentMakesWay: "makes way for the program that lies in its place now"
-        case .agentMadeWay: "made way for a newer version"
-        case .ledgerIsNewer: "a newer version has taken over the ledger: leaving when what runs has ended"
-        case .ledgerTroubled: "trouble with the ledger: tried again until it works"
+        case .agentLeaves: "exits until work is due: the user manager starts it again"
+        case .agentStays: "stays in memory, because the user manager would not start it again"
+        case .agentStoppedInTrouble: "stopped because of an error: the next agent continues the work"
+        case .agentStartsAfresh: "starting with an empty ledger"
+        case .ledgerNotSaved: "a file of the ledger was removed, and its contents are lost"
+        case .agentMakesWay: "exits for the program that replaced it"
+        case .agentMadeWay: "exited for a newer version"
+        case .ledgerIsNewer: "a newer version has taken over the ledger: exits when the running work has ended"
+        case .ledgerTroubled: "the ledger cannot be used: tries again until it works"
         case .ledgerRecovered: "the ledger can be written again"
-        case .lockLost: "the lock was taken away, and another agent has it now"
-        case .changesUnheard: "cannot hear of changes: looks by itself until it can"
-        case .changesHeard: "hears of changes again"
-        case .partGaveWay: "a part of a download gave way to the ledger: its bytes will be fetched again"
+        case .lockLost: "the lock was removed, and another agent holds it now"
+        case .changesUnheard: "cannot watch the ledger for changes: checks it at intervals"
+        case .changesHeard: "watches the ledger for changes again"
+        case .partGaveWay: "a part of a download was removed to make room for the ledger: its bytes will be fetched again"
         case .folderNotSynced: "a folder could not be synced"
-        case .hostWoke: "the host woke"
+        case .hostWoke: "the machine woke from sleep"
         case .zoneChanged: "the time zone changed"
-        case .requestReplanned: "the clock or the zone changed: planned anew"
-        case .alarmMissing: "cannot wake the machine for what asks for it"
-        case .machineWoken: "woke the machine for what is due"
-        case .machineSleepsAgain: "nobody came: sends the machine back to sleep"
-        case .machineStaysAwake: "somebody may be there: the machine stays awake"
-        case .sleepRefused: "the machine was not let sleep again"
+        case .requestReplanned: "the clock or the time zone changed: the request was rescheduled"
+        case .alarmMissing: "cannot wake the machine for requests that ask for it"
+        case .machineWoken: "woke the machine for work that is due"
+        case .machineSleepsAgain: "no user input: sends the machine back to sleep"
+        case .machineStaysAwake: "a user may be present: the machine stays awake"
+        case .sleepRefused: "the system refused to sleep again"
         case .launchStarted: "launched"
-        case .launchAdopted: "took over a launch of the agent before"
+        case .launchAdopted: "took over a launch of the previous agent"
         case .launchFailed: "could not be launched"
-        case .launchWarned: "warned that its time is over"
+        case .launchWarned: "warned that its time is up"
         case .launchKilled: "did not return within the grace time: killed"
         case .launchEnded: "launch ended"
-        case .workGoesOn: "goes on in the process that asked for it"
-        case .transferStopped: "transfer stopped: what it needs is gone"
+        case .workGoesOn: "continues in the process that requested it"
+        case .transferStopped: "transfer stopped: something that it needs was removed"
         case .transferWaits: "transfer waits"
         case .transferEnded: "transfer ended"
         case .notificationShown: "notification shown"
         case .notificationWaits: "notification waits"
-        case .notificationsGathered: "more notifications than a person reads: one summary tells of them"
+        case .notificationsGathered: "too many notifications: a single summary is shown"
         case .notificationPressed: "notification pressed"
-        case .notificationSilenced: "its kind has been switched off for a day: it is not kept any longer"
-        case .notificationUnreadable: "nobody can read what the ledger has of a notification: removed"
+        case .notificationSilenced: "its kind has been switched off for a day: the notification was removed"
+        case .notificationUnreadable: "a notification in the ledger is damaged: removed"
         case .progressNotShown: "progress is not shown"
         }
     }
 
-    /// What stands beside the text, in this order.
+    /// The fields that follow the text, in this order.
     package var fields: [LogField] {
         switch self {
         case .agentStarted: [.pid]
@@ -131,7 +131,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         }
     }
 
-    /// As syslog counts: 3 an error, 4 a warning, 5 worth a look, 6 information.
+    /// The priority, as in syslog: 3 error, 4 warning, 5 notable, 6 information.
     package var priority: Int {
         switch self {
         case .agentStoppedInTrouble, .agentStartsAfresh, .ledgerNotSaved, .ledgerTroubled, .lockLost, .launchFailed: 3
@@ -151,7 +151,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
     }
 }
 
-/// What is said beside a message. Never a header, a query, a body or a password: none has a field.
+/// The fields of log messages. Headers, queries, bodies and passwords are never logged, and have no field.
 package enum LogField: String, CaseIterable, Sendable {
     case action, bytes, count, file, generation, host, identifier, instant, kind, launch, notification, outcome, pid, reason,
         seconds, transfer, tries, until, zone
@@ -162,20 +162,20 @@ package enum LogField: String, CaseIterable, Sendable {
         case .bytes: "how many"
         case .count: "how many"
         case .file: "a name without its folder"
-        case .generation: "which launch of the same request it is, made up for ones counted"
+        case .generation: "the number of the launch of this request, retries included"
         case .host: "a server: scheme, name and port"
         case .identifier: "of the request or session"
         case .instant: "the moment that an alarm was set for"
         case .kind: "of launch or transfer"
         case .launch: "its number in the history"
         case .notification: "its identifier"
-        case .outcome: "as the history has it"
+        case .outcome: "as in the history"
         case .pid: "the number of a process"
-        case .reason: "in words; empty: there was no trouble"
+        case .reason: "in words; empty if there was no error"
         case .seconds: "a span"
         case .transfer: "its number, as `transfers` lists it"
-        case .tries: "how many there were"
-        case .until: "a moment; empty: nothing is due by time alone"
+        case .tries: "the number of attempts"
+        case .until: "a time; empty if nothing is due at a time"
         case .zone: "an identifier of the time zone database"
         }
     }
@@ -186,7 +186,7 @@ package struct LogEntry: Sendable, Equatable {
     package let message: LogMessage
     package let values: [(field: LogField, value: String)]
 
-    /// - Parameter values: of the message's fields, in their order.
+    /// - Parameter values: the values of the message's fields, in the fields' order.
     package init(_ message: LogMessage, _ values: [(LogField, any CustomStringConvertible)] = []) {
         self.message = message
         self.values = values.map { ($0, "\($1)") }
@@ -197,12 +197,12 @@ package struct LogEntry: Sendable, Equatable {
         one.message == other.message && one.values.elementsEqual(other.values) { $0 == $1 }
     }
 
-    /// One line, for a file or a terminal.
+    /// The entry as one line, for a file or a terminal.
     package var line: String {
         ([message.text] + values.map { "\($0.field.rawValue)=\(Self.word($0.value))" }).joined(separator: " ")
     }
 
-    /// In quotes where it would end too early, and never more than a line: some of it comes from outside.
+    /// Returns the value in quotes if it contains special characters, always on one line, because some values come from outside.
     private static func word(_ value: String) -> String {
         let isPlain =
             !value.isEmpty

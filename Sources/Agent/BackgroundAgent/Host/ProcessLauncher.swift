@@ -5,7 +5,7 @@ import CLinux
 import Foundation
 import Glibc
 
-/// Starts app processes by posix_spawn and hears of their end through process descriptors.
+/// Starts app processes by posix_spawn, and detects their end through process descriptors.
 final class ProcessLauncher: Launcher {
     private struct Held {
         var pid: Int32
@@ -15,14 +15,14 @@ final class ProcessLauncher: Launcher {
     private let ledger: Ledger
     private let loop: EventLoop
     private var held: [Int64: Held] = [:]
-    /// Launches whose process was seen to end.
+    /// The launches whose process was seen to end.
     private var over: Set<Int64> = []
-    /// Called on the loop when a launch's process is gone.
+    /// Called on the loop when a launch's process has ended.
     var onEnd: (Int64, ProcessEnd) -> Void = { _, _ in }
 
     private let environment: () -> [String: String]
 
-    /// - Parameter environment: what processes find besides.
+    /// - Parameter environment: returns additional environment variables for processes.
     init(ledger: Ledger, loop: EventLoop, environment: @escaping () -> [String: String] = { [:] }) {
         self.ledger = ledger
         self.loop = loop
@@ -53,14 +53,14 @@ final class ProcessLauncher: Launcher {
         guard let lock = try FileLock.acquire(ledger.directories.launchLock(launch)) else { throw Failure.lockTaken(launch) }
         var environment = LaunchEnvironment.inherited(
             ProcessInfo.processInfo.environment, by: app, in: ledger.directories)
-        // What a verb told last is nearer to the person than what the agent was started with.
+        // Variables from the last command are closer to the user's session than the agent's own variables.
         environment.merge(session?.variables ?? [:]) { $1 }
         for name in ServiceManager.variables { environment[name] = nil }
         environment["BACKGROUND_LAUNCH"] = String(launch)
-        // What the agent was started with was used up by whoever started it.
+        // The activation token of the agent's own start was used already.
         for name in ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"] { environment[name] = token }
         environment.merge(self.environment()) { $1 }
-        // A crash wanted of the agent is not wanted of the app, and the other way round.
+        // A crash point for the agent does not apply to the app, and vice versa.
         environment["BACKGROUND_CRASH_AT"] = environment.removeValue(forKey: "BACKGROUND_APP_CRASH_AT")
         var child = ChildProcess(path: app.executable, arguments: app.arguments, environment: environment)
         child.standardOutput = 2
@@ -71,23 +71,23 @@ final class ProcessLauncher: Launcher {
         do {
             try watch(launch, pid)
         } catch {
-            // Unwatched it would be launched a second time while it runs.
+            // Without a watch, the launch would be started a second time while its process runs.
             _ = Glibc.kill(pid, SIGKILL)
             waitpid(pid, nil, 0)
             throw error
         }
-        // Only the loop waits for it: until then the number is its own, even if it has ended.
+        // Only the loop reaps the process: until then the process id stays valid, even if the process has ended.
         return ProcessIdentity(pid: pid) ?? ProcessIdentity(pid: pid, start: 0)
     }
 
     func adopt(_ launch: Int64, _ process: ProcessIdentity) -> Adoption {
-        // Opened before the comparison: from here on the descriptor means the process that is compared.
+        // Opened before the comparison: from here on, the descriptor refers to the process that is compared.
         let descriptor = clinux_pidfd_open(process.pid)
         guard descriptor >= 0, ProcessIdentity(pid: process.pid) == process else {
             if descriptor >= 0 { close(descriptor) }
             return isAlive(launch) ? .outOfReach : .gone
         }
-        // Our own child after all, when this process became what it is by `exec`: a dead one must not stay behind.
+        // If this process was replaced by `exec`, the launch is still its child: a dead child must be reaped.
         waitpid(process.pid, nil, WNOHANG)
         guard isAlive(launch) else {
             close(descriptor)
@@ -107,7 +107,9 @@ final class ProcessLauncher: Launcher {
         try hold(launch, pid, descriptor)
     }
 
-    /// - Throws: The process cannot be watched. The descriptor is then closed.
+    /// Watches a process.
+    ///
+    /// - Throws: An error if the process cannot be watched. The descriptor is then closed.
     private func hold(_ launch: Int64, _ pid: Int32, _ descriptor: Int32) throws(StoreError) {
         do throws(StoreError) {
             try loop.watch(descriptor) { [unowned self] in ended(launch) }
@@ -130,8 +132,8 @@ final class ProcessLauncher: Launcher {
         onEnd(launch, signal == 0 ? .exited((status >> 8) & 0xff) : .signalled(signal))
     }
 
-    /// The lock answers only for a process whose end was not seen here. Another child of this process holds a copy of the lock's descriptor
-    /// from its fork to its exec, and can outlive the launch.
+    /// Returns `true` if the launch's process is alive. The lock is only checked if the process's end was not seen here. Another child of
+    /// this process holds a copy of the lock's descriptor from its fork to its exec, and can outlive the launch.
     func isAlive(_ launch: Int64) -> Bool {
         !over.contains(launch) && FileLock.isHeld(ledger.directories.launchLock(launch), unknown: true)
     }
@@ -142,7 +144,7 @@ final class ProcessLauncher: Launcher {
 
     private func send(_ signal: Int32, _ launch: Int64) {
         guard let process = held[launch] else { return }
-        // Through the descriptor: a number could by now be somebody else's.
+        // Through the descriptor, because the process id may belong to another process by now.
         _ = clinux_pidfd_send_signal(process.descriptor, signal)
     }
 
@@ -152,7 +154,7 @@ final class ProcessLauncher: Launcher {
     }
 }
 
-/// Hears of the end of processes that are not launches: those that await a transfer or hold a session's delegate.
+/// Detects the end of processes that are not launches: processes that wait for a transfer or have a session's delegate.
 final class ProcessWatch {
     private let loop: EventLoop
     private let directories: AppDirectories
@@ -161,19 +163,19 @@ final class ProcessWatch {
 
     init(loop: EventLoop, directories: AppDirectories) { (self.loop, self.directories) = (loop, directories) }
 
-    /// `false` when it is gone already.
+    /// Watches a process. Returns `false` if it has already ended.
     func watch(_ process: ProcessIdentity) -> Bool {
         if watched.contains(process) { return true }
         return watchDescriptor(of: process) || watchPresence(of: process)
     }
 
-    /// - Returns: `false` if the process has ended, or if no descriptor means it: it is of another PID or time namespace, or none can be
-    ///   opened now.
+    /// - Returns: `false` if the process has ended, or if no descriptor can refer to it. The process may be in another PID or time
+    ///   namespace.
     private func watchDescriptor(of process: ProcessIdentity) -> Bool {
         let descriptor = clinux_pidfd_open(process.pid)
         guard descriptor >= 0 else { return false }
         do throws(StoreError) {
-            // Compared after opening: from here on the descriptor means the process that is compared.
+            // Compared after opening: from here on, the descriptor refers to the process that is compared.
             if ProcessIdentity(pid: process.pid) == process, process.isAlive {
                 try loop.watch(descriptor) { [unowned self] in
                     loop.unwatch(descriptor)
@@ -188,12 +190,12 @@ final class ProcessWatch {
         return false
     }
 
-    /// A thread waits for the lock of the process, or looks once a second.
+    /// Starts a thread that waits for the lock of the process, or checks once a second.
     private func watchPresence(of process: ProcessIdentity) -> Bool {
         guard process.isAlive(in: directories) else { return false }
         watched.insert(process)
         let (post, directories) = (loop.poster, directories)
-        // Touched on the loop's thread alone, where posted calls run.
+        // Used on the loop's thread only, where posted calls run.
         nonisolated(unsafe) let watch = self
         let thread = Thread {
             ProcessPresence.waitForEnd(of: process, in: directories)

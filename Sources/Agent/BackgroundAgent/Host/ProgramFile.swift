@@ -2,16 +2,16 @@ import BackgroundLedger
 import Foundation
 import ProcessSupport
 
-/// The file that this process was started from. An update puts another in its place while the process lives.
+/// The program's file that this process was started from. An update replaces the file while the process runs.
 package struct ProgramFile {
-    private static let answer = "this agent can go on"
-    /// Milliseconds for that.
+    private static let answer = "this agent can continue"
+    /// The maximum number of milliseconds for the check of the new program.
     private static let patience = 5_000
 
     private let appIdentifier: String
     private var nextTry = ContinuousClock.now
 
-    /// What the program is asked that is to follow another (`--check --app ID`): whether it knows the ledger. Returns the exit code.
+    /// Runs `--check --app ID` in the program that would replace another one: checks if it supports the ledger. Returns the exit code.
     package static func check(appIdentifier: String) -> Int32 {
         guard (try? Ledger.check(AppDirectories(appIdentifier: appIdentifier))) != nil else { return 78 }
         print(answer)
@@ -20,17 +20,17 @@ package struct ProgramFile {
 
     init(appIdentifier: String) { self.appIdentifier = appIdentifier }
 
-    /// Another program lies in its place. `false` also where none does: then nothing could follow.
+    /// `true` if another program has replaced the file. `false` also if the file is missing, because no program could continue then.
     var isReplaced: Bool { ThisProcess.isDeleted && access(ThisProcess.executablePath, X_OK) == 0 }
 
-    /// Whether that program can go on: an update puts its files in place one after the other, and libraries may still be missing; or it is
-    /// an older one, which does not know this ledger. Asked of it once a minute at most. Cost: a process.
+    /// Returns `true` if the new program can continue. An update replaces files one after the other, so libraries may still be missing.
+    /// The new program may also be an older one that does not support this ledger. Checked at most once a minute. Cost: a process.
     mutating func mayGoOn(now: ContinuousClock.Instant) -> Bool {
         guard now >= nextTry else { return false }
         nextTry = now + .seconds(60)
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return false }
-        // What it began may hold the other end.
+        // Processes that the program started may hold the other end.
         _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
         defer { close(ends[0]) }
         var child = ChildProcess(
@@ -47,7 +47,7 @@ package struct ProgramFile {
         return status == 0 && count > 0 && String(decoding: words.prefix(count), as: UTF8.self).hasPrefix(Self.answer)
     }
 
-    /// What takes too long is killed, with all that it began.
+    /// Waits for the program's end. A program that takes too long is killed, with all processes that it started.
     private static func end(of pid: Int32) -> Int32 {
         var status: Int32 = -1
         defer { kill(-pid, SIGKILL) }

@@ -1,25 +1,25 @@
-/// How often the bell rings. Who looks after each of a thousand commits holds up those who make them: each look waits for the writer, and the
-/// writer for each look.
+/// A limit for the rate of change notifications. An agent that checks after each of a thousand commits delays the writers: each check
+/// waits for a writer, and a writer waits for each check.
 ///
-/// Times are seconds awake.
+/// Times are in seconds awake.
 struct RingRate {
-    /// More rings in a row than this are too many; what one launch makes ring is fewer.
+    /// The maximum number of notifications in a row. A single launch causes fewer.
     private static let limit = 10
-    /// Seconds of silence after which a row is over.
+    /// The number of seconds without a notification after which a row is over.
     private static let silence = 0.1
-    /// Seconds between two looks while it goes on ringing.
+    /// The maximum number of seconds between two checks while notifications continue.
     static let longestPause = 1.0
 
     private var count = 0
     private var last = -Double.infinity
 
-    /// It rang: whether that is worth a look only when it is silent again.
+    /// Records a notification. Returns `true` if the check should wait until no more notifications arrive.
     mutating func isTooHigh(afterRingAt awake: Double) -> Bool {
         count = awake - last > Self.silence ? 1 : count + 1
         last = awake
         return count > Self.limit
     }
 
-    /// It rang while nobody listened.
+    /// Records a notification that arrived during a pause.
     mutating func note(ringAt awake: Double) { last = awake }
 }

@@ -2,16 +2,17 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// The service manager that started this process: what it passes, and what it is told.
+/// The service manager that started this process: the data that it passes, and the notifications that it receives.
 ///
 /// Source: sd_listen_fds(3) and sd_notify(3), which describe both as a stable protocol.
 package enum ServiceManager {
-    /// The socket that apps ring, where the manager passed one. It starts the agent again when it rings later.
+    /// The socket for the apps' change notifications, if the manager passed one. A later notification makes the manager start the agent
+    /// again.
     package static let bell: Int32? = passedSocket(ProcessInfo.processInfo.environment, isSocket: isDatagramSocket)
 
     private static let first: Int32 = 3
 
-    /// - Parameter isSocket: the variables may be left over from a process whose descriptors are closed.
+    /// - Parameter isSocket: checks the descriptor, because the variables may come from a process whose descriptors are closed.
     static func passedSocket(_ environment: [String: String], isSocket: (Int32) -> Bool) -> Int32? {
         guard environment["LISTEN_PID"] == "\(getpid())", environment["LISTEN_FDS"].flatMap({ Int($0) }) ?? 0 > 0, isSocket(first)
         else { return nil }
@@ -25,25 +26,25 @@ package enum ServiceManager {
         return getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &kind, &size) == 0 && kind == Int32(SOCK_DGRAM.rawValue)
     }
 
-    /// Takes the rings so far: what is left in the socket starts the agent again as soon as it leaves.
+    /// Reads the notifications so far, because notifications left in the socket would start the agent again as soon as it exits.
     ///
-    /// Not all of somebody who rings without end: they do not keep the agent from its work.
+    /// Reads a limited number, so that an app with endless notifications does not stop the agent's work.
     static func drain(_ descriptor: Int32) {
         var byte: UInt8 = 0
         var left = 1_000
         while left > 0, recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT)) >= 0 { left -= 1 }
     }
 
-    /// The program that this process becomes by `exec` finds the socket, too.
+    /// Passes the socket to the program that replaces this process by `exec`.
     package static func passOn() { if let bell { _ = fcntl(bell, F_SETFD, 0) } }
 
-    /// The start has come to its end. Without this a manager that waits for it gives up after a while, and kills.
+    /// Reports that the start is complete. Without this report, a manager that waits for it times out and kills the process.
     ///
-    /// - Parameter status: one line for a person who asks the manager.
+    /// - Parameter status: one line that the manager shows to the user.
     static func tellReady(_ status: String) { tell("READY=1\nSTATUS=\(status.replacing("\n", with: " "))\n") }
 
-    /// This process ends by itself. From now on what would start the service waits until it has ended; a start beside one that runs is
-    /// none, and a timer that elapsed for it would have elapsed for nothing.
+    /// Reports that this process is about to exit. From now on the manager delays a start of the service until the process has exited.
+    /// Without this report a start has no effect while the process runs, and an elapsed timer would be lost.
     static func tellStopping() { tell("STOPPING=1\n") }
 
     private static func tell(_ words: String) {
@@ -53,6 +54,6 @@ package enum ServiceManager {
         _ = socket.write(Array(words.utf8))
     }
 
-    /// What is meant for this process alone.
+    /// The variables that only this process may use.
     static let variables = ["NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"]
 }

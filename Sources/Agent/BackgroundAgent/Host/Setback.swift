@@ -2,16 +2,16 @@ import BackgroundLedger
 import Foundation
 import ProcessSupport
 
-/// What failed for a reason that passes, several times after another, and when it is tried again.
+/// Counts temporary failures in a row, and computes the time of the next try.
 package struct Setback {
     private(set) var count = 0
     private(set) var nextTry = Date.distantPast
     private var since = Date.distantPast
 
-    /// Seconds until the next try.
+    /// The number of seconds until the next try.
     var pause: Double { Self.pause(after: count) }
 
-    /// A minute at most: what comes back is noticed soon.
+    /// Returns the pause in seconds: at most a minute, so that a recovery is detected soon.
     package static func pause(after failures: Int) -> Double { min(pow(2, Double(failures - 1)), 60) }
 
     mutating func count(_ error: StoreError, now: Date) -> AgentTrouble {
@@ -21,6 +21,6 @@ package struct Setback {
         return AgentTrouble(reason: "\(error)", since: since, nextTry: nextTry)
     }
 
-    /// A clock that was set back prolongs no pause.
+    /// Returns `true` if the pause is over. A clock that was set back does not prolong the pause.
     func isOver(now: Date) -> Bool { now >= nextTry || nextTry.timeIntervalSince(now) > pause }
 }

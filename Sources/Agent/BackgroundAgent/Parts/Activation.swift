@@ -2,35 +2,35 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Whether the agent may leave although work is left, as somebody starts it again in time.
+/// Decides if the agent may exit although work is left, because the service manager starts it again in time.
 struct Activation {
     private enum State {
-        /// Nobody would.
+        /// The agent would not be started again.
         case none
         case available
-        /// It was refused, at so many seconds awake.
+        /// The restart was refused, at `at` seconds awake.
         case refused(why: String, at: Double)
     }
 
-    /// Refusals in a row.
+    /// The number of refusals in a row.
     private var refusals = 0
 
     private var state: State
 
-    /// Seconds until it is asked again: soon after a first refusal, as of a manager that is just being replaced.
+    /// The number of seconds until the next try. A first pause is short, because the manager may just be restarting.
     private var pause: Double { min(10 * pow(4, Double(refusals - 1)), 600) }
-    /// It does not leave for less: a start costs more than so long a sleep.
+    /// The minimum number of seconds for an exit: a start costs more than such a short sleep.
     private static let shortest: Double = 20
 
     init(isAvailable: Bool) { state = isAvailable ? .available : .none }
 
-    /// The agent was ready to leave, and nobody would start it again.
+    /// Records that the agent was ready to exit, but would not be started again.
     mutating func note(refusal: ActivationFailure, at moment: Moment) {
         state = .refused(why: refusal.description, at: moment.awake)
         refusals = min(refusals + 1, 8)
     }
 
-    /// The agent may leave now, with work left: nothing needs it before the next moment that is known, and that is not near.
+    /// Returns `true` if the agent may exit now with work left: no work needs it before the next known time, and that time is not near.
     mutating func mayLeave(_ pass: inout Pass) throws -> Bool {
         switch state {
         case .none:

@@ -4,14 +4,14 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// What an attempt's end means for its transfer: done, tried again, another step, or failed. No state of its own.
+/// Decides how a transfer continues after an attempt: complete, retry, another step, or failure. Has no state.
 struct AttemptEnding {
-    /// What follows besides the row.
+    /// The action that follows the change of the row.
     enum Next {
         case nothing
         /// The file gets its name, if the file has not changed.
         case place(FileSight)
-        /// The next request of an upload that goes on.
+        /// The next request of an upload that continues.
         case nextStep
     }
 
@@ -77,8 +77,8 @@ struct AttemptEnding {
         return .nothing
     }
 
-    /// Proven and synced. Where it has no name yet, that comes next: after a commit that says so, or a crash in between would leave a
-    /// file that nobody can tell from somebody else's.
+    /// Handles a complete file that is proven and synced. If it has no name yet, the name follows after a commit that records this.
+    /// Without that commit, a crash in between would leave a file that cannot be distinguished from another program's file.
     private func finishWhole(_ transfer: inout TransferRecord, _ sight: FileSight?, _ pass: inout Pass) throws -> Next {
         guard let place = transfer.partPlace(in: pass.spool), let sight else {
             try pass.failLocally(&transfer, FileTrouble(why: "the row is damaged", isPassing: false))
@@ -94,10 +94,10 @@ struct AttemptEnding {
         return .place(sight)
     }
 
-    /// It has its name.
+    /// Ends a transfer whose file has its name.
     static func endWhole(_ transfer: inout TransferRecord, _ pass: inout Pass) throws {
         guard transfer.kind == .upload, let head = transfer.head else { return try pass.end(&transfer, as: .completed) }
-        // The file that arrived is the answer to a plain upload; what counts is what was sent.
+        // The received file is the response to a plain upload; the sent bytes count.
         transfer.bytesTotal = transfer.upload?.byteCount
         transfer.bytesDone = transfer.bytesTotal ?? 0
         if (200..<300).contains(head.status) {
@@ -107,7 +107,7 @@ struct AttemptEnding {
         try pass.fail(&transfer, TransferTrouble(head: head, now: pass.now, policy: .ofAgent))
     }
 
-    /// Which of the ways the bytes came: the history says it.
+    /// Describes how the bytes arrived, for the history.
     private func describe(_ report: ResumeReport, _ transfer: TransferRecord) -> String {
         let isHandedOver = transfer.isAdopted && transfer.attempts == 1 && transfer.bytesOnWire > 0
         switch report {
@@ -126,7 +126,7 @@ struct AttemptEnding {
         _ entry: inout Attempts.Entry, _ pass: inout Pass
     ) throws -> Next {
         var (machine, end) = (before, end)
-        // The request was cut because its file could not be read. For the server that is a connection that broke.
+        // The request was stopped because its file could not be read. For the server this is a broken connection.
         let disk = end.failure == .stoppedByOwner && end.head == nil ? source?.trouble : nil
         if let disk, disk.isPassing { end.failure = .connectionLost }
         if let source { transfer.bytesDone = source.place(sent: end.bytesSent) }
@@ -142,15 +142,15 @@ struct AttemptEnding {
         }
         switch outcome {
         case .continue:
-            // The first question costs nothing and a look after a failed step brings nothing on: else a server that
-            // refuses one step for ever would be asked for ever, without a pause.
+            // The first query and a check after a failed step do not count as progress. If they counted, a server that always refuses one
+            // step would receive requests for ever, without a pause.
             if machine.stage > transfer.upload?.furthest ?? 0 {
                 transfer.upload?.furthest = Int(machine.stage)
                 record(progress: true, &transfer, &entry, pass)
             }
             return .nextStep
         case .retry(let after, let trouble):
-            // What the server did not keep will be sent again: that is no progress.
+            // Bytes that the server did not store are sent again, so they do not count as progress.
             transfer.bytesDone = machine.storedBytes
             transfer.uploadMemory = machine.memory ?? transfer.uploadMemory
             record(progress: false, &transfer, &entry, pass)
@@ -164,7 +164,7 @@ struct AttemptEnding {
         case .fail(let trouble):
             transfer.uploadMemory = machine.memory ?? transfer.uploadMemory
             entry.notFound += 1
-            // 405 is also the answer of Go's WebDAV server to a PUT for which its disk has no room.
+            // Go's WebDAV server also returns 405 to a PUT if its disk is full.
             let mayBeFull = trouble.status == 405 && transfer.upload?.method == .webdav && transfer.uploadMemory?.step == .put
             guard trouble.status == 404 || mayBeFull, entry.notFound < RetryPolicy.maximumNotFound else {
                 try pass.fail(&transfer, trouble)
@@ -179,11 +179,11 @@ struct AttemptEnding {
         return .nothing
     }
 
-    /// Another file than the queued one was sent. The server is asked to remove that file, and not to give it the final name.
+    /// Fails an upload whose sent bytes differ from the queued file. The server is asked to remove the file, which gets no final name.
     private func failDamaged(
         _ transfer: inout TransferRecord, _ machine: UploadMachine, _ entry: inout Attempts.Entry, _ pass: inout Pass
     ) throws {
-        // Another try sends the file again instead of looking for what was sent.
+        // Another try sends the file again instead of searching for the sent file.
         (transfer.uploadMemory, entry.machine) = (nil, nil)
         if let removal = machine.removal {
             transfer.attemptNumber += 1
@@ -193,7 +193,7 @@ struct AttemptEnding {
         try pass.end(&transfer, as: .failed, Self.damage)
     }
 
-    /// - Parameter sent: `nil`: only a part of the copy was read.
+    /// - Parameter sent: the digest of the sent bytes; `nil` if only a part of the copy was read.
     private static func isDamaged(_ sent: String?, _ transfer: TransferRecord) -> Bool {
         guard let sent, let queued = transfer.sourceSHA256 else { return false }
         return sent != queued
@@ -203,13 +203,13 @@ struct AttemptEnding {
         code: URLError.Code.dataLengthExceedsMaximum.rawValue,
         message: "The sent bytes differ from the file because the queued copy is damaged. Upload the file again.")
 
-    /// The server has it: the receipt.
+    /// Completes an upload that the server has stored, and writes the receipt.
     static func finishUpload(
         _ transfer: inout TransferRecord, _ machine: UploadMachine, at remoteURL: String, _ pass: inout Pass
     ) throws {
         transfer.bytesDone = transfer.bytesTotal ?? transfer.bytesDone
-        // After a restart the bytes may have been sent by an agent that is gone, and a resumed upload sends a part: their
-        // digest then is the snapshot's, whose length the server confirmed.
+        // After a restart an earlier agent may have sent the bytes, and a resumed upload sends a part. Then the snapshot's digest counts,
+        // whose length the server confirmed.
         let sent = transfer.sha256 ?? transfer.sourceSHA256
         guard sent == transfer.sourceSHA256 else { return try pass.end(&transfer, as: .failed, damage) }
         transfer.sha256 = sent
@@ -237,7 +237,7 @@ struct AttemptEnding {
         _ pass: inout Pass
     ) throws {
         if let suspicion = trouble.suspicion {
-            // Who awaits the answer is told at once, and can say what to do.
+            // A process that waits for the response receives the error at once, and can react.
             guard transfer.isAdopted else { return try pass.fail(&transfer, trouble) }
             try pass.tell(AgentNotice(suspicion, host: transfer.host, message: trouble.message, now: pass.now))
         }
@@ -245,17 +245,18 @@ struct AttemptEnding {
             entry.unreached = 0
             return try pass.wait(&transfer, for: after, trouble)
         }
-        // An attempt that could not reach anybody says nothing about the server.
+        // An attempt that did not reach the server gives no information about the server.
         transfer.fruitlessAttempts = max(0, transfer.fruitlessAttempts - 1)
         try pass.wait(&transfer, for: after * Self.stretch(entry.unreached), trouble)
         entry.unreached += 1
     }
 
-    /// Hours offline need no attempt every quarter of a minute: a network that comes is a reason of its own to try at once.
+    /// Returns the factor for a pause. Hours offline do not need an attempt every quarter of a minute, because a network that returns
+    /// causes an attempt at once.
     ///
-    /// - Parameter unreached: attempts in a row that reached nobody.
+    /// - Parameter unreached: the number of attempts in a row that reached no server.
     private static func stretch(_ unreached: Int) -> Double { min(pow(1.5, Double(unreached)), longestStretch) }
 
-    /// Of a pause of a quarter of a minute: five minutes.
+    /// The maximum factor: a pause of a quarter of a minute becomes five minutes.
     private static let longestStretch: Double = 20
 }

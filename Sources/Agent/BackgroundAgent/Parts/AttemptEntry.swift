@@ -2,38 +2,38 @@ import BackgroundLedger
 import TransferMachines
 
 extension Attempts {
-    /// What this agent does for one transfer.
+    /// The agent's state of one transfer.
     struct Entry {
         enum Phase {
             case idle
-            /// Committed, and not yet handed to the transport.
+            /// The attempt is committed, and not yet passed to the transport.
             case prepared(PreparedAttempt)
             case running(RunningAttempt)
-            /// Its part is being made durable.
+            /// The attempt's part is being made durable.
             case stopping(AttemptID, AttemptTraits, DownloadFile?)
-            /// Whole and proven: its file gets its name, or is looked at again.
+            /// The file is complete and proven: it gets its name, or is checked again.
             ///
-            /// - Parameter checks: How often the file was not what was proven.
+            /// - Parameter checks: How often the file differed from the proven file.
             case finishing(FileSight?, checks: Int)
         }
 
         var phase = Phase.idle
-        /// Of an upload: where its protocol stands.
+        /// The protocol's state of an upload.
         var machine: UploadMachine?
-        /// How often in a row it reached nobody.
+        /// The number of attempts in a row that reached no server.
         var unreached = 0
-        /// How often its server answered that an address does not exist.
+        /// The number of responses that an address does not exist.
         var notFound = 0
 
         var isIdle: Bool { if case .idle = phase { true } else { false } }
         var isForgettable: Bool { isIdle && machine == nil && unreached == 0 && notFound == 0 }
 
-        /// How often the file was not what was proven. `nil` if the file does not get its name now.
+        /// How often the file differed from the proven file. `nil` if the file does not get its name now.
         var checks: Int? { if case .finishing(_, let checks) = phase { checks } else { nil } }
 
         var running: RunningAttempt? { if case .running(let attempt) = phase { attempt } else { nil } }
 
-        /// Whom it keeps busy.
+        /// The traits of the attempt that occupies its host; `nil` without such an attempt.
         var occupied: AttemptTraits? {
             switch phase {
             case .prepared(let attempt): attempt.traits

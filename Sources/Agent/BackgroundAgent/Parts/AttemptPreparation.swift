@@ -3,21 +3,21 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// From a row to an attempt: what is asked for, what of it is here already, and where the answer goes. No state, no open file.
+/// Creates an attempt from a row: the request, the bytes that exist already, and the place of the response. Has no state, opens no file.
 enum AttemptPreparation {
     enum Result {
         case attempt(PreparedAttempt)
-        /// An earlier agent had proven it: whether that is still so comes first.
+        /// An earlier agent had proven the file, which has to be checked again first.
         case proof(FileProof.Expectation)
-        /// The server has it already.
+        /// The server has the file already.
         case stored(at: String)
-        /// It ended instead.
+        /// The transfer ended.
         case ended
     }
 
-    /// The next attempt, written into the row.
+    /// Prepares the next attempt, and writes it into the row.
     ///
-    /// - Parameter machine: where an upload's protocol stands; made where there is none.
+    /// - Parameter machine: the state of an upload's protocol; created if it is `nil`.
     static func prepare(
         _ transfer: inout TransferRecord, _ machine: inout UploadMachine?, _ pass: inout Pass
     ) throws -> Result {
@@ -25,7 +25,7 @@ enum AttemptPreparation {
         return try prepareExchange(&transfer, &pass)
     }
 
-    /// One request whose answer is a file: a download, perhaps with a body of its own (a POST, say), or a plain upload.
+    /// Prepares one request whose response is a file: a download, which may send a body (for example a POST), or a plain upload.
     private static func prepareExchange(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> Result {
         transfer.nameFile()
         guard let id = transfer.id, let place = transfer.partPlace(in: pass.spool) else {
@@ -43,7 +43,7 @@ enum AttemptPreparation {
                 return .ended
             }
         }
-        // The agent decodes nothing: a coding that the app names would give the app bytes that it cannot read.
+        // The agent decodes no content: with a coding that the app requests, the app would receive bytes that it cannot read.
         let headers = transfer.headers.filter { $0.name.lowercased() != "accept-encoding" }
         var request = TransferRequest(
             method: transfer.method, url: transfer.url, headers: headers, idleTimeout: transfer.idleTimeout,
@@ -62,7 +62,7 @@ enum AttemptPreparation {
         _ transfer: inout TransferRecord, _ known: inout UploadMachine?, _ pass: inout Pass
     ) throws -> Result {
         guard let id = transfer.id, let plan = try uploadPlan(transfer, pass.transaction) else { return .ended }
-        // The destination may have been corrected since the last attempt.
+        // The user may have corrected the destination since the last attempt.
         var machine = known.flatMap { $0.follows(plan) ? $0 : nil } ?? machine(plan, of: transfer)
         if transfer.upload?.method.choosesNames == true {
             let names = try namesOfOthers(transfer, pass.transaction, alsoStored: machine.needsNames)
@@ -105,9 +105,11 @@ enum AttemptPreparation {
         }
     }
 
-    /// Names in the same folder that this computer's other uploads may have: `open` are those whose responses are missing.
+    /// Returns names in the same folder that this computer's other uploads may have. `open` are the names of uploads without a response
+    /// yet.
     ///
-    /// `stored` are the names of completed uploads. They are needed if the server cannot be asked, or if this upload may have a file there.
+    /// `stored` are the names of completed uploads. These names are needed if the server does not report whether a name is in use, or if
+    /// this upload may have a file there.
     private static func namesOfOthers(
         _ transfer: TransferRecord, _ transaction: LedgerTransaction, alsoStored: Bool
     ) throws -> (open: Set<String>, stored: Set<String>) {
@@ -122,8 +124,8 @@ enum AttemptPreparation {
         return (Set(open), try transaction.storedUploads(to: transfer.url, except: id, beginning: beginning))
     }
 
-    /// What a name and its numbered forms have in common, as far as it is written the same in an address, and not so long that it may have been
-    /// cut. Of thousands of stored names few have it.
+    /// Returns the common beginning of a name and its numbered forms. It contains only characters that are unchanged in an address, and is
+    /// short enough to be never cut. Few of thousands of stored names have this beginning.
     private static func plainBeginning(of name: String) -> String {
         let stem = name.lastIndex(of: ".").map { name[..<$0] } ?? name[...]
         return String(
@@ -132,7 +134,7 @@ enum AttemptPreparation {
             })
     }
 
-    /// The copy in the spool, never the original: that may have changed since it was queued.
+    /// Returns the copy in the spool, never the original, because the original may have changed since it was queued.
     private static func source(
         of transfer: TransferRecord, size: Int64, _ content: UploadContent?, _ pass: Pass
     ) -> PreparedAttempt.Source? {
@@ -140,7 +142,7 @@ enum AttemptPreparation {
         return .file(pass.directories.spooled(name), size: size, content)
     }
 
-    /// Its protocol's machine, where it stood; `nil`: not an upload of a protocol.
+    /// Returns the protocol's machine with its stored state; `nil` if the transfer is not an upload with a protocol.
     static func uploadMachine(_ transfer: TransferRecord, _ transaction: LedgerTransaction) throws -> UploadMachine? {
         try uploadPlan(transfer, transaction).map { machine($0, of: transfer) }
     }
@@ -159,7 +161,7 @@ enum AttemptPreparation {
 }
 
 extension FileProof.Expectation {
-    /// - Parameter mustMatch: The agent knows that the user did not change the file that has the name.
+    /// - Parameter mustMatch: `true` if the agent knows that the user did not change the file that has the name.
     init(of transfer: TransferRecord, at place: PartPlace, mustMatch: Bool) {
         (part, whole, folder) = (place.url, place.whole, place.seenFolder)
         (self.mustMatch, replaced) = (mustMatch, transfer.replacedFile)
@@ -168,7 +170,7 @@ extension FileProof.Expectation {
 }
 
 extension RetryPolicy {
-    /// `BACKGROUND_RETRY_BASE` (seconds, debug builds only) lets tests of many faults end within a day.
+    /// The agent's policy. `BACKGROUND_RETRY_BASE` (seconds, debug builds only) lets tests of many faults end within a day.
     static let ofAgent: RetryPolicy = {
         #if DEBUG
             if let base = ProcessInfo.processInfo.environment["BACKGROUND_RETRY_BASE"].flatMap(Double.init) {
@@ -184,7 +186,7 @@ extension RetryPolicy {
 }
 
 extension KillPoint {
-    /// Of the step that an upload takes next.
+    /// Creates the kill point of the step that an upload takes next.
     init(_ step: UploadMemory.Step) {
         self =
             switch step {

@@ -4,22 +4,22 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The attempts at transfers: begun when due, followed, judged at their end, stopped when they are not wanted any more.
+/// The attempts at transfers: started when due, supervised, evaluated at their end, and stopped when they are not wanted any more.
 struct Attempts {
     private var entries: [Int64: Entry] = [:]
     /// The host that was served last.
     private var lastHost = ""
     private var pauses = HostPauses()
-    /// Unfinished transfers that were tried since this agent began, or the host woke.
+    /// The unfinished transfers that were tried since this agent started, or since the host woke.
     private var tried: Set<Int64> = []
 
-    /// The host was away: what happened before says nothing of now.
+    /// Handles a wake of the host: attempts from before the sleep do not count.
     mutating func noteWake() { tried = Set(entries.filter { $0.value.occupied != nil }.keys) }
 
-    /// Nothing is under way.
+    /// `true` if no attempt is running.
     var isEmpty: Bool { entries.values.allSatisfy(\.isIdle) }
 
-    /// Sessions of which bytes move, or will as soon as this turn is committed.
+    /// The sessions with a running transfer, or with one that runs as soon as this turn is committed.
     var movingSessions: Set<String> { Set(entries.values.compactMap { $0.occupied?.session }) }
 
     private func running(_ attempt: AttemptID) -> RunningAttempt? {
@@ -29,11 +29,12 @@ struct Attempts {
 
     private mutating func set(_ id: Int64, _ entry: Entry) { entries[id] = entry.isForgettable ? nil : entry }
 
-    // MARK: Outside the ledger
+    // MARK: Outside the transaction
 
-    /// The slow part of ends, before the ledger is entered: others write there, too. Small whole files get their names.
+    /// Completes the slow part of ended attempts before the transaction, because other processes also write to the ledger. Gives small
+    /// complete files their names.
     ///
-    /// - Returns: what is left to hear, and whether names in the spool have to be made durable.
+    /// - Returns: The events that are left, and whether names in the spool have to be made durable.
     mutating func settle(_ heard: [AgentEvent]) -> (heard: [AgentEvent], hasLinked: Bool) {
         var hasLinked = false
         let left = heard.compactMap { event -> AgentEvent? in
@@ -42,7 +43,7 @@ struct Attempts {
             case .transport(.ended(let id, let how)):
                 guard var ended = running(id) else { return event }
                 let how = ended.counted(how)
-                // The rest of a large one is the disk worker's.
+                // The disk worker handles the rest of a large file.
                 guard ended.settle(how) else {
                     ended.isSettling = true
                     entries[id.transfer]?.phase = .running(ended)
@@ -67,10 +68,10 @@ struct Attempts {
         return (left, hasLinked)
     }
 
-    /// Bytes of a file in the spool up to which its intent is not written down first: they are soon here again.
+    /// The maximum size, in bytes, of a file that gets its name without an earlier commit: such a file is soon downloaded again.
     private static let smallFile: Int64 = 1 << 20
 
-    /// It is committed: what the transport needs. `nil`: it is not wanted any more.
+    /// Starts an attempt after the commit, and returns the data for the transport; `nil` if the attempt is not wanted any more.
     mutating func start(
         _ id: Int64, disk: DiskWorker, now: Date, post: @escaping @Sendable (AgentEvent) -> Void
     ) -> RunningAttempt.Start? {
@@ -84,7 +85,7 @@ struct Attempts {
         return start
     }
 
-    /// Its part is made durable before the attempt ends: whoever goes on with it begins there.
+    /// Stops an attempt. The part is made durable before the attempt ends, because the next attempt continues there.
     mutating func stop(_ id: Int64) -> AttemptID? {
         guard let entry = entries[id], let traits = entry.occupied else { return nil }
         let (attempt, file): (AttemptID, DownloadFile?)
@@ -100,13 +101,13 @@ struct Attempts {
         return attempt
     }
 
-    /// These have ended, by whatever part of the agent.
+    /// Forgets transfers that were ended by any part of the agent.
     mutating func forget(_ ended: [Int64]) {
         for id in ended where entries[id]?.isIdle == true { entries[id] = nil }
         tried.subtract(ended)
     }
 
-    // MARK: What is heard
+    // MARK: Events
 
     mutating func note(_ event: TransportEvent, _ pass: inout Pass) throws {
         switch event {
@@ -123,19 +124,19 @@ struct Attempts {
         }
     }
 
-    /// The end of an attempt, of which nothing slow is left to do.
+    /// Handles the end of an attempt after all slow work is complete.
     mutating func noteEnd(of attempt: AttemptID, _ end: WireEnd, _ pass: inout Pass) throws {
         let id = attempt.transfer
-        // The late answer of an attempt that was stopped or replaced.
+        // The late response of an attempt that was stopped or replaced.
         guard let ended = running(attempt), var entry = entries[id] else { return }
         entry.phase = .idle
         defer { set(id, entry) }
         guard var transfer = try pass.transaction.transfer(id), transfer.state == .running else {
-            // Stopped just now. What its protocol heard last is not in its memory: the server is asked first next time.
+            // The transfer was stopped just now. Its stored memory lacks the last response, so the next attempt queries the server first.
             entry.machine = nil
             guard case .download(let file, body: _) = ended.work else { return try settleStop(of: id, nil, &pass) }
             if ended.isLinked { pass.perform(.removeFile(file.progress.place.whole)) }
-            // Somebody may wait for the last word on what is here.
+            // Another process may wait for the final number of stored bytes.
             return try settleStop(of: id, file, &pass)
         }
         KillPoint.reach(.transferEnded, id)
@@ -152,10 +153,10 @@ struct Attempts {
         KillPoint.reach(.transferCommitting, id)
     }
 
-    /// It goes on at an offset; or a server fell silent, and all that arrived is durable.
+    /// Handles a download that continues at an offset, or whose received bytes are all durable because the server sends no more.
     func noteMove(of attempt: AttemptID, _ pass: inout Pass) throws { try running(attempt)?.noteProgress(&pass) }
 
-    /// It was stopped on our side, and its part is durable.
+    /// Handles an attempt that the agent stopped, and whose part is durable.
     mutating func noteStop(of attempt: AttemptID, _ pass: inout Pass) throws {
         let id = attempt.transfer
         guard var entry = entries[id], case .stopping(attempt, _, let file) = entry.phase else { return }
@@ -165,7 +166,7 @@ struct Attempts {
         try settleStop(of: id, file, &pass)
     }
 
-    /// What a stopped attempt leaves is durable: its transfer knows how much that is.
+    /// Records in the transfer how many bytes of a stopped attempt are durable.
     private func settleStop(of id: Int64, _ file: DownloadFile?, _ pass: inout Pass) throws {
         guard var transfer = try pass.transaction.transfer(id) else { return }
         if let file, transfer.partial != nil || transfer.keptUntil != nil || !transfer.state.isTerminal {
@@ -183,9 +184,9 @@ struct Attempts {
         try pass.failWithoutSource(&transfer, trouble)
     }
 
-    /// What an earlier agent had proven was looked at again.
+    /// Handles the check of a file that an earlier agent had proven.
     ///
-    /// - Parameter mayBegin: what has to be fetched anew may begin at once.
+    /// - Parameter mayBegin: `true` if a new download may begin at once.
     mutating func noteProof(of id: Int64, _ finding: FileProof.Finding, mayBegin: Bool, _ pass: inout Pass) throws {
         guard var entry = entries[id], let checks = entry.checks else { return }
         entry.phase = .idle
@@ -199,11 +200,11 @@ struct Attempts {
             transfer.partial = nil
             transfer.bytesDone = 0
             let before = transfer
-            // Another program made the file that has the name of the part, for example a link.
+            // Another program created the file that has the name of the part, for example a link.
             if let place = transfer.partPlace(in: pass.spool) { pass.perform(.removeFile(place.url)) }
             let commands = try pass.transaction.handle(.disproven(now: pass.now), &transfer, now: pass.now)
             pass.remove(commands, of: before)
-            // What may not be asked for again has ended.
+            // A request that must not be repeated has ended.
             guard !transfer.life.hasEnded else { return }
             guard mayBegin else {
                 try pass.transaction.handle(.stopped, &transfer, now: pass.now)
@@ -213,7 +214,7 @@ struct Attempts {
         }
     }
 
-    /// - Parameter giving: `nil`: nothing was done.
+    /// - Parameter giving: the result; `nil` if nothing was done.
     mutating func notePlaced(_ id: Int64, _ giving: FileName.Giving?, _ pass: inout Pass) throws {
         var entry = entries[id] ?? Entry()
         let finishing = entry.phase
@@ -221,7 +222,7 @@ struct Attempts {
         defer { set(id, entry) }
         guard var transfer = try pass.transaction.transfer(id), let giving else { return }
         guard transfer.state == .running, transfer.isFinishing else {
-            // The cancel came while it got its name: a person who looks sees that it has it.
+            // The transfer was cancelled while its file got the name: the user sees that the file is there.
             guard giving == .given, transfer.state == .cancelled, let place = transfer.destination else { return }
             transfer.note = "its file had been saved by then: \(place)"
             return try pass.transaction.record(transfer)
@@ -230,7 +231,7 @@ struct Attempts {
         case .given: try AttemptEnding.endWhole(&transfer, &pass)
         case .failed(let trouble): try pass.failLocally(&transfer, trouble)
         case .taken(let free):
-            // Known before it is done: after a crash in between nobody takes what stands at the first name for the download.
+            // Recorded first: after a crash in between, the file at the first name is not mistaken for the download.
             transfer.takeName(free)
             try pass.transaction.record(transfer)
             guard case .finishing(let sight?, let checks) = finishing else { return }
@@ -243,10 +244,10 @@ struct Attempts {
         }
     }
 
-    /// How often in a row a file is read again because it changed before it got its name.
+    /// The maximum number of times in a row that a file is read again because it changed before it got its name.
     private static let mostChecks = 3
 
-    /// Whatever waits because nobody could be reached is tried at once: something of the network changed.
+    /// Retries at once all transfers that wait because no server could be reached, because the network changed.
     mutating func retryUnreached(_ pass: inout Pass) throws {
         pauses.clear()
         for id in entries.keys { entries[id]?.unreached = 0 }
@@ -254,9 +255,9 @@ struct Attempts {
         try pass.transaction.retryTransfers(waitingWith: TransferTrouble.recordedNetworkCodes, now: pass.now)
     }
 
-    // MARK: What follows
+    // MARK: Planning
 
-    /// - Parameter conditions: what transfers with needs may be planned by; `nil`: nothing is known yet.
+    /// - Parameter conditions: the conditions for transfers with needs; `nil` if they are not known yet.
     mutating func plan(_ pass: inout Pass, _ conditions: DesktopConditions?) throws {
         let met = conditions.map(TransferNeeds.init(metBy:)) ?? []
         try stopUnwanted(met: met, &pass)
@@ -264,21 +265,21 @@ struct Attempts {
         try begin(met: met, &pass)
     }
 
-    /// Their parts are kept; the next agent goes on with them.
+    /// Stops all attempts. Their parts are kept, and the next agent continues with them.
     func stopAll(_ pass: inout Pass) {
         for (id, entry) in entries where entry.occupied != nil { pass.perform(.stopAttempt(id)) }
     }
 
-    /// Cancelled, paused or suspended while its bytes moved; or what it needs is no longer there.
+    /// Stops attempts that were cancelled, paused or suspended while bytes were transferred, or whose needs are not met any more.
     private func stopUnwanted(met: TransferNeeds, _ pass: inout Pass) throws {
         let running = entries.compactMapValues(\.running)
         let stopped = try pass.transaction.stoppedTransfers(among: running.keys)
         for (id, attempt) in running {
-            // All of it is here: it needs nothing more of the network.
+            // All bytes have arrived: the transfer needs the network no more.
             let isMet = attempt.isSettling || met.isSuperset(of: attempt.traits.needs)
             guard !isMet || stopped.contains(id) else { continue }
             if let transfer = try pass.transaction.transfer(id) {
-                // What must not be done twice is let finish, whatever the network costs by now.
+                // A transfer that must not be repeated may finish, whatever the network costs now.
                 let mayStop = transfer.mayBeInterrupted && (!isMet || transfer.isSuspended)
                 guard transfer.state != .running || mayStop else { continue }
                 if let why = attempt.traits.needs.missing(from: met) {
@@ -289,9 +290,9 @@ struct Attempts {
         }
     }
 
-    /// Given up for lack of progress, or because it takes too long in all; never for a number of attempts.
+    /// Gives up transfers without progress, or that take too long in total; never because of a number of attempts.
     ///
-    /// Nor before it was tried: after a week away, or behind a need that was never met, the first attempt comes first.
+    /// A transfer that was not tried is not given up: after a week away, or with needs that were never met, the first attempt comes first.
     private mutating func giveUp(_ pass: inout Pass) throws {
         let (due, untried, next) = try pass.transaction.transfersToGiveUp(tried: tried, now: pass.now)
         for var transfer in untried {
@@ -315,7 +316,7 @@ struct Attempts {
     private mutating func begin(met: TransferNeeds, _ pass: inout Pass) throws {
         var room = TransferRoom(running: entries.values.compactMap { $0.occupied?.host })
         try pauses.restrict(&room, &pass)
-        // One transfer may end in being prepared and make room for another.
+        // A transfer may end during its preparation and make room for another one.
         while room.left > 0 {
             pass.wake(at: try pass.transaction.queueDueTransfers(now: pass.now, limit: TransferRoom.limit))
             let candidates = try pass.transaction.nextTransfers(met: met, room: room, behind: lastHost)
@@ -323,7 +324,7 @@ struct Attempts {
             var hasBegun = false
             for candidate in candidates {
                 var entry = entries[candidate.id] ?? Entry()
-                // Its earlier attempt is being stopped: the next pass begins it again.
+                // An earlier attempt is being stopped: the next pass starts the transfer again.
                 guard entry.isIdle, var transfer = try pass.transaction.transfer(candidate.id) else { continue }
                 if let target = UploadTarget(transfer), entries.values.contains(where: { $0.occupied?.target == target }) {
                     continue
@@ -331,7 +332,7 @@ struct Attempts {
                 hasBegun = true
                 _ = transfer.handle(.began)
                 transfer.attemptNumber += 1
-                // Nobody could try it before: the time until now was none of its patience.
+                // No attempt was possible before, so the time until now does not count.
                 if tried.insert(candidate.id).inserted, transfer.isPatienceOver(at: pass.now) {
                     _ = transfer.handle(.countedAnew(now: pass.now))
                 }
@@ -346,7 +347,7 @@ struct Attempts {
         }
     }
 
-    /// The next attempt, written into the row; or the transfer ended instead.
+    /// Prepares the next attempt and writes it into the row, or ends the transfer.
     private func prepare(_ transfer: inout TransferRecord, _ entry: inout Entry, _ pass: inout Pass) throws {
         guard let id = transfer.id else { return }
         switch try AttemptPreparation.prepare(&transfer, &entry.machine, &pass) {

@@ -2,12 +2,12 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// What the desktop is like, since when, and whether that is known or guessed.
+/// The conditions of the desktop, since when they are true, and whether they are known or guessed.
 struct Conditions {
-    /// Seconds after which a desktop that says nothing is taken at its first look.
+    /// The number of seconds after which the present conditions are used, even if no service has reported them.
     private static let patience: Double = 10
 
-    /// Known, not guessed. Until then nothing is planned by them.
+    /// `true` if the conditions are known and not guessed. Until then they are not used for planning.
     private var isKnown = false
     private let startedAt: Double
 
@@ -28,7 +28,7 @@ struct Conditions {
         try pass.transaction.setFact(.conditions, observed)
     }
 
-    /// The host woke: a network may not be back yet.
+    /// Handles a wake of the host: the network may not be available yet.
     func noteWake(_ pass: inout Pass) throws {
         pass.log(.hostWoke)
         guard var observed = try pass.transaction.fact(.conditions) else { return }
@@ -36,8 +36,8 @@ struct Conditions {
         try pass.transaction.setFact(.conditions, observed)
     }
 
-    /// By which requests, and transfers with needs, may be planned; `nil`: not yet. What is guessed at the start is no promise: a
-    /// transfer that needs power would begin on a battery.
+    /// Returns the conditions for planning requests, and transfers with needs; `nil` if they are not known yet. A guess at the start is
+    /// not used, because a transfer that needs power could begin on battery.
     func forPlanning(_ pass: inout Pass) -> DesktopConditions? {
         let left = startedAt + Self.patience - pass.moment.awake
         guard !isKnown, left > 0 else { return pass.desktop }
@@ -45,7 +45,7 @@ struct Conditions {
         return nil
     }
 
-    /// Which condition that a running launch was promised holds no longer. What was launched by hand was promised none.
+    /// Returns the reason if a condition that a running launch requires is lost; otherwise `nil`. A manual launch requires no conditions.
     func lost(by launch: LaunchRecord, _ pass: Pass) -> String? {
         guard isKnown, !launch.simulated else { return nil }
         if launch.requiresNetwork, !pass.desktop.isNetworkAvailable { return "the network was lost" }

@@ -2,17 +2,17 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Work that a person began: it runs in the process that asked for it, and the agent gives it room. No state.
+/// Work that the user started: it runs in the process that requested it, and the agent decides when there is room. Has no state.
 enum ContinuedWork {
-    /// What waits for room goes with the process that holds its handler.
-    static func dropOrphans(_ pass: Pass, _ neighbours: Neighbours) throws {
+    /// Removes waiting requests whose process has ended, because their handler ended with it.
+    static func dropOrphans(_ pass: Pass, _ neighbours: WatchedProcesses) throws {
         for request in try pass.transaction.requests(of: .continuedProcessing) {
             if let host = request.host, !neighbours.hasEnded(host) { continue }
             try pass.transaction.deleteRequest(request.identifier)
         }
     }
 
-    /// After the ends are settled: room may have come free.
+    /// Starts waiting work. Called after ended launches are settled, because they make room.
     static func plan(_ pass: inout Pass) throws {
         let waiting = try pass.transaction.requests(of: .continuedProcessing)
         guard !waiting.isEmpty else { return }
@@ -21,7 +21,7 @@ enum ContinuedWork {
         for request in waiting where chosen.contains(request.identifier) {
             var request = request
             let commands = try pass.handle(.launched(isSimulated: false), &request)
-            // No process of ours is started for it.
+            // The agent starts no process for this work.
             let launch = LaunchRecord(of: request, commands, woke: "there was room", startedAt: pass.now)
             if let launch { _ = try pass.transaction.insert(launch) }
             pass.log(.workGoesOn, (.identifier, request.identifier), (.pid, request.host?.pid ?? 0))

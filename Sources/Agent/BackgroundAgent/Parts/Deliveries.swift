@@ -2,9 +2,9 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Ended transfers and pressed buttons launch the app. No state.
+/// Launches the app for ended transfers and pressed buttons. Has no state.
 enum Deliveries {
-    /// - Parameter moving: sessions of which a transfer runs.
+    /// - Parameter moving: the sessions with a running transfer.
     static func plan(_ pass: inout Pass, moving: Set<String>) throws {
         try deliverSessions(&pass, moving)
         try deliverResponses(&pass)
@@ -16,9 +16,9 @@ enum Deliveries {
         let live = try pass.transaction.liveLaunches()
         let attached = try pass.transaction.attachedSessions()
         let served = live.servedSession(settings: pass.settings, now: pass.now)
-        // The session that waits the longest has the next turn.
+        // The session that waits the longest is first.
         for (session, oldest) in sessions.sorted(by: { $0.oldest < $1.oldest }) {
-            // The live launch replays them, or an attached process takes them: no second process.
+            // The live launch replays the events, or an attached process takes them: no second process is started.
             if attached.contains(session) || live.contains(where: { $0.kind == .urlSession && $0.identifier == session }) {
                 continue
             }

@@ -2,7 +2,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Requests that are due become launches; those that nothing ran for in time are left out, where they ask for that. No state.
+/// Turns due requests into launches. Skips missed requests that no agent could run in time, if they ask for that. Has no state.
 enum DueRequests {
     static func plan(_ pass: inout Pass, _ conditions: Conditions, _ time: TimeWatch) throws {
         try skipMissed(&pass, time)
@@ -53,7 +53,7 @@ enum DueRequests {
         return WakeCause.of(request.life(.pending), moments, now: pass.now)
     }
 
-    /// Somebody wants a request launched now. Returns the answer.
+    /// Launches a request now because of a command. Returns the text for the user.
     static func simulateLaunch(_ identifier: String, _ pass: inout Pass) throws -> String {
         guard let request = try pass.transaction.request(identifier) else {
             return "error: no request named \(identifier) is pending"

@@ -3,25 +3,25 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// Hosts that nobody could reach just now. One attempt at a time probes for all that wait for such a host, with growing pauses: a
-/// thousand photos for a server that is off are no thousand attempts.
+/// The pauses of hosts that could not be reached. One attempt at a time probes such a host for all transfers that wait, with growing
+/// pauses: a thousand photos for a server that is off must not cause a thousand attempts.
 struct HostPauses: Equatable {
     private struct Pause: Equatable {
-        /// Seconds awake.
+        /// The end of the pause, in seconds awake.
         var until: Double
         var probes: Int
     }
 
     private var pauses: [String: Pause] = [:]
-    /// When somebody last wanted a transfer tried at once.
+    /// The time of the last request to retry transfers at once.
     private var retriedAt: Date?
 
-    /// Seconds, at most.
+    /// The maximum pause in seconds.
     private static let longest: Double = 300
-    /// Seconds after which a host counts as unknown again.
+    /// The number of seconds after which a host counts as unknown again.
     private static let memory: Double = 3_600
 
-    /// An attempt ended, and its transfer waits, goes on or has ended.
+    /// Records the end of an attempt; its transfer waits, continues, or has ended.
     mutating func note(_ end: WireEnd, of transfer: TransferRecord, _ moment: Moment) {
         if let failure = end.failure, TransferTrouble(failure).isWaitingForNetwork, !end.wasRedirected {
             noteUnreached(transfer.host, pause: transfer.nextAttemptAt?.timeIntervalSince(moment.now) ?? 0, moment)
@@ -30,10 +30,10 @@ struct HostPauses: Equatable {
         }
     }
 
-    /// - Parameter seconds: the pause that one transfer makes.
+    /// - Parameter seconds: the pause of one transfer.
     private mutating func noteUnreached(_ host: String, pause seconds: Double, _ moment: Moment) {
         let known = pauses[host]
-        // Others were on their way to it at the same time.
+        // Other attempts were running at the same time.
         if let known, moment.awake < known.until { return }
         let probes = (known?.probes ?? 0) + 1
         let pause = min(max(seconds, 0) * pow(1.5, Double(probes - 1)), Self.longest)
@@ -41,18 +41,18 @@ struct HostPauses: Equatable {
         pauses = pauses.filter { moment.awake < $0.value.until + Self.memory }
     }
 
-    /// It answers: nobody waits for the end of what is a long answer, perhaps.
+    /// Removes the pause of a host that responds. Other transfers do not have to wait for the end of a long response.
     mutating func noteReached(_ host: String) { pauses[host] = nil }
 
-    /// The network changed.
+    /// Removes all pauses, because the network changed.
     mutating func clear() { pauses = [:] }
 
-    /// What may begin at these hosts now; the pass wakes when the next may be probed.
+    /// Restricts the number of transfers at these hosts; the pass wakes when the next host may be probed.
     mutating func restrict(_ room: inout TransferRoom, _ pass: inout Pass) throws {
         let asked = try pass.transaction.fact(.retriedAt)
         if asked != retriedAt { clear() }
         retriedAt = asked
-        // A moment that is as good as now is now: what wakes has to lie ahead.
+        // A time within 1 ms counts as now, because a wake-up must be in the future.
         let awake = pass.moment.awake + 0.001
         for (host, pause) in pauses { room.restrict(host, to: awake < pause.until ? 0 : 1) }
         let next = pauses.values.map(\.until).filter { $0 > awake }.min()

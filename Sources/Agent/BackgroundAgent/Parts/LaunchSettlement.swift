@@ -2,7 +2,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Ends a launch. Its outcome decides about its request and about the events that it delivered. No state.
+/// Ends a launch. The outcome decides about its request and about the events that it delivered. Has no state.
 enum LaunchSettlement {
     /// - Returns: the launch as it ended.
     static func settle(
@@ -24,7 +24,7 @@ enum LaunchSettlement {
         return launch
     }
 
-    /// How the transfers went that were delivered in the launch.
+    /// Returns a note about the results of the transfers that the launch delivered.
     private static func note(of launch: LaunchRecord, _ pass: Pass) throws -> String? {
         let notes = try pass.transaction.deliveredTransfers(session: launch.identifier, since: launch.startedAt)
             .compactMap(\.note)
@@ -36,20 +36,20 @@ enum LaunchSettlement {
         return lines.isEmpty ? nil : lines.joined(separator: "; ")
     }
 
-    // MARK: What it delivered
+    // MARK: Deliveries
 
-    /// The handler returned: what there was before it began is told where nobody in the process looked at it. Otherwise an app without
-    /// a delegate for it would be launched again and again, for ever. Where a delegate hears of it, what it did not hear yet is for the
-    /// next launch.
+    /// Marks old events as delivered after the handler returned, if no delegate in the process received them. If they stayed undelivered,
+    /// an app without a delegate would be launched again and again. If a delegate received some of them, the next launch delivers the
+    /// others.
     private static func settleDeliveries(of launch: LaunchRecord, _ pass: Pass) throws {
-        // From the future: the clock was set back since. With a second's tolerance: a date read back from the ledger can lie a
-        // fraction of a microsecond after the one written, and what ended in this very pass was told to nobody.
+        // A date in the future is old, because the clock was set back since then. A second is tolerated, because a date from the ledger
+        // can be a fraction of a microsecond after the written date. Results of this pass have not been delivered.
         func isOld(_ date: Date) -> Bool { date <= launch.startedAt || date > pass.now.addingTimeInterval(1) }
         switch launch.kind {
         case .urlSession:
             if try pass.transaction.hasTold(in: launch, until: launch.startedAt) { return }
-            // What another process waits for is that one's, stopped perhaps; and what another has begun to tell, or had when it ended, counts
-            // by its own word alone.
+            // Events that another process waits for belong to that process, even if it is stopped. Events that another process has claimed
+            // count as delivered only if that process reports it.
             for event in try pass.transaction.undeliveredEvents(session: launch.identifier)
             where try isOld(event.createdAt) && event.claimPID == nil && !pass.transaction.isAwaited(event.transfer) {
                 try pass.transaction.eventWasDelivered(event.id!, now: pass.now)

@@ -3,9 +3,9 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// The launches that run: adopted, watched against their budgets and conditions, warned, killed, ended.
+/// The running launches: adopted, watched against their time budgets and conditions, warned, killed, ended.
 struct Launches {
-    /// Why only its lock shows whether the process of a launch is alive.
+    /// The reason why only the lock shows if the process of a launch is alive.
     private enum Unwatched {
         /// An earlier agent started it, and the process has not recorded its identity.
         case unidentified
@@ -13,36 +13,36 @@ struct Launches {
         case outOfReach
     }
 
-    /// What is known of one launch that no row says.
+    /// The state of a launch that is not in its row.
     private struct Watch {
         var timer: LaunchSupervision?
-        /// The latest progress of continued processing that was heard of.
+        /// The time of the latest progress of continued processing that was seen.
         var seenProgress: Date?
         /// `nil` if the end of its process is reported.
         var unwatched: Unwatched?
-        /// As the row said when last looked: a person was choosing a file.
+        /// `true` if the row showed at the last pass that the user was choosing a file.
         var isPersonChoosing = false
-        /// The process is another's: it is neither signalled nor killed.
+        /// `true` if the process belongs to continued processing: it is neither signalled nor killed.
         var isContinued = false
         var end: ProcessEnd?
     }
 
     private var watches: [Int64: Watch] = [:]
 
-    /// Launches whose process is not watched: whether their locks are held has to be looked up before a pass.
+    /// The launches whose process is not watched: their locks have to be checked before a pass.
     var unwatched: [Int64] { watches.filter { $0.value.unwatched != nil }.map(\.key) }
 
-    /// Launches whose process can be neither warned nor killed.
+    /// The launches whose process can be neither warned nor killed.
     var outOfReach: Set<Int64> { Set(watches.filter { $0.value.unwatched == .outOfReach }.map(\.key)) }
 
     func isOutOfReach(_ id: Int64?) -> Bool { id.map { watches[$0]?.unwatched == .outOfReach } ?? false }
 
-    // MARK: What is heard
+    // MARK: Events
 
-    /// An earlier agent started the launch, and its process has not recorded its identity.
+    /// Waits for the identity: an earlier agent started the launch, and its process has not recorded its identity.
     mutating func awaitIdentity(of id: Int64) { watches[id, default: Watch()].unwatched = .unidentified }
 
-    /// The process of the launch is out of reach: the launch ends when its lock is free.
+    /// Handles a process that is out of reach: the launch ends when its lock is free.
     mutating func leave(_ id: Int64) { watches[id, default: Watch()].unwatched = .outOfReach }
 
     mutating func note(ended id: Int64, _ end: ProcessEnd) { watches[id, default: Watch()].end = end }
@@ -56,7 +56,7 @@ struct Launches {
             (.generation, launch.generation), (.pid, process.pid))
     }
 
-    /// Where it is known why there was no process, the history says it.
+    /// Handles a launch without a process. The history contains the reason if it is known.
     mutating func note(failed id: Int64, _ reason: String, _ pass: inout Pass) throws {
         guard let launch = try pass.transaction.launch(id), launch.endedAt == nil else { return }
         pass.log(.launchFailed, (.launch, id), (.identifier, launch.identifier), (.reason, reason))
@@ -64,7 +64,7 @@ struct Launches {
         note(ended: id, .unknown)
     }
 
-    /// The wall clock moved against the time awake: what is left of every budget stays what it was.
+    /// Shifts the deadlines after the clock was set: the remaining time of every budget is unchanged.
     mutating func shift(by seconds: Double) {
         for id in watches.keys { watches[id]?.timer?.shift(by: seconds) }
     }
@@ -82,7 +82,7 @@ struct Launches {
             }
             let found = watches[id]?.unwatched == .unidentified ? launch.process : nil
             if found == nil, living.contains(id) {
-                // The lock ends with the process, and no event reports that: look again.
+                // The lock is released when the process ends, but no event reports that: check again.
                 pass.wake(at: pass.now.addingTimeInterval(1))
                 continue
             }
@@ -91,8 +91,9 @@ struct Launches {
         }
     }
 
-    /// Continued processing ends with a result, or with the process that a person started: no lock and no child tells.
-    mutating func endContinued(_ pass: Pass, _ neighbours: Neighbours) throws {
+    /// Ends continued processing after a result, or after the end of the process that the user started. No lock and no child process
+    /// reports it.
+    mutating func endContinued(_ pass: Pass, _ neighbours: WatchedProcesses) throws {
         for launch in try pass.transaction.liveLaunches() where launch.kind == .continuedProcessing {
             guard let id = launch.id else { continue }
             if launch.result != nil { note(ended: id, .exited(0)) }
@@ -102,7 +103,7 @@ struct Launches {
 
     // MARK: Ending
 
-    /// Ends whose process is gone; what becomes of their requests follows. Returns the rows as they are now.
+    /// Ends launches whose process has ended, and then settles their requests. Returns the changed rows.
     mutating func settleEnded(_ pass: inout Pass) throws -> [LaunchRecord] {
         var settled: [LaunchRecord] = []
         for (id, end) in watches.compactMap({ id, watch in watch.end.map { (id, $0) } }).sorted(by: { $0.0 < $1.0 }) {
@@ -117,7 +118,7 @@ struct Launches {
 
     // MARK: Supervising
 
-    /// The budget of continued processing is the time without progress.
+    /// Returns the time limits. The budget of continued processing is the time without progress.
     private static func limits(for kind: LaunchKind, _ settings: AgentSettings) -> LaunchLife.Limits {
         let budget =
             switch kind {
@@ -143,9 +144,9 @@ struct Launches {
         }
     }
 
-    /// Budgets while the ledger cannot be written: a full disk gives nobody more time. The rows say it once they can.
+    /// Enforces budgets while the ledger cannot be written: a full disk must not extend the time. The rows are updated later.
     ///
-    /// - Parameter now: by the clock as it was when the launches were last supervised.
+    /// - Parameter now: the time by the clock as it was when the launches were last supervised.
     mutating func superviseUnrecorded(now: Date) -> [AgentEffect] {
         var effects: [AgentEffect] = []
         for (id, watch) in watches.sorted(by: { $0.key < $1.key }) where !watch.isContinued && !isOutOfReach(id) {

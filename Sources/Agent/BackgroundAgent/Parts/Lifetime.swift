@@ -1,40 +1,39 @@
 import BackgroundLedger
 import Foundation
 
-/// How long this agent stays.
+/// The state that decides how long this agent runs.
 package enum Lifetime: Equatable {
-    /// - idleSince: since when nothing is left to do.
+    /// Work may be running. `idleSince` is the time since when no work is left.
     case working(idleSince: Date?)
-    /// A newer version took the ledger over: what runs is let finish, nothing new begins, and another agent follows.
+    /// A newer version has taken over the ledger: running work may finish, no new work begins, and another agent follows.
     case draining
-    /// Everything is stopped and waited for.
+    /// Everything is being stopped, and the agent waits for that.
     case quitting(Quit)
     case finished(Ending)
 
     package enum Ending: Equatable {
-        /// Nothing is left to do.
+        /// No work is left.
         case idle(since: Date)
-        /// Nothing needs it before a moment, and somebody starts it again by then, or when work comes.
+        /// No work needs the agent before a known time, and it is started again by then, or when work arrives.
         ///
-        /// - since: since when nothing needs it.
-        /// - until: `nil`: time alone makes nothing due.
+        /// `since` is the time since when no work needs the agent. `until` is `nil` if time alone makes no work due.
         case away(since: Date, until: Date?)
         case superseded
         case quit(Quit)
     }
 
-    /// How everything is stopped.
+    /// The way in which everything is stopped.
     package struct Quit: Equatable {
-        /// What handlers ask for while they are stopped is not wanted either.
+        /// `true` if requests that handlers submit while they are stopped are also removed.
         var forGood: Bool
-        /// A newer version has taken the ledger over, before or since.
+        /// `true` if a newer version has taken over the ledger, before or since.
         var isSuperseded: Bool
     }
 
-    /// Seconds without work that needs it after which the agent leaves.
+    /// The number of seconds without work after which the agent exits.
     static let linger: Double = 5
 
-    /// New work may begin.
+    /// `true` if new work may begin.
     var beginsWork: Bool {
         switch self {
         case .working, .finished(.idle), .finished(.away): true
@@ -42,7 +41,7 @@ package enum Lifetime: Equatable {
         }
     }
 
-    /// The ledger's rules are those of a newer version.
+    /// `true` if the rules of a newer version apply to the ledger.
     var isSuperseded: Bool {
         switch self {
         case .draining, .finished(.superseded): true
@@ -65,7 +64,7 @@ package enum Lifetime: Equatable {
         }
     }
 
-    /// Somebody wants everything stopped. `true`: that is new.
+    /// Stops everything because of a request. Returns `true` if this is the first request.
     mutating func quit(forGood: Bool) -> Bool {
         switch self {
         case .quitting(var quit):
@@ -79,7 +78,7 @@ package enum Lifetime: Equatable {
         }
     }
 
-    /// A newer version has changed the ledger. `true`: what runs is to be let finish.
+    /// Handles a newer version that has changed the ledger. Returns `true` if running work may finish.
     mutating func drain() -> Bool {
         switch self {
         case .working, .finished(.idle), .finished(.away):
@@ -93,18 +92,18 @@ package enum Lifetime: Equatable {
         }
     }
 
-    /// Work came after it had nothing left to do.
+    /// Continues, because work arrived after all work was complete.
     mutating func goOn() { self = .working(idleSince: nil) }
 
-    /// What others still do, when it is asked whether to leave.
+    /// The work of other parts that matters for the decision to exit.
     struct Others {
         var hasAttempts: Bool
-        /// Until when the answer to a notification that is on its way to the screen is waited for.
+        /// The time until which the server's reply to a notification is awaited.
         var answersDue: Date?
         var isShowing: Bool
-        /// An alarm is set that wakes the machine, and dies with this process.
+        /// `true` if an alarm is set that wakes the machine; the alarm ends with this process.
         var holdsAlarm: Bool
-        /// Launches that this agent cannot end, and that the next one finds again.
+        /// The launches that this agent cannot end, and that the next agent finds again.
         var outOfReach: Set<Int64>
     }
 
@@ -114,7 +113,7 @@ package enum Lifetime: Equatable {
         case .finished(.idle(let since)): try consider(since, &pass, others, &activation)
         case .finished(.away(let since, _)): try consider(since, &pass, others, &activation)
         case .draining, .finished(.superseded):
-            // Continued processing is not ours to wait for: it runs in processes of its own.
+            // Continued processing is not awaited, because it runs in the apps' processes.
             let waits = try pass.transaction.liveLaunches().contains {
                 $0.kind != .continuedProcessing && !others.outOfReach.contains($0.id ?? 0)
             }
@@ -127,7 +126,7 @@ package enum Lifetime: Equatable {
                 return self = .quitting(quit)
             }
             self = .finished(.quit(quit))
-            // The verb took away what there was; a handler that asks for its next launch first did so after that.
+            // The command removed the requests that existed then; a handler may have submitted its next request after that.
             if quit.forGood { try pass.transaction.deleteRequestsOfLaunches() }
         }
     }
@@ -149,7 +148,7 @@ package enum Lifetime: Equatable {
             try pass.transaction.setFact(.absence, AgentAbsence(since: since, until: pass.wake))
             self = .finished(.away(since: since, until: pass.wake))
         } else {
-            // It is here: whoever reads the ledger need not ask when it comes back.
+            // The agent is running, so readers of the ledger need no time of its return.
             try pass.transaction.setFact(.absence, nil)
             self = isTime ? .finished(.idle(since: since)) : .working(idleSince: since)
             pass.wake(at: leaveAt)

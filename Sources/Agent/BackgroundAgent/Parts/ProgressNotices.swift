@@ -3,30 +3,30 @@ import BackgroundNotices
 import BackgroundScheduling
 import Foundation
 
-/// How far continued processing is, on the screen, with a button that ends it. A part of ``Screen``.
+/// Shows the progress of continued processing as notifications with a button that ends it. A part of ``NotificationPlanner``.
 struct ProgressNotices {
-    /// What of a progress notification is on the screen.
+    /// The state of a progress notification.
     private struct Shown: Equatable {
         var notice: Notice
         var shownAt: Date
-        /// The person closed it: not shown again.
+        /// `true` if the user closed it: it is not shown again.
         var isClosed = false
-        /// Nobody could show it, or who did is gone.
+        /// `true` if it could not be shown, or if its server is gone.
         var isLost = false
     }
 
-    /// Seconds between two showings of one notification.
+    /// The minimum number of seconds between two updates of a notification.
     private static let pause: Double = 1
     private static let prefix = "continued-processing-"
 
-    /// By launch.
+    /// The notifications by launch.
     private var shown: [Int64: Shown] = [:]
 
     private static func launch(of identifier: String) -> Int64? {
         identifier.hasPrefix(prefix) ? Int64(identifier.dropFirst(prefix.count)) : nil
     }
 
-    /// `false`: it is about another notification.
+    /// Handles an event. Returns `false` if it is about another notification.
     mutating func note(_ event: PresenterEvent, _ pass: inout Pass, _ launches: inout Launches) throws -> Bool {
         switch event {
         case .presented(let identifier, let serverID):
@@ -34,7 +34,7 @@ struct ProgressNotices {
             shown[id]?.isLost = false
             guard let launch = try pass.transaction.launch(id) else { return true }
             try pass.transaction.setProgressNotice(Int64(serverID), launch: id)
-            // It ended while the server was asked.
+            // The launch ended while the server was showing the notification.
             if launch.endedAt != nil {
                 let server = try pass.transaction.fact(.notificationServer)
                 pass.perform(.withdraw(identifier: identifier, serverID: serverID, of: server))
@@ -54,7 +54,7 @@ struct ProgressNotices {
             guard try pass.transaction.launch(id)?.noticeID != nil else { return true }
             try pass.transaction.setProgressNotice(nil, launch: id)
         case .serverIs(let server):
-            // Told before the answer of what it shows.
+            // This event arrives before the replies to the notifications that the server shows.
             if try pass.transaction.fact(.notificationServer) != server {
                 try pass.transaction.forgetProgressNotices()
                 for id in shown.keys { shown[id]?.isLost = true }
@@ -63,11 +63,11 @@ struct ProgressNotices {
         case .withdrawn(let identifier, _): return Self.launch(of: identifier) != nil
         case .serverAnswers, .serverHasButtons, .doNotDisturb, .unheard, .replied: return false
         case .serverAppeared:
-            // What stands there already is heard of, too.
+            // Notifications that are on the screen already are also reported.
             shown = shown.filter { $0.value.isClosed || !$0.value.isLost }
             return false
         case .serverVanished, .busLost:
-            // Another server shows it anew; the numbers of one that is gone mean nothing to it.
+            // Another server shows the notifications again; it does not know the old server's numbers.
             try pass.transaction.forgetProgressNotices()
             shown = shown.filter { $0.value.isClosed }
             return false
@@ -75,15 +75,15 @@ struct ProgressNotices {
         return true
     }
 
-    /// It ended: what is on the screen goes. The number stays until the server says that it is closed, so that an agent
-    /// which dies in between is made up for.
+    /// Removes the notification of an ended launch from the screen. The number is stored until the server reports the closing, so that the
+    /// next agent can repeat this after a crash.
     mutating func withdraw(_ launch: LaunchRecord, _ pass: inout Pass) throws {
         guard let id = launch.id else { return }
         shown[id] = nil
         if let effect = Self.withdrawal(of: launch, try pass.transaction.fact(.notificationServer)) { pass.perform(effect) }
     }
 
-    /// `nil`: nothing of it is on the screen.
+    /// Returns the effect that removes a notification; `nil` if none is on the screen.
     static func withdrawal(of launch: LaunchRecord, _ server: String?) -> AgentEffect? {
         guard let id = launch.id, let serverID = launch.noticeID.flatMap(UInt32.init(exactly:)) else { return nil }
         return .withdraw(identifier: prefix + String(id), serverID: serverID, of: server)

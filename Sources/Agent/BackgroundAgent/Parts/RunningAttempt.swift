@@ -4,7 +4,7 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// What of a transfer matters to others while an attempt at it runs.
+/// The properties of a transfer that other code needs while an attempt runs.
 struct AttemptTraits {
     let session: String
     let host: String
@@ -17,34 +17,34 @@ struct AttemptTraits {
     }
 }
 
-/// The name that an upload wants on its server. Two that want the same one go one after the other: at the same time both would
-/// find it free, and servers that know no condition would keep the second alone.
+/// The name that an upload wants on its server. Uploads with the same name run one after the other. At the same time both would find the
+/// name free, and a server without conditional requests would keep only the second file.
 struct UploadTarget: Hashable {
     private let folder: String
     private let name: String
 
-    /// `nil`: not an upload that has a name of its own there.
+    /// `nil` if the transfer is not an upload with a name on the server.
     init?(_ transfer: TransferRecord) {
         guard let spec = transfer.upload, spec.method != .plain else { return nil }
-        // With the last stroke or without it is one folder.
+        // The folder is the same with or without the last slash.
         folder = transfer.url.hasSuffix("/") ? transfer.url : transfer.url + "/"
         name = RemoteName.folded(spec.fileName)
     }
 }
 
-/// An attempt that is decided on: values alone, no open file.
+/// A planned attempt: only values, no open file.
 struct PreparedAttempt {
     enum Work {
         case download(DownloadMachine, PartPlace, body: Source?)
         case upload(UploadMachine, WireRequest, Source?)
-        /// The body of the response is compared with a part of the queued copy.
+        /// The response body is compared with a part of the queued copy.
         case comparison(UploadMachine, WireRequest, URL, SnapshotPart)
     }
 
-    /// What a request carries.
+    /// The body of a request.
     enum Source {
         case bytes(Data)
-        /// - content: which part of the file, in what wrapping; `nil`: all of it.
+        /// A file. The content is the part of the file, with its wrapping; `nil` for the complete file.
         case file(URL, size: Int64, UploadContent?)
 
         func open(_ calls: FileCalls) throws(FileTrouble) -> any BodySource {
@@ -58,7 +58,7 @@ struct PreparedAttempt {
     let id: AttemptID
     let traits: AttemptTraits
     let work: Work
-    /// Bytes on the wire before this attempt.
+    /// The number of bytes transferred before this attempt.
     let wireBase: Int64
     let hasDestination: Bool
 
@@ -70,7 +70,7 @@ struct PreparedAttempt {
         hasDestination = transfer.destination != nil
     }
 
-    /// Opens its files.
+    /// Opens the files of the attempt.
     func start(
         disk: DiskWorker, now: Date, post: @escaping @Sendable (AgentEvent) -> Void
     ) -> RunningAttempt.Start {
@@ -86,7 +86,7 @@ struct PreparedAttempt {
     ) throws(FileTrouble) -> RunningAttempt.Start {
         switch work {
         case .download(let machine, let place, let body):
-            // Before the part is looked for: in another folder it would be gone, and begin again.
+            // Before the part is searched: in another folder it would be missing, and the download would begin again.
             if let trouble = FileTrouble.otherFolder(of: place.whole, place.seenFolder) { throw trouble }
             let source = try body?.open(disk.calls)
             let file = DownloadFile(
@@ -115,20 +115,20 @@ struct PreparedAttempt {
     }
 }
 
-/// One attempt that runs now.
+/// An attempt that is running.
 struct RunningAttempt {
     enum Work {
-        /// - body: what the request carries, if it is a file.
+        /// A download. `body` is the body of the request, if it is a file.
         case download(DownloadFile, body: UploadFile?)
         case upload(UploadMachine, UploadFile?, Answer)
     }
 
-    /// What becomes of the body of the response to an upload's request.
+    /// The handling of the response body of an upload's request.
     enum Answer {
         case kept(AnswerSink)
         case compared(ComparisonSink)
 
-        /// The end of the attempt, with what is known of the body.
+        /// Returns the end of the attempt, with the result of the body.
         func completing(_ end: WireEnd) -> WireEnd {
             var end = end
             switch self {
@@ -139,7 +139,7 @@ struct RunningAttempt {
         }
     }
 
-    /// What the transport is handed.
+    /// The data for the transport.
     struct Wire {
         let request: WireRequest
         let source: (any BodySource)?
@@ -156,11 +156,11 @@ struct RunningAttempt {
     var work: Work
     let wireBase: Int64
     let hasDestination: Bool
-    /// It ended on the wire, and the disk worker hashes what is left.
+    /// `true` if the transfer ended, and the disk worker hashes the rest.
     var isSettling = false
-    /// Its whole file has its name already, beside that of its part.
+    /// `true` if the complete file has its name already, in addition to the part's name.
     var isLinked = false
-    /// Of an upload whose request carries the last part of the file.
+    /// The check of an upload whose request carries the last part of the file.
     fileprivate(set) var check: CopyCheck?
 
     fileprivate init(_ prepared: PreparedAttempt, _ work: Work) {
@@ -169,9 +169,9 @@ struct RunningAttempt {
         self.work = work
     }
 
-    /// The end of the attempt, as it counts here.
+    /// Returns the end of the attempt, as it counts for the transfer.
     ///
-    /// A server that confirms a body before it has all of it cannot have stored it. That is a connection that broke.
+    /// A server that confirms a body before it has received all of it cannot have stored it. This counts as a broken connection.
     func counted(_ end: WireEnd) -> WireEnd {
         guard case .download(_, let body?) = work, let head = end.head, (200..<300).contains(head.status), end.failure == nil,
             !body.isHandedOut
@@ -181,9 +181,9 @@ struct RunningAttempt {
         return end
     }
 
-    /// The attempt ended on the wire.
+    /// Handles the end of the attempt's transfer.
     ///
-    /// - Returns: `true` if nothing slow is left to do. Otherwise `.attemptSettled` is posted when it is done.
+    /// - Returns: `true` if no slow work is left. Otherwise `.attemptSettled` is posted when that work is complete.
     func settle(_ end: WireEnd) -> Bool {
         switch work {
         case .download(let file, body: _): file.settle(end)
@@ -191,7 +191,7 @@ struct RunningAttempt {
         }
     }
 
-    // MARK: On its way
+    // MARK: Progress
 
     func noteProgress(sent: Int64, received: Int64, _ pass: inout Pass) throws {
         guard var transfer = try pass.transaction.transfer(id.transfer) else { return }
@@ -207,7 +207,7 @@ struct RunningAttempt {
         if transfer != before { try pass.transaction.record(transfer) }
     }
 
-    /// Of a download, whatever has moved on the wire.
+    /// Records the progress of a download, independent of the transferred bytes.
     func noteProgress(_ pass: inout Pass) throws {
         guard case .download(let file, body: _) = work, var transfer = try pass.transaction.transfer(id.transfer) else { return }
         let before = transfer
@@ -215,7 +215,7 @@ struct RunningAttempt {
         if transfer != before { try pass.transaction.record(transfer) }
     }
 
-    /// A server names the place where an upload can be gone on with, long before it answers.
+    /// Handles a server's message with the address where an upload can be resumed, which arrives long before the response.
     mutating func noteResumption(_ head: ResponseHead, _ pass: inout Pass) throws {
         guard case .upload(var machine, let source, let answer) = work,
             var transfer = try pass.transaction.transfer(id.transfer)
@@ -229,16 +229,16 @@ struct RunningAttempt {
 }
 
 extension DownloadFile.Progress {
-    /// Writes into a row how much of the download is on the disk, and in which file.
+    /// Writes into a row how much of the download is on disk, and in which file.
     func recordPart(in transfer: inout TransferRecord, _ pass: inout Pass) {
         transfer.partial = partial
         guard let known = transfer.partPlace(in: pass.spool), known.name != place.name else { return }
-        // A new version began under the other name. The ledger refers to that name from this commit on.
+        // A new version began under the other name. The ledger contains that name from this commit on.
         transfer.file = place.name
         pass.perform(.removeFile(known.url))
     }
 
-    /// Writes into a row how far a running attempt is.
+    /// Writes the progress of a running attempt into a row.
     func record(in transfer: inout TransferRecord, _ pass: inout Pass) {
         if transfer.noteFurthest(partial) { _ = transfer.handle(.progressed(now: pass.now)) }
         recordPart(in: &transfer, &pass)

@@ -1,87 +1,89 @@
 import BackgroundNotices
 import Foundation
 
-/// What a notification server was given to show and what it answered: which notification may be given to it, and when. A part of ``Screen``.
+/// The calls to a notification server and their replies: decides which notification may be sent to the server, and when. A part of
+/// ``NotificationPlanner``.
 ///
-/// Times are seconds awake: a clock that is set lengthens no wait.
+/// Times are in seconds awake, so that a set clock does not lengthen a wait.
 struct ServerCalls {
-    /// Seconds that a notification which is taken back, or an agent that leaves, waits for the server's answer to a showing.
+    /// The number of seconds that a withdrawn notification, or an agent that exits, waits for the server's reply to a notification.
     private static let patience: Double = 5
-    /// Seconds after which an answer is not waited for any more by newer content: every call to a server ends before.
+    /// The number of seconds after which newer content does not wait for a reply any more: every call to a server ends before.
     private static let longestCall: Double = 60
-    /// Seconds after which newer content is shown although the server still has the old one and does not answer: it may never do so.
+    /// The number of seconds after which newer content is shown although the server has not replied to the old content, and may never do
+    /// so.
     private static let longestFreeze: Double = 900
-    /// Seconds after which a server that has not answered is asked whether it answers anything, and between two such questions.
+    /// The number of seconds after which a silent server is queried, and between two such queries.
     private static let longestSilence: Double = 60
-    /// Seconds that a server which goes on may need for what it was given while it did not.
+    /// The number of seconds that a server may need after a freeze for the notifications that it received before.
     private static let longestDelay: Double = 30
 
-    /// Handed to the presenter, which has not answered, and since when.
+    /// The notifications that were passed to the presenter without a reply yet, and the times of the calls.
     private var beingShown: [String: Double] = [:]
-    /// Which content the presenter was given last; until it says that it stands there.
+    /// The revision of the content that was passed to the presenter last, until the presenter confirms it.
     private var given: [String: Int] = [:]
-    /// What a server refused, or found none.
+    /// The notifications that the server refused, or that found no server.
     private var refused: [String: Refusal] = [:]
-    /// Given to a server that did not answer. It shows them when it goes on: asked again, it would show them twice.
+    /// The notifications without a reply of the server. It shows them when it continues; a second call would show them twice.
     private var unanswered: [String: Unanswered] = [:]
 
     private struct Unanswered {
         let since: Double
-        /// It has answered a later call: what it was given before is answered soon, or was lost.
+        /// The time when the server replied to a later call: a reply to this one arrives soon, or was lost.
         var laterAnswer: Double?
-        /// When it was asked last whether it answers anything.
+        /// The time of the last query whether the server responds.
         var asked: Double?
 
-        /// Until when newer content waits for the answer.
+        /// The time until which newer content waits for the reply.
         var end: Double { laterAnswer.map { $0 + ServerCalls.longestDelay } ?? since + ServerCalls.longestFreeze }
     }
 
     private struct Refusal {
-        /// Other content is tried at once.
+        /// The revision of the refused content; other content is tried at once.
         var revision: Int
-        /// How often in a row.
+        /// The number of refusals in a row.
         var count: Int
-        /// When it is tried again though nothing changed; `nil`: never.
+        /// The time of the next try without a change; `nil` for never.
         var until: Double?
 
-        /// Seconds: a server that counts notifications forgets within seconds; one that cannot show this one will never do so.
+        /// Returns the pause in seconds. A server that limits the rate accepts again within seconds; other refusals may last for ever.
         static func pause(after count: Int) -> Double { min(5 * pow(2, Double(count - 1)), 900) }
     }
 
-    /// Which it was told to take off, and when; until it has heard that.
+    /// The notifications that the server has to remove, and the times of the calls, until the server has confirmed.
     private var beingWithdrawn: [String: Double] = [:]
 
-    /// Some answer is missing.
+    /// `true` if a reply is missing.
     var isShowing: Bool { !beingShown.isEmpty || !beingWithdrawn.isEmpty }
 
-    /// The server has these, and has not said that it shows them.
+    /// The notifications that the server received but has not confirmed.
     var open: Set<String> { Set(unanswered.keys) }
 
-    /// Until when the answers that are missing are waited for; `nil`: none is.
+    /// Returns the time until which missing replies are awaited; `nil` if no reply is missing.
     func answersDue(_ moment: Moment) -> Date? {
         let last = max(beingShown.values.max() ?? -.infinity, beingWithdrawn.values.max() ?? -.infinity) + Self.patience
         return last > moment.awake ? moment.date(atAwake: last) : nil
     }
 
-    /// Something changed that may help: what could not be shown is tried again.
+    /// Retries refused notifications, because a change may have fixed the reason.
     mutating func tryAgain() { refused = [:] }
 
-    /// The server is gone, and with it what it has not answered.
+    /// Forgets the unanswered calls, because their server is gone.
     mutating func loseServer() { (unanswered, beingWithdrawn) = ([:], [:]) }
 
     // MARK: Calls
 
-    /// When a notification may be given to the server.
+    /// The time when a notification may be sent to the server.
     enum Turn: Equatable {
         case now
-        /// In seconds awake.
+        /// At this time, in seconds awake.
         case at(Double)
         /// When something changes.
         case later
     }
 
     func turn(of identifier: String, revision: Int, _ moment: Moment) -> Turn {
-        // One call at a time: the answer to the last brings the number that this content replaces. Without it both would stand there.
+        // One call at a time: the reply to the last call contains the number that this content replaces. Without it, both would be shown.
         let call = beingShown[identifier].map { $0 + Self.longestCall }
         if let end = call ?? unanswered[identifier]?.end, moment.awake < end { return .at(end) }
         guard let refusal = refused[identifier], refusal.revision == revision else { return .now }
@@ -89,10 +91,10 @@ struct ServerCalls {
         return until <= moment.awake ? .now : .at(until)
     }
 
-    /// The server was asked to show it, and has not answered.
+    /// Returns `true` if the server was asked to show the notification, and has not replied.
     func isOpen(_ identifier: String) -> Bool { beingShown[identifier] != nil || unanswered[identifier] != nil }
 
-    /// Until when the number of what is being shown is waited for, in seconds awake; `nil`: nothing is on the way.
+    /// Returns the time, in seconds awake, until which the number of a notification is awaited; `nil` if no call is pending.
     func numberDue(of identifier: String, _ moment: Moment) -> Double? {
         beingShown[identifier].map { $0 + Self.patience }.flatMap { moment.awake < $0 ? $0 : nil }
     }
@@ -104,11 +106,11 @@ struct ServerCalls {
 
     mutating func beginWithdrawal(_ identifier: String, _ moment: Moment) { beingWithdrawn[identifier] = moment.awake }
 
-    // MARK: Answers
+    // MARK: Replies
 
     mutating func noteWithdrawn(_ identifier: String) { beingWithdrawn[identifier] = nil }
 
-    /// - Returns: the revision that it was given last.
+    /// - Returns: the revision that was passed to the presenter last.
     mutating func notePresented(_ identifier: String, _ moment: Moment) -> Int? {
         if let begun = beingShown.removeValue(forKey: identifier) { noteAnswer(toCallOf: begun, moment) }
         refused[identifier] = nil
@@ -116,17 +118,17 @@ struct ServerCalls {
         return given.removeValue(forKey: identifier)
     }
 
-    /// When one that was not shown is tried again.
+    /// The time of the next try after a failure.
     private enum Next { case whenSomethingChanges, afterPause, whenAnswered }
 
-    /// What a failure means.
+    /// The meaning of a failure.
     struct Trouble {
         let text: String
-        /// The server has it, and may show it yet.
+        /// `true` if the server received the notification, and may still show it.
         let isAnswerOpen: Bool
     }
 
-    /// - Parameter revision: that it has now; `nil`: nobody wants it shown any more.
+    /// - Parameter revision: the present revision; `nil` if the notification is not to be shown any more.
     mutating func noteFailure(
         _ identifier: String, _ failure: PresenterFailure, isKnown: Bool, revision: Int?, _ moment: Moment
     ) -> Trouble {
@@ -141,7 +143,7 @@ struct ServerCalls {
             case .unresponsive(let why): ("the notification server does not answer: \(why)", .afterPause)
             case .unanswered(let why): ("the notification server has it and does not answer: \(why)", .whenAnswered)
             }
-        // Whatever the app wants shown by now: the server has what it had then.
+        // Independent of the app's present content: the server received the earlier content.
         if next == .whenAnswered, isKnown { unanswered[identifier] = Unanswered(since: moment.awake) }
         if let revision {
             switch next {
@@ -156,7 +158,7 @@ struct ServerCalls {
         return Trouble(text: text, isAnswerOpen: next == .whenAnswered)
     }
 
-    /// The server answers what it was asked after `begun`, in seconds awake.
+    /// Records that the server replied to a call that was made at `begun`, in seconds awake.
     mutating func noteAnswer(toCallOf begun: Double, _ moment: Moment) {
         for (identifier, call) in unanswered where call.since <= begun && call.laterAnswer == nil {
             unanswered[identifier]?.laterAnswer = moment.awake
@@ -165,9 +167,9 @@ struct ServerCalls {
 
     // MARK: Silence
 
-    /// - Returns: what a server that answers has not answered for so long that it is lost.
+    /// - Returns: the notifications whose replies are missing for so long, from a server that replies to other calls, that they are lost.
     mutating func takeLost(_ pass: inout Pass) -> [String] {
-        // Whoever cannot be asked holds up nobody: what has to leave the screen stands in the ledger.
+        // A server that cannot be reached must not block the agent. The ledger contains the notifications that have to leave the screen.
         beingWithdrawn = beingWithdrawn.filter { pass.moment.awake < $0.value + Self.patience }
         if let last = beingWithdrawn.values.max() { pass.wake(at: pass.moment.date(atAwake: last + Self.patience)) }
         askAboutSilent(&pass)
@@ -183,7 +185,7 @@ struct ServerCalls {
         return lost
     }
 
-    /// A server that lost one call and is asked nothing else would never be known to answer.
+    /// Queries a silent server. If a server lost one call and received no other, it would never be known to respond.
     private mutating func askAboutSilent(_ pass: inout Pass) {
         var isAsked = false
         for (identifier, call) in unanswered where call.laterAnswer == nil {

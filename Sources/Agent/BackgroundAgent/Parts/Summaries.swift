@@ -2,36 +2,36 @@ import BackgroundLedger
 import BackgroundNotices
 import Foundation
 
-/// What tells of many notifications at once: of those that came in quiet hours, and of more than a person reads. A part of ``Screen``.
+/// Summaries of many notifications: of those from quiet hours, and of more than the user can read. A part of ``NotificationPlanner``.
 struct Summaries {
     private var flow = NoticeFlow()
 
-    /// So many are named in a summary.
+    /// The maximum number of notifications listed in a summary.
     private static let longestText = 5
-    /// So many are shown by themselves when the person asks for them.
+    /// The maximum number of notifications that are shown alone after a press on the summary.
     private static let longestLook = 5
-    /// Of the button that shows them.
+    /// The key of the button that shows the notifications.
     static let showAction = "show"
 
     private static let prefix = NotificationRecord.agentPrefix + "summary."
 
     static func isSummary(_ identifier: String) -> Bool { identifier.hasPrefix(prefix) }
 
-    /// Begins the identifiers of the summaries of a group, which are counted: what a person pressed is not changed in its place.
+    /// Returns the beginning of the identifiers of a group's summaries, which are numbered: a summary that was pressed is never updated.
     private static func prefix(of group: NoticeFlow.Group) -> String {
         switch group {
         case .quietHours: prefix + "quiet."
         case .many: prefix + "many."
-        // Of any length and of any letters.
+        // A thread's name can have any length and any letters.
         case .thread(let name):
             prefix + "thread." + name.utf8.prefix(64).map { String($0, radix: 16) }.joined(separator: "-") + "."
         }
     }
 
-    // MARK: What is gathered
+    // MARK: Gathering
 
-    /// - Parameter waiting: those that may be shown now, and that nobody was told of.
-    /// - Returns: those that are shown by themselves.
+    /// - Parameter waiting: the notifications that may be shown now, and that were not shown before.
+    /// - Returns: The notifications that are shown alone.
     mutating func gather(_ waiting: [NotificationRecord], _ pass: inout Pass) throws -> [NotificationRecord] {
         guard !waiting.isEmpty else { return [] }
         let (now, zone, rules) = (pass.now, pass.zone, pass.settings.noticeRules)
@@ -52,7 +52,7 @@ struct Summaries {
         return decision.show.compactMap { byIdentifier[$0] }
     }
 
-    /// It came, or was due, in quiet hours that are over by now.
+    /// Returns `true` if the notification arrived, or was due, in quiet hours that are over now.
     private static func wasHeldBack(_ record: NotificationRecord, _ rules: NoticeRules, now: Date, zone: TimeZone) -> Bool {
         guard let quiet = rules.quietHours, quiet.end(covering: now, in: zone) == nil,
             record.shownContent.interruptionLevel < rules.loudLevel ?? .max
@@ -60,7 +60,7 @@ struct Summaries {
         return quiet.end(covering: record.dueAt ?? record.addedAt ?? record.createdAt, in: zone) != nil
     }
 
-    /// One of them was not shown after all.
+    /// Records that one of the notifications was not shown.
     mutating func noteFailure() { flow.giveBack() }
 
     private func gather(_ records: [NotificationRecord], into group: NoticeFlow.Group, _ pass: inout Pass) throws {
@@ -72,7 +72,7 @@ struct Summaries {
             try pass.transaction.save(record)
             if let badge = record.shownContent.badge { try pass.transaction.setFact(.badge, badge) }
         }
-        // Those of last night may stand there still: of another night the person is told anew.
+        // The summary of last night may still be on the screen: another night causes a new alert.
         try write(summary, &pass, alerts: known == nil || group == .quietHours)
         pass.log(.notificationsGathered, (.notification, summary), (.count, "\(records.count)"))
     }
@@ -89,9 +89,9 @@ struct Summaries {
         return prefix + "\((numbers.max() ?? 0) &+ 1)"
     }
 
-    // MARK: What it says
+    // MARK: Content
 
-    /// As its notifications are now; without any it is taken back.
+    /// Updates a summary to its present notifications, or withdraws it without any.
     private func write(_ summary: String, _ pass: inout Pass, alerts: Bool, isQuiet: Bool = false) throws {
         let newest = try pass.transaction.notifications(in: summary, limit: Self.longestText)
         guard !newest.isEmpty else {
@@ -126,7 +126,7 @@ struct Summaries {
             interruptionLevel: min(max(all.level, 0), 2), badge: nil)
     }
 
-    /// Its notifications may have been taken back, or changed, since.
+    /// Updates all summaries, because their notifications may have been withdrawn or changed.
     func plan(_ pass: inout Pass) throws {
         for record in try pass.transaction.notifications(beginning: Self.prefix)
         where record.life.isStanding || record.life.isUntold {
@@ -134,9 +134,9 @@ struct Summaries {
         }
     }
 
-    // MARK: What the person does
+    // MARK: The user's actions
 
-    /// Pressed: the newest are shown by themselves, and what is left is told of by another, without a sound.
+    /// Handles a press on a summary: the newest notifications are shown alone, and the others go into a new summary without a sound.
     func notePressed(_ summary: String, _ pass: inout Pass) throws {
         let records = try pass.transaction.notifications(in: summary)
         for var record in records.prefix(Self.longestLook) {
@@ -154,7 +154,7 @@ struct Summaries {
         try write(other, &pass, alerts: true, isQuiet: true)
     }
 
-    /// It left the screen: closed by the person, or taken off by the server.
+    /// Handles a summary that left the screen: the user closed it, or the server removed it.
     func noteLeft(_ summary: String, isSeen: Bool, _ pass: inout Pass) throws {
         for var record in try pass.transaction.notifications(in: summary) {
             record.handle(.summaryLeft(isSeen: isSeen, now: pass.now))

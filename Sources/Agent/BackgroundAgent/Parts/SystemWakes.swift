@@ -2,15 +2,15 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Wakes of the machine: what ``SystemWake`` decides, written down and put into effects.
+/// Wakes of the machine: stores the decisions of ``SystemWake``, and turns them into effects.
 struct SystemWakes {
     private var machine = SystemWake()
 
-    /// Due requests wait for the lock on sleep, or for the sleep itself.
+    /// `true` if due requests wait for the lock on sleep, or for the sleep itself.
     var holdsWork: Bool { machine.holdsWork }
     var needsAgent: Bool { machine.needsAgent }
 
-    // MARK: What is heard
+    // MARK: Events
 
     mutating func note(_ event: SleepEvent, _ pass: inout Pass) throws {
         if case .notSuspended(let why) = event { pass.log(.sleepRefused, (.reason, why)) }
@@ -34,12 +34,12 @@ struct SystemWakes {
             && !pass.transaction.hasDueWake(now: pass.now)
         try follow(machine.plan(wanted, isWorkDone: isWorkDone, at: Self.moment(pass)), &pass)
         if let deadline = machine.deadline { pass.wake(at: pass.moment.date(atAwake: deadline)) }
-        // It is set whether or not time alone makes something due then: a request may wait for power, too.
+        // The pass wakes at the alarm even if time alone makes no work due then, because a request may also wait for power.
         if let alarm = machine.alarm, alarm > pass.now { pass.wake(at: alarm) }
         try report(isWanted: wanted != nil, &pass)
     }
 
-    /// Never one that the machine was woken for, however the clock was set since.
+    /// Returns the next wake. Never a wake that was served already, even if the clock was set since.
     private static func wanted(_ pass: Pass) throws -> Date? {
         guard let next = try pass.transaction.nextWake(after: pass.now) else { return nil }
         guard let served = try pass.transaction.fact(.servedWake), WallClockRule.counts(served: served, now: pass.now),
@@ -50,7 +50,7 @@ struct SystemWakes {
 
     private static func moment(_ pass: Pass) -> SystemWake.Moment { .init(now: pass.now, awake: pass.moment.awake) }
 
-    /// For `why` and `doctor`.
+    /// Writes the report for `why` and `doctor`.
     private func report(isWanted: Bool, _ pass: inout Pass) throws {
         let known = try pass.transaction.fact(.alarm)
         guard isWanted else { return try pass.transaction.setFact(.alarm, nil) }

@@ -2,7 +2,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Apps that asked for it are launched when the day, the clocks or the time zone changed. No state.
+/// Launches apps that ask for it after a change of the day, the clocks or the time zone. Has no state.
 enum TimeChanges {
     static func plan(_ pass: inout Pass) throws {
         guard let reported = try pass.transaction.fact(.significantTime) else { return }
@@ -11,10 +11,10 @@ enum TimeChanges {
         guard let change = current.change(since: reported) else { return }
         let identifier = LaunchKind.significantTimeChange.rawValue
         let isLive = try pass.transaction.liveLaunches().contains { $0.kind == .significantTimeChange }
-        // One at a time; what changes meanwhile is reported after it.
+        // One launch at a time; changes during a launch are reported after it.
         guard !isLive else { return }
         let now = pass.now
-        // From the future: the clock was set back since, and its pause is over.
+        // A date in the future: the clock was set back since then, and the pause is over.
         let failures = try pass.transaction.endedLaunches(.significantTimeChange, identifier, limit: 20)
             .prefix { $0.outcome?.isResult == false && $0.endedAt ?? now <= now }
         guard let generation = pass.generation(after: failures) else { return }
@@ -26,7 +26,7 @@ enum TimeChanges {
                 woke: change))
     }
 
-    /// The app had its say: it knows the time as it was when its launch began. What changed meanwhile is reported next.
+    /// Records that the app knows the time as it was when its launch began. Later changes are reported next.
     static func settle(_ pass: Pass) throws {
         guard try pass.transaction.fact(.significantTime) != nil else { return }
         let reported = try pass.transaction.fact(.significantTimeBeingTold) ?? SignificantTime(at: pass.now, in: pass.zone)

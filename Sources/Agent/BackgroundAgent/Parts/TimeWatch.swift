@@ -3,23 +3,23 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// Tells time that passes from a clock that was set, a zone that changed and a sleep.
+/// Distinguishes the passing of time from a set clock, a changed zone and a sleep.
 struct TimeWatch {
-    /// The zone in force.
+    /// The present time zone.
     private(set) var zone: TimeZone
-    /// Since when nothing kept this agent from looking: its start, the end of a sleep, a clock that was set.
+    /// The time since when this agent could check without interruption: its start, the end of a sleep, or a set clock.
     private(set) var lookingSince: Date
-    /// Wall-clock rules have to be planned anew.
+    /// `true` if rules with wall-clock times have to be planned again.
     private(set) var mustReplan = true
-    /// It was set back by more than it is mistaken by in passing: what was written just now was written by a clock that was wrong.
+    /// `true` if the clock was set back by more than a usual correction: times that were just recorded came from a wrong clock.
     private var wasAhead = false
-    /// Seconds that the clock was set back since moments were planned.
+    /// The number of seconds that the clock was set back since times were planned.
     private var setBack: Double = 0
-    /// When this agent last noted that it looked.
+    /// The time when this agent last recorded a check.
     private var lastNoted: Date?
-    /// Wall clock minus seconds awake, as last seen.
+    /// The wall clock minus the seconds awake, as last seen.
     private var offset: Double
-    /// Seconds slept, as last seen.
+    /// The seconds slept, as last seen.
     private var slept: Double
 
     init(_ moment: Moment) {
@@ -29,19 +29,19 @@ struct TimeWatch {
 
     private static func offset(_ moment: Moment) -> Double { moment.now.timeIntervalSince1970 - moment.awake }
 
-    /// What happened to the clocks since the look before.
+    /// The change of the clocks since the last check.
     struct Change {
-        /// By how many seconds the wall clock moved against the time awake: it was set, or stood still in sleep.
+        /// The seconds that the wall clock moved against the time awake, because it was set or because of a sleep.
         var shift: Double
-        /// The host slept: the kernel's count says so before anybody on a bus does, and without a bus.
+        /// `true` if the host slept. The kernel's counter shows this earlier than a bus signal, and without a bus.
         var hasSlept: Bool
     }
 
-    /// What the clock would show if nobody had set it since the look before.
+    /// Returns the time that the clock would show if it had not been set since the last check.
     func undisturbed(_ moment: Moment) -> Date { Date(timeIntervalSince1970: moment.awake + offset) }
 
-    /// Before anything else in a pass: a budget is a span, and the jump itself must not end one; nor may a time in which nobody could try
-    /// count as one without progress.
+    /// Checks the clocks. Called first in a pass: a budget is a time span, and the jump of a clock must not end it. A time without any
+    /// possible attempt must not count as a time without progress.
     mutating func look(_ pass: inout Pass) throws -> Change {
         let shift = Self.offset(pass.moment) - offset
         offset += shift
@@ -58,11 +58,11 @@ struct TimeWatch {
         return Change(shift: abs(shift) > 0.5 ? shift : 0, hasSlept: hasSlept)
     }
 
-    /// - Parameter skipped: seconds that this agent slept, or that somebody added to the clock.
+    /// - Parameter skipped: the seconds that this agent slept, or that were added to the clock.
     private mutating func creditTimeAway(_ skipped: Double, _ pass: Pass) throws {
         var away = skipped
         if lastNoted == nil, let seen = try pass.transaction.fact(.lookedAt) {
-            // One that left until a moment missed nothing before that.
+            // An agent that exited until a planned time missed nothing before that time.
             let absence = try pass.transaction.fact(.absence)
             let planned = absence.map { $0.until ?? pass.now } ?? seen
             away += max(pass.now.timeIntervalSince(max(seen, planned)), 0)
@@ -73,13 +73,13 @@ struct TimeWatch {
         lastNoted = pass.now
     }
 
-    /// Seconds that are no absence.
+    /// The maximum number of seconds that do not count as an absence.
     private static let notAway: Double = 60
-    /// Seconds between two notes of when an agent looked: a new one after a crash credits at most so much too much, and the time in which
-    /// there was nothing to look at.
+    /// The number of seconds between two records of a check. After a crash, a new agent credits at most this much too much, plus the time
+    /// in which there was nothing to check.
     private static let notingInterval: Double = 300
 
-    /// The clock was set, or the host woke: what lies behind may have been missed.
+    /// Handles a set clock, or a wake of the host: times that have passed may have been missed.
     mutating func noteJump(_ pass: Pass) {
         mustReplan = true
         lookingSince = pass.now
@@ -87,7 +87,7 @@ struct TimeWatch {
 
     mutating func noteZone() { mustReplan = true }
 
-    /// Wall-clock rules are planned anew when the clock or the zone changed, unless their moment has already come.
+    /// Plans wall-clock rules again when the clock or the zone changed, unless their time has already come.
     mutating func plan(_ pass: inout Pass) throws {
         guard mustReplan else { return }
         mustReplan = false

@@ -2,16 +2,16 @@ import ProcessSupport
 import BackgroundLedger
 import Foundation
 
-/// The processes that wait for this agent's work, and the session of the person.
-struct Neighbours {
-    /// Whose end is heard of.
+/// The processes that wait for this agent's work, and the user's session.
+struct WatchedProcesses {
+    /// The processes whose end is reported.
     private var watched: Set<ProcessIdentity> = []
-    /// Whose end was heard of in this pass.
+    /// The processes whose end was reported in this pass.
     private var ended: Set<ProcessIdentity> = []
     private var session = Session.unreported
 
     private enum Session: Equatable {
-        /// The presenter has not heard of any, or has to hear of it again.
+        /// No session was reported to the presenter, or it has to be reported again.
         case unreported
         case reported(SessionEnvironment?)
     }
@@ -20,10 +20,10 @@ struct Neighbours {
 
     func hasEnded(_ process: ProcessIdentity) -> Bool { ended.contains(process) }
 
-    /// The connection to the session is lost: it is reported again.
+    /// Handles a lost connection to the session: the session is reported again.
     mutating func noteLostBus() { session = .unreported }
 
-    /// A verb may have said where the person's session is. `true`: it is another one.
+    /// Reads the session that a command may have reported. Returns `true` if it differs from the last one.
     mutating func lookAtSession(_ pass: inout Pass) throws -> Bool {
         let current = try pass.transaction.fact(.sessionEnvironment)
         guard session != .reported(current) else { return false }
@@ -32,7 +32,7 @@ struct Neighbours {
         return true
     }
 
-    /// Waiters and attachments whose process is gone are taken away; the others are watched.
+    /// Removes waiters and attachments whose process has ended, and watches the others.
     mutating func plan(_ pass: inout Pass) throws {
         let waiters = try pass.transaction.waiters()
         let attached = try pass.transaction.attachedProcesses()

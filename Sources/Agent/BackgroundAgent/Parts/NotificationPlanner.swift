@@ -4,26 +4,26 @@ import BackgroundNotices
 import BackgroundScheduling
 import Foundation
 
-/// Notifications: shown when due and a server is there, replaced, withdrawn; their buttons become responses.
-struct Screen {
+/// The notifications: shown when they are due and a server runs, replaced, withdrawn; their buttons become responses.
+struct NotificationPlanner {
     private var calls = ServerCalls()
     private var summaries = Summaries()
     private var progress = ProgressNotices()
-    /// What an earlier time left unreadable was removed.
+    /// `true` after unreadable rows of an earlier version were removed.
     private var hasCleaned = false
 
-    /// Some answer of the presenter is missing.
+    /// `true` if a reply of the presenter is missing.
     var isShowing: Bool { calls.isShowing }
 
-    /// Until when the answers that are missing are waited for; `nil`: none is.
+    /// Returns the time until which missing replies are awaited; `nil` if no reply is missing.
     func answersDue(_ moment: Moment) -> Date? { calls.answersDue(moment) }
 
-    /// Something changed that may help: what could not be shown is tried again.
+    /// Retries failed notifications, because a change may have fixed the reason.
     mutating func tryAgain() { calls.tryAgain() }
 
-    // MARK: What is heard
+    // MARK: Events
 
-    /// - Parameter launches: a pressed Cancel ends one of them.
+    /// - Parameter launches: the launches; a press on Cancel ends one.
     mutating func note(_ event: PresenterEvent, _ pass: inout Pass, _ launches: inout Launches) throws {
         if try progress.note(event, &pass, &launches) { return }
         switch event {
@@ -35,7 +35,7 @@ struct Screen {
         case .replied(let identifier, let serverID, let text): try noteReply(identifier, serverID, text, &pass)
         case .closed(let identifier, let serverID, let reason): try noteClosed(identifier, serverID, reason, &pass)
         case .serverIs(let server):
-            // Where the agent was not there when the last one left, as at a logout, nobody has told it.
+            // If the agent did not run when the previous server ended (for example at a logout), no event reported its end.
             guard try pass.transaction.fact(.notificationServer) != server else { return }
             try noteLostServer(&pass)
             try pass.transaction.setFact(.notificationServer, server)
@@ -45,7 +45,7 @@ struct Screen {
         case .doNotDisturb(let isOn):
             let since = try pass.transaction.fact(.doNotDisturbSince)
             if isOn != (since != nil) { try pass.transaction.setFact(.doNotDisturbSince, isOn ? pass.now : nil) }
-            // Also if an earlier agent was the last that knew of it.
+            // Also if only an earlier agent knew that it was on.
             if !isOn { try showHidden(&pass) }
         case .serverAnswers: calls.noteAnswer(toCallOf: pass.moment.awake, pass.moment)
         case .withdrawn(let identifier, let serverID):
@@ -58,16 +58,16 @@ struct Screen {
         }
     }
 
-    /// Apple's name for a click on the notification itself: what the app will see.
+    /// Apple's name for a click on the notification itself, which the app receives.
     private static let defaultAction = "com.apple.UNNotificationDefaultActionIdentifier"
     private static let dismissAction = "com.apple.UNNotificationDismissActionIdentifier"
 
     private mutating func notePress(
         _ identifier: String, _ serverID: UInt32, _ action: String, _ token: String?, _ pass: inout Pass
     ) throws {
-        // Pressed once more on its way off the screen, it is answered already.
+        // A second press while the notification leaves the screen has been handled already.
         guard let record = try pass.transaction.notification(identifier), record.life.isPressable(as: serverID) else { return }
-        // What the agent itself said is no app's.
+        // A notification of the agent itself does not belong to an app.
         if Summaries.isSummary(identifier) {
             try summaries.notePressed(identifier, &pass)
         } else if !record.isAgents {
@@ -78,11 +78,11 @@ struct Screen {
         try change(record, .pressed(serverID: serverID, now: pass.now), &pass)
     }
 
-    /// What the app calls a server's key.
+    /// Returns the app's name for a server's action key.
     private func appName(of action: String, _ record: NotificationRecord, _ pass: Pass) throws -> String {
         switch action {
         case "default": Self.defaultAction
-        // Of a server that has the button and tells no text.
+        // From a server that has the button but sends no text.
         case "inline-reply": try button(withFieldOf: record, pass)?.key ?? action
         default: action
         }
@@ -101,9 +101,9 @@ struct Screen {
         try change(record, .pressed(serverID: serverID, now: pass.now), &pass)
     }
 
-    /// Told only where the category asks for it, as on iOS.
+    /// Reports a dismissal to the app only if the category asks for it, as on iOS.
     private func noteDismissal(_ identifier: String, _ serverID: UInt32, _ pass: inout Pass) throws {
-        // Other words may wait while those stand there.
+        // New content may be waiting while the old content is on the screen.
         guard let record = try pass.transaction.notification(identifier), record.serverID == serverID,
             record.state == .delivered || record.state == .pending,
             try pass.transaction.tellsDismissal(ofCategory: record.content.categoryIdentifier)
@@ -134,7 +134,7 @@ struct Screen {
         if var record = try pass.transaction.notification(identifier) {
             let before = record
             record.takeInstant(now: pass.now, zone: pass.zone)
-            // The app has changed its words since: they follow in its place.
+            // The app has changed the content since then: the new content replaces it.
             if let given, given != record.revision { record.handle(.changed) }
             if record != before { try pass.transaction.save(record) }
             if let badge = record.shownContent.badge { try pass.transaction.setFact(.badge, badge) }
@@ -173,7 +173,7 @@ struct Screen {
         pass.log(.notificationWaits, (.notification, identifier), (.reason, trouble.text))
     }
 
-    /// It could not be asked when they were to leave the screen.
+    /// Withdraws notifications that could not be withdrawn because no server was available.
     private mutating func withdrawAgain(_ pass: inout Pass) throws {
         let server = try pass.transaction.fact(.notificationServer)
         for record in try pass.transaction.notifications() {
@@ -182,13 +182,13 @@ struct Screen {
         }
     }
 
-    /// Numbers of a server that is gone mean nothing to the next one.
+    /// Handles the loss of the server: its numbers are invalid for the next server.
     private mutating func noteLostServer(_ pass: inout Pass) throws {
         let open = calls.open
         calls.loseServer()
         try pass.transaction.setFact(.doNotDisturbSince, nil)
         try pass.transaction.setFact(.serverHasButtons, nil)
-        // Docks of another session, or none yet.
+        // The next docks belong to another session, and do not show the number.
         try pass.transaction.setFact(.badgeTold, nil)
         for record in try pass.transaction.notifications() {
             let event = NoticeLife.Event.serverLost(isAnswerOpen: open.contains(record.identifier))
@@ -209,16 +209,16 @@ struct Screen {
             switch command {
             case .withdraw(let number):
                 let server = try pass.transaction.fact(.notificationServer)
-                // What has no number is waited for no longer.
+                // A notification without a number is not awaited.
                 if number != NoticeLife.unknownNumber { calls.beginWithdrawal(record.identifier, pass.moment) }
                 pass.perform(.withdraw(identifier: record.identifier, serverID: number, of: server))
             }
         }
     }
 
-    // MARK: What follows
+    // MARK: Planning
 
-    /// Launches ended: the progress of continued processing goes off the screen.
+    /// Removes the progress notifications of ended launches from the screen.
     mutating func note(ended launches: [LaunchRecord], _ pass: inout Pass) throws {
         for launch in launches where launch.kind == .continuedProcessing { try progress.withdraw(launch, &pass) }
     }
@@ -251,7 +251,7 @@ struct Screen {
         try planBadge(&pass)
     }
 
-    /// `nil`: the time that it is about is over, and nobody is told of it any more.
+    /// Returns the notification; `nil` if its time is over, so that it is not shown any more.
     private mutating func withinItsTime(_ record: NotificationRecord, _ pass: inout Pass) throws -> NotificationRecord? {
         guard let until = record.until else { return record }
         if until <= pass.now {
@@ -259,12 +259,12 @@ struct Screen {
             return nil
         }
         pass.wake(at: until)
-        // The clock was ahead, and is right by now.
+        // The clock was ahead, and is correct now.
         if record.state == .over { try change(record, .timeIsNotOver, &pass) }
         return try pass.transaction.notification(record.identifier)
     }
 
-    /// As its trigger says now: one that repeats waits again when its instant has come.
+    /// Returns the notification as its trigger requires now: a repeating one waits again after its time has come.
     private func scheduled(_ record: NotificationRecord, _ pass: inout Pass) throws -> NotificationRecord {
         guard let schedule = record.schedule, schedule.next != nil else { return record }
         var changed = record
@@ -275,7 +275,7 @@ struct Screen {
         return changed
     }
 
-    /// It may be given to the server now. If not, the pass wakes when it may.
+    /// Returns `true` if the notification may be sent to the server now. If not, the pass wakes when it may be sent.
     private func isItsTurn(_ record: NotificationRecord, _ pass: inout Pass) throws -> Bool {
         switch calls.turn(of: record.identifier, revision: record.revision, pass.moment) {
         case .now: break
@@ -290,7 +290,7 @@ struct Screen {
         }
         let content = record.shownContent
         var rules = pass.settings.noticeRules
-        // It stood there, or the person has asked for it: quiet as it comes, it keeps nobody awake.
+        // The notification was on screen before, or the user asked for it. It is shown without a sound, so quiet hours do not apply.
         if record.life.isShownAgain { rules.quietHours = nil }
         let verdict = NoticeTiming.verdict(
             dueAt: record.dueAt, level: content.interruptionLevel, category: content.categoryIdentifier,
@@ -306,7 +306,8 @@ struct Screen {
         }
     }
 
-    /// Shown when the person switches its kind on again within a day; who leaves it off is not told of a week at once, and keeps no rows for it.
+    /// Keeps a silenced notification for a day. The notification is shown if the user enables its kind again within that day. After the
+    /// day it is dropped, so that a disabled kind does not fill the ledger.
     private func keepSilenced(_ record: NotificationRecord, _ pass: inout Pass) throws {
         var changed = record
         if let until = changed.beSilenced(now: pass.now, zone: pass.zone) {
@@ -335,14 +336,14 @@ struct Screen {
 
     private mutating func withdraw(_ record: NotificationRecord, _ app: AppRecord?, _ pass: inout Pass) throws {
         if record.life.needsNumber, calls.turn(of: record.identifier, revision: record.revision, pass.moment) == .now {
-            // A server that replaces by tag shows it in its own place.
+            // A server that replaces by tag shows the notification in its own place.
             calls.begin(record.identifier, revision: record.revision, pass.moment)
             var notice = try notice(record, app, pass)
             notice.isQuiet = true
             return pass.perform(.present(notice, replacing: nil, of: try pass.transaction.fact(.notificationServer)))
         }
         if record.serverID == nil, let until = calls.numberDue(of: record.identifier, pass.moment) {
-            // Its number is on the way: without it there is nothing to take back, and a moment later it stands there.
+            // The number has not arrived. Without it the notification cannot be withdrawn, and it would appear soon after.
             return pass.wake(at: pass.moment.date(atAwake: until))
         }
         try change(record, .takenOff(now: pass.now, isAnswerOpen: calls.isOpen(record.identifier)), &pass)
@@ -372,7 +373,7 @@ struct Screen {
         notice.serversWithoutButtons = try pass.transaction.fact(.serversWithoutButtons) ?? []
         notice.isQuiet = record.life.deliveredAt != nil
         notice.picture = content.attachments?.first(where: \.isPicture).flatMap { attachment in
-            // A row may come from anywhere.
+            // A row can contain an invalid name.
             guard TransferRecord.isPlainName(attachment.file) else { return nil }
             return pass.directories.spooled(attachment.file).path
         }
@@ -384,7 +385,8 @@ extension NotificationRecord {
     /// `true` if it stays on the screen until the user answers.
     fileprivate var staysOnScreen: Bool { shownContent.interruptionLevel >= 2 }
 
-    /// Too many of such are gathered. What is critical is told by itself, and what replaces something on the screen alerts in its place.
+    /// `true` if the notification is gathered when there are too many. Critical ones and replacements of shown ones are always shown
+    /// alone.
     fileprivate var isBounded: Bool {
         !isAgents && identifier != Self.testIdentifier && shownContent.interruptionLevel < 3 && serverID == nil && !life.mayStand
     }

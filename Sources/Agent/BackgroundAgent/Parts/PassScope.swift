@@ -1,26 +1,26 @@
 import BackgroundLedger
 import Foundation
 
-/// What of the ledger has to be looked at: with many small transfers most passes are about those alone.
-struct Glance {
-    /// How much a pass looks at.
+/// The part of the ledger that a pass has to check: with many small transfers, most passes concern only transfers.
+struct PassScope {
+    /// The scope of a pass.
     enum Extent {
         case everything
-        /// Nothing but the wire has spoken since everything was looked at.
+        /// Only transfer events arrived since the last complete pass.
         case transfers
     }
 
-    /// What the ledger said of others' commits at the last look.
+    /// The ledger's number of other processes' commits, at the last pass.
     private var seenVersion: Int?
-    /// What the app asked for, at the last look at everything.
+    /// The app's settings, at the last complete pass.
     private(set) var settings = AgentSettings()
-    /// When everything is to be looked at again at the latest.
+    /// The time of the next complete pass at the latest.
     private var nextLook = Date.distantPast
     private var mustLook = true
-    /// The moment that lay behind when it was asked for last.
+    /// The past wake-up time of the last call of ``settle(_:now:)``.
     private var lastPastWake: Date?
 
-    /// What this pass looks at, and with which settings.
+    /// Returns the scope and the settings of this pass.
     ///
     /// - Parameter version: The ledger's number for the commits of other processes, in this transaction.
     mutating func begin(
@@ -41,10 +41,10 @@ struct Glance {
         }
     }
 
-    /// The next pass looks at everything, and is due at once.
+    /// Makes the next pass a complete pass that is due at once.
     mutating func lookAtEverything() { mustLook = true }
 
-    /// Whether another pass is due, after one that changed rows or not.
+    /// Returns `true` if another pass is due after a pass that did or did not change rows.
     func isDue(after extent: Extent, hasChanged: Bool) -> Bool {
         switch extent {
         case .everything: hasChanged
@@ -52,18 +52,18 @@ struct Glance {
         }
     }
 
-    /// Effects are about to be performed that may make something else due.
+    /// Records effects that will be performed, and that may make other work due.
     ///
-    /// - Returns: another pass is due at once.
+    /// - Returns: `true` if another pass is due at once.
     mutating func note(_ effects: [AgentEffect]) -> Bool {
         if effects.contains(where: { !$0.isOfTransfersAlone }) { mustLook = true }
         return mustLook && !effects.isEmpty
     }
 
-    /// Somebody else committed since the last look. The bell rings for our own commits, too.
+    /// Returns `true` if another process committed since the last pass. The agent's own commits also cause change notifications.
     func isNews(_ version: Int) -> Bool { version != seenVersion }
 
-    /// A moment that lies behind and was not acted upon, a second time: looking again at once would find the same.
+    /// Returns the next wake-up. If the same past time occurs twice, it is delayed, because another pass would find the same again.
     mutating func settle(_ wake: Date?, now: Date) -> Date? {
         guard let wake, wake <= now else { return wake }
         defer { lastPastWake = wake }

@@ -3,35 +3,35 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// What nobody wants any more: transfers without a waiter, answers that were delivered, parts nobody came back for, rows of long
-/// ago, files that no row knows.
-struct Leftovers {
-    /// Transfers that may end before the oldest ended ones are looked at: are they too many?
+/// Removes data that is not needed any more: transfers without a waiting process, delivered responses, unused parts, old rows, and files
+/// without a row.
+struct Cleanup {
+    /// The number of transfers that may end before the number of old ended transfers is checked.
     private static let endsPerPruning = 100
-    /// Seconds after which files are looked for again, where somebody was putting files there.
+    /// The number of seconds after which files without a row are searched again, if another process was adding files.
     private static let patience: Double = 3_600
 
     private var endsBeforePruning = 0
-    /// When (in seconds awake) files that no row knows are looked for again; `nil`: there is no reason to.
+    /// The time, in seconds awake, of the next search for files without a row; `nil` if none is needed.
     private var orphansDue: Double?
 
-    /// A process ended that may have died while it was queuing: nothing else wakes an agent that lives for months.
+    /// Records that a process ended, because it may have died while queuing: no other event wakes an agent that runs for months.
     mutating func noteEndedProcess(_ moment: Moment) { orphansDue = moment.awake }
 
-    /// Somebody was putting files there when orphans were to be removed.
+    /// Records that another process was adding files when orphans were to be removed.
     mutating func noteInTheWay(_ moment: Moment) { orphansDue = moment.awake + Self.patience }
 
-    /// Before attempts are planned: what is collected is stopped with them.
+    /// Collects transfers. Called before attempts are planned, because attempts of collected transfers are stopped with them.
     func collect(_ pass: inout Pass) throws {
         for var transfer in try pass.transaction.collectableTransfers(now: pass.now) {
             guard let id = transfer.id else { continue }
             let before = transfer
             if !before.life.hasEnded {
-                transfer.note = "nobody waited for it any more"
+                transfer.note = "the process that waited for it had ended"
                 pass.perform(.stopAttempt(id))
             }
             let commands = try pass.transaction.handle(.collected(now: pass.now), &transfer, now: pass.now)
-            // Asked once, as its copy goes once. No attempt of its own: whatever comes of it changes nothing here.
+            // Sent once, when the copy is removed. Its result changes nothing here, so it is not an attempt of the transfer.
             if commands.contains(.removeBody), before.state != .completed, before.attempts > 0,
                 let removal = try AttemptPreparation.uploadMachine(before, pass.transaction)?.removal
             {
@@ -45,7 +45,7 @@ struct Leftovers {
         pass.wake(at: try pass.transaction.nextCollection(after: pass.now))
     }
 
-    /// Rows of transfers that ended long ago, once enough have ended.
+    /// Removes rows of transfers that ended long ago, after enough transfers have ended.
     mutating func prune(_ pass: inout Pass) throws {
         endsBeforePruning -= pass.endedTransfers.count
         guard endsBeforePruning <= 0 else { return }
@@ -55,9 +55,9 @@ struct Leftovers {
         }
     }
 
-    /// An agent may live for months, or leave before the hour is over.
+    /// Plans the search for orphans. An agent may run for months, or exit before the hour is over.
     mutating func planOrphans(_ pass: inout Pass, _ lifetime: Lifetime) {
-        // A newer version's rows may name more than this one knows.
+        // The rows of a newer version may refer to files that this version does not know.
         guard let due = orphansDue, !lifetime.isSuperseded else { return }
         let left = lifetime.hasEnded ? 0 : due - pass.moment.awake
         guard left <= 0 else { return pass.wake(at: pass.now.addingTimeInterval(left)) }
