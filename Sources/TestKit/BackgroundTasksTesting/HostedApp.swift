@@ -4,8 +4,8 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The app under test as the processes that its agent launches: each a launch context in this process, with the handlers that
-/// the test registered.
+/// The app under test, as the processes that its agent launches. Each process is a launch context in the test's process, with the handlers
+/// that the test registered.
 final class HostedApp: VirtualProgram {
     private struct Running {
         let context: LaunchContext
@@ -17,14 +17,14 @@ final class HostedApp: VirtualProgram {
         var runtime: AppRuntime?
         var onEnd: @Sendable (Int64) -> Void = { _ in }
         var running: [Int64: Running] = [:]
-        /// Commands that a user started, by negative numbers.
+        /// Commands of the user, with negative numbers.
         var commands: Set<Int64> = []
         var lastCommand: Int64 = 0
     }
 
     private let state = Mutex(State())
 
-    /// - Parameter onEnd: called when the process of a launch is gone, on any thread.
+    /// - Parameter onEnd: called when the process of a launch has ended, on any thread.
     func join(_ runtime: AppRuntime, onEnd: @escaping @Sendable (Int64) -> Void) {
         state.withLock { ($0.runtime, $0.onEnd) = (runtime, onEnd) }
     }
@@ -50,26 +50,26 @@ final class HostedApp: VirtualProgram {
 
     // MARK: Launches
 
-    /// Launches and commands that neither ended nor await anything that virtual time could bring.
+    /// Returns launches and commands that have not ended and wait for nothing that virtual time can bring.
     func busy() -> [Int64] {
         let (runtime, launches) = state.withLock { ($0.runtime, $0.running.keys.sorted() + $0.commands) }
         guard let runtime else { return [] }
         return launches.filter { !runtime.isWaiting(launch: $0) }
     }
 
-    /// The sessions whose delegate the launch has.
+    /// Returns the sessions whose delegate belongs to the launch.
     func awaitedSessions(of launch: Int64) -> Set<String> { running(launch)?.context.awaitedSessions ?? [] }
 
     func begin(_ process: VirtualProcess) {
         guard let runtime = state.withLock({ $0.runtime }) else { return process.exit(.exited(74)) }
         let launch = process.launch
         let context = LaunchContext(id: launch, runtime: runtime, identity: process.identity) { [self] code in
-            // The agent hears of the end before the launch counts as over: time must not pass in between.
+            // The agent is notified of the end before the launch counts as over, so that time does not pass in between.
             runtime.processEnded(launch: launch)
             process.exit(.exited(code))
             ended(launch)
         }
-        // Known before it runs: a handler may end at once.
+        // The process is registered before it runs, because a handler may end at once.
         state.withLock { $0.running[launch] = Running(context: context, process: process, work: nil) }
         let work = LaunchContext.$own.withValue(context) { LaunchHandlers.shared.run(context) }
         state.withLock { state in
@@ -91,7 +91,7 @@ final class HostedApp: VirtualProgram {
         LaunchContext.$own.withValue(context) { context.heardWarning() }
     }
 
-    /// The test is over: nothing of what still runs counts.
+    /// Ends all running processes after the test. Their work has no effect any more.
     func end() {
         let running = state.withLock { Array($0.running.values) }
         for running in running { died(running.process) }
@@ -106,7 +106,7 @@ final class HostedApp: VirtualProgram {
     }
 }
 
-/// Counts what changes while virtual time stands still, and wakes whoever waits for more.
+/// Counts changes while virtual time does not pass, and wakes callers that wait for a change.
 final class ChangeCounter: Sendable {
     private struct State {
         var count = 0
@@ -127,7 +127,7 @@ final class ChangeCounter: Sendable {
         for waiter in waiters { waiter.yield() }
     }
 
-    /// Returns when something changed after `count` was read. `false`: nothing did in so much real time.
+    /// Returns when something changed after `count` was read. `false` if nothing changed within this real time.
     func wait(after known: Int, atMost patience: Duration) async -> Bool {
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let number = state.withLock { state in
@@ -137,8 +137,8 @@ final class ChangeCounter: Sendable {
             return state.next
         }
         defer { state.withLock { _ = $0.waiters.removeValue(forKey: number) } }
-        // In short steps, each of which waits for its turn behind the tasks and the blocks of queues that were ready before it: if other
-        // tests hold all threads, the awaited work has no chance either, and that time does not count.
+        // The wait has short steps. Each step waits for the tasks and queue blocks that were ready before it. If other tests use all
+        // threads, the awaited work cannot run either, and that time does not count.
         let alarm = Task {
             for _ in 0..<max(1, Int(patience / Self.step)) {
                 do { try await Task.sleep(for: Self.step) } catch { return }

@@ -1,18 +1,18 @@
 import Foundation
 import Synchronization
 
-/// Runs the tasks of an app on a test host, and reports whether one of them runs or is queued.
+/// Runs the tasks of an app on a test host, and reports whether a task runs or is queued.
 ///
-/// Without it virtual time could pass while an app computes on a busy machine.
+/// Without this executor, virtual time could pass while an app computes on a busy machine.
 final class HostedExecutor: TaskExecutor {
     private let queue = DispatchQueue(label: "hosted-tasks", attributes: .concurrent)
     private let jobs = Mutex(0)
     private let whenIdle: @Sendable () -> Void
 
-    /// - Parameter whenIdle: Called each time that the last task began to wait.
+    /// - Parameter whenIdle: Called each time when no task runs any more.
     init(whenIdle: @escaping @Sendable () -> Void) {
         self.whenIdle = whenIdle
-        // A task does not keep its executor, and may outlive its test.
+        // A task does not keep its executor alive, and may outlive its test.
         _ = Unmanaged.passRetained(self)
     }
 

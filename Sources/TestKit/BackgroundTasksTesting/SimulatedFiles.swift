@@ -2,12 +2,12 @@ import BackgroundAgent
 import Foundation
 import Synchronization
 
-/// The disk of a simulated host, as its agents meet it in the files of their transfers. The disk of one agent is the disk of the next.
+/// The disk of a simulated host, for the files of transfers. All agents of the host use the same disk.
 final class SimulatedFiles: Sendable {
     private struct State {
         var isFull = false
         var fault: FileCalls.Fault?
-        /// Counts the faults: the end of an earlier one means nothing.
+        /// The number of faults so far. The end of an earlier fault is ignored.
         var number = 0
     }
 
@@ -41,15 +41,15 @@ final class SimulatedFiles: Sendable {
 }
 
 extension SimulatedHost {
-    /// It is as if the disk had no room left.
+    /// Sets whether writes fail as on a full disk.
     package func setDiskFull(_ isFull: Bool) { files.setFull(isFull) }
 
-    /// The agents' calls on files of transfers fail as `fault` says, for so many seconds.
+    /// Makes the agents' calls on files of transfers fail as `fault` specifies, for a number of seconds.
     package func failFiles(for seconds: Double, by fault: @escaping FileCalls.Fault) {
         let number = files.fail(by: fault)
         clock.schedule(after: seconds) { [files] in files.endFault(number) }
     }
 
-    /// Every call on files is made again.
+    /// Ends the fault.
     package func mendFiles() { _ = files.fail(by: nil) }
 }

@@ -7,13 +7,13 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// A desktop in virtual time: clocks, network, notification server, processes, a ledger in memory, and the real agent, which may
-/// die and be followed by another. Only the effects are doubles. One thread at a time.
+/// A desktop in virtual time: clocks, network, notification server, processes, a ledger in memory, and the real agent, which may die and be
+/// replaced. Only the effects are test doubles. Use it on one thread at a time.
 package final class SimulatedHost {
     package let clock: VirtualClock
     package let network: VirtualNetwork
     package let desktop: VirtualNotificationServer
-    /// The ledger as the app sees it.
+    /// A view of the ledger for the app.
     package let ledger: Ledger
     package let directories: AppDirectories
     let conditions: ScriptedConditions
@@ -22,33 +22,33 @@ package final class SimulatedHost {
     let files = SimulatedFiles()
     /// The home folder of the simulated user.
     package let folder: URL
-    /// Everything that is noted goes to standard error, too: `SIMULATE_TRACE=1`.
+    /// With `SIMULATE_TRACE=1`, all notes are also written to standard error.
     private let isLoud = ProcessInfo.processInfo.environment["SIMULATE_TRACE"] == "1"
     private let random: () -> Double
     private var host: AgentHost? { didSet { agentPresence.isThere.withLock { [isThere = host != nil] in $0 = isThere } } }
     private var agent: Agent? { host?.agent }
     private var agentView: Ledger?
-    /// What keeps the agent's commits from becoming durable, and how it waits for that to be over.
+    /// The error with which the agent's commits fail, and the state of its retries.
     private var ledgerTrouble: StoreError?
     private var setback = AgentSetback()
-    /// Commits that whoever would start an agent has looked at.
+    /// The number of commits at the last decision about starting an agent.
     private var seenCommits = -1
-    /// Agents so far.
+    /// The number of agents started so far.
     package private(set) var agentsStarted = 0
-    /// Moments at which something happened, so far.
+    /// The number of moments so far at which something happened.
     package private(set) var moments = 0
-    /// Starts agents that leave with work left; `nil`: none does, and they stay.
+    /// The user manager that starts agents which exited with work left. `nil` if there is none, so that agents keep running.
     package var userManager: VirtualUserManager?
-    /// Whether work that comes starts an agent that is not there.
+    /// `true` if new work starts an agent when none is running.
     package var startsAgents = true
-    /// What the agents noted, and the host's own events.
+    /// The notes of the agents and the events of the host.
     package private(set) var transcript: [String] = []
 
     /// - Parameters:
-    ///   - start: what the wall clock shows first.
-    ///   - zone: where the person is.
-    ///   - program: what launched processes do.
-    ///   - random: numbers from 0 up to 1, for what the agent spreads.
+    ///   - start: the first time of the wall clock.
+    ///   - zone: the time zone of the user.
+    ///   - program: the behaviour of launched processes.
+    ///   - random: returns numbers from 0 up to 1 with which the agent spreads work.
     package init(
         start: Date, zone: TimeZone, appIdentifier: String = "app", program: any VirtualProgram, random: @escaping () -> Double
     ) throws {
@@ -71,7 +71,7 @@ package final class SimulatedHost {
     deinit { try? FileManager.default.removeItem(at: folder) }
 
     package func note(_ text: String) {
-        // Enough for any one failure; a year of noons must not fill the memory.
+        // Enough for one failure. A simulated year must not fill the memory.
         if transcript.count >= 20_000 { transcript.removeFirst(10_000) }
         let line = clock.date.formatted(.iso8601) + " " + text
         if isLoud { StandardError.write(line + "\n") }
@@ -82,16 +82,16 @@ package final class SimulatedHost {
 
     package var hasAgent: Bool { agent != nil }
 
-    /// An agent is there that has not yet taken over what earlier ones left.
+    /// `true` if the running agent has not yet taken over the work of earlier agents.
     package var isAgentBeginning: Bool { setback.mustReconcile }
 
-    /// The agent could not write, and waits to try again.
+    /// `true` if the agent could not write and waits for its next try.
     package var isAgentInSetback: Bool { setback.until > clock.awake }
 
-    /// Something came for the agent from another thread.
+    /// Calls the action when an event for the agent arrives from another thread.
     func onWake(_ action: @escaping @Sendable () -> Void) { inbox.onWake(action) }
 
-    /// Who is there, for other threads to ask.
+    /// The running agent and processes, readable from other threads.
     struct Presence: Sendable {
         fileprivate let processes: VirtualProcesses
         fileprivate let agent: AgentPresence
@@ -103,9 +103,9 @@ package final class SimulatedHost {
     var presence: Presence { Presence(processes: processes, agent: agentPresence) }
     private let agentPresence = AgentPresence()
 
-    /// As the next login, or any verb, does.
+    /// Starts an agent, like the next login or any command.
     ///
-    /// - Parameter commits: the agent dies at this commit of its own, counted from 1; `nil`: it lives.
+    /// - Parameter commits: the number of the agent's commit at which the agent dies, counted from 1; `nil` if it lives.
     package func startAgent(dyingAt commits: Int? = nil, _ moment: LedgerCommitMoment = .committed) throws {
         guard agent == nil, !isNewerInUse else { return }
         agentsStarted += 1
@@ -144,7 +144,8 @@ package final class SimulatedHost {
         self.agent?.hear(.conditions(conditions.current))
     }
 
-    /// A newer version takes over the ledger: the agent makes way, and none of this version can begin until it is back.
+    /// Simulates a newer version that migrates the ledger. The agent exits, and none of this version can start until the newer version is
+    /// removed.
     package func useNewerVersion(_ isNewer: Bool) throws {
         note(isNewer ? "a newer version takes over" : "this version is back")
         isNewerInUse = isNewer
@@ -154,7 +155,7 @@ package final class SimulatedHost {
 
     private var isNewerInUse = false
 
-    /// The agent cannot write its ledger, for a reason that passes; `nil`: it can.
+    /// Makes the agent's commits fail with a passing error; `nil` ends that.
     package func troubleLedger(_ trouble: StoreError?) {
         ledgerTrouble = trouble
         agentView?.setTrouble(trouble)
@@ -177,7 +178,7 @@ package final class SimulatedHost {
         }
     }
 
-    /// SIGKILL: what it held in memory is gone, and so are its connections and its notifications' buttons.
+    /// Kills the agent like SIGKILL. Its memory, its connections and the buttons of its notifications are lost.
     package func killAgent() {
         guard agent != nil else { return }
         note("the agent is killed")
@@ -195,16 +196,16 @@ package final class SimulatedHost {
         desktop.senderLeft()
     }
 
-    /// SIGTERM: it stops what runs and leaves.
+    /// Stops the agent like SIGTERM. The agent stops all running work and exits.
     package func stopAgent() throws {
         agent?.hear(.stopRequested)
         try run()
     }
 
-    /// Tells the agent, if there is one.
+    /// Sends an event to the agent, if one is running.
     package func tell(_ event: AgentEvent) { agent?.hear(event) }
 
-    /// What a dead agent throws is its death.
+    /// Runs `body` for the agent. An error of a dead agent counts as its death.
     private func guarded(_ body: () throws(StoreError) -> Void) throws {
         do throws(StoreError) {
             try body()
@@ -212,7 +213,7 @@ package final class SimulatedHost {
         } catch {
             guard !life.isAlive || error.isPassing else { throw error }
             if life.isAlive {
-                // As its process does: the parts are as they were, and what was heard is heard again.
+                // The real process also retries. Its parts keep their state, and events are handled again.
                 let pause = setback.count(now: clock.awake)
                 note("the agent cannot write, and tries again after \(pause) s: \(error)")
                 clock.schedule(after: pause) {}
@@ -226,7 +227,7 @@ package final class SimulatedHost {
 
     // MARK: Running
 
-    /// Until nothing more happens at this moment.
+    /// Runs until nothing more happens at this moment.
     package func run() throws {
         for _ in 0..<10_000 {
             if clock.fire() { continue }
@@ -248,10 +249,10 @@ package final class SimulatedHost {
         throw Endless(transcript: transcript.suffix(40).joined(separator: "\n"))
     }
 
-    /// Everything at this moment led to something else at this moment.
+    /// The error for a moment at which events cause each other without end.
     struct Endless: Error, CustomStringConvertible {
         let transcript: String
-        var description: String { "time stands still: one thing leads to another without end\n" + transcript }
+        var description: String { "virtual time does not advance: the events cause each other without end\n" + transcript }
     }
 
     private func leave() throws {
@@ -262,32 +263,32 @@ package final class SimulatedHost {
         note("the agent leaves")
         let madeWay = agent?.lifetime == .finished(.superseded)
         discardAgent()
-        // As its process does: the program that is there by now goes on.
+        // The real process also restarts, with the newly installed program.
         if madeWay { try startAgent() }
     }
 
     private func startIfNeeded() throws {
         guard agent == nil else { return }
-        // Whether or not what it starts can begin.
+        // A timer that has elapsed is consumed even if no agent can start.
         let hasElapsed = userManager?.elapses(at: clock.date) ?? false
         guard startsAgents, !isNewerInUse, hasElapsed || seenCommits != ledger.commitCount else { return }
         seenCommits = ledger.commitCount
         if try hasElapsed || ledger.read({ try $0.hasUnfinishedWork() }) { try startAgent() }
     }
 
-    /// Waking seconds until something happens by itself; `nil`: nothing does.
+    /// The waking seconds until the next event; `nil` if no event comes by time alone.
     package var untilNextMoment: Double? {
-        // One that waits for its ledger has a timer for that, and looks at nothing else.
+        // An agent that waits for its ledger has a timer for that, and handles nothing else.
         let wake = (setback.until > clock.awake ? nil : host?.wake).map { max(0, $0.timeIntervalSince(clock.date)) }
         let activation = agent == nil ? userManager?.instant.map { max(0, $0.timeIntervalSince(clock.date)) } : nil
         return [wake, activation, clock.untilNextTimer].compactMap { $0 }.min()
     }
 
-    /// Lets so many seconds pass, stopping at each moment at which something happens.
+    /// Lets a number of seconds pass, and stops at each moment at which something happens.
     package func pass(_ seconds: Double, until isEnough: () throws -> Bool = { false }) throws {
         try run()
         let end = clock.awake + seconds
-        // A moment every four seconds is much; more is somebody who asks without a pause.
+        // A moment every four seconds is much. More moments mean that some code polls without a pause.
         var moments = 10_000 + Int(min(seconds, 1e9) / 4)
         while try !isEnough() {
             let left = end - clock.awake
@@ -298,13 +299,13 @@ package final class SimulatedHost {
         }
     }
 
-    /// To the next moment at which something happens, or so far.
+    /// Continues to the next moment at which something happens, or by at most `seconds`.
     package func step(atMost seconds: Double) throws {
         moments += 1
         if let wake = host?.wake ?? userManager?.instant, wake > clock.date, setback.until <= clock.awake,
             wake.timeIntervalSince(clock.date) <= min(seconds, clock.untilNextTimer ?? .infinity)
         {
-            // To the very moment: seconds added up would fall short of it by a little, again and again.
+            // The clock is set to the exact moment, because a sum of seconds would stay slightly below it again and again.
             clock.pass(to: wake)
         } else {
             clock.pass(min(seconds, max(untilNextMoment ?? seconds, 1e-6)))
@@ -312,24 +313,24 @@ package final class SimulatedHost {
         try run()
     }
 
-    // MARK: What happens to a host
+    // MARK: Events of the host
 
-    /// Launches whose process lives.
+    /// The launches whose process is alive.
     package var livingProcesses: Set<Int64> { Set(processes.living.map(\.launch)) }
 
-    /// Whether the process still lives, as its agent would find out.
+    /// Returns whether the process is alive, like the agent's own check.
     package func isAlive(_ process: ProcessIdentity) -> Bool { processes.isAlive(process) }
 
-    /// Somebody sends SIGTERM to a process of the app.
+    /// Sends SIGTERM to a process of the app.
     package func warnAProcess() { if let process = processes.living.first { processes.warn(process.launch) } }
 
-    /// No process can be started: the app is being replaced, say.
+    /// Sets whether processes cannot be started, for example because the app is being replaced.
     package func refuseLaunches(_ isRefusing: Bool) { processes.refuse(isRefusing) }
 
-    /// The app's program is deleted, or there again.
+    /// Deletes the app's program, or restores it.
     package func removeApp(_ isRemoved: Bool) { processes.remove(isRemoved) }
 
-    /// It is switched off for so long: every process dies with it.
+    /// Switches the host off for a number of seconds. Every process dies.
     package func switchOff(_ seconds: Double) throws {
         note("the host is off for \(Int(seconds)) s")
         killEverything()
@@ -338,7 +339,7 @@ package final class SimulatedHost {
         try run()
     }
 
-    /// The ledger comes back from a backup: whoever had it open starts afresh.
+    /// Restores the ledger from a backup. Every process dies first.
     package func restore(_ backup: Ledger.Backup) throws {
         note("the ledger comes from a backup")
         killEverything()
@@ -351,10 +352,10 @@ package final class SimulatedHost {
         _ = processes.takeEnds()
     }
 
-    /// The process of a launch ends by itself.
+    /// Ends the process of a launch, as if by itself.
     package func endProcess(of launch: Int64) { processes.process(of: launch)?.exit() }
 
-    /// One process of the app ends without a word.
+    /// Kills a process of the app.
     package func killAProcess(by end: ProcessEnd) {
         guard let process = processes.living.first else { return }
         note("the process of launch \(process.launch) is killed")
@@ -368,7 +369,7 @@ package final class SimulatedHost {
         try run()
     }
 
-    /// Its lid is closed for so long: its clock goes on and nothing else does; connections do not survive.
+    /// Simulates closing the lid. The wall clock continues, and nothing else runs; connections break.
     package func suspend(_ seconds: Double) throws {
         note("the host sleeps for \(Int(seconds)) s")
         clock.sleep(seconds)
@@ -378,7 +379,7 @@ package final class SimulatedHost {
         try run()
     }
 
-    /// Somebody sets the clock.
+    /// Changes the wall clock.
     package func stepClock(_ seconds: Double) throws {
         note("the clock is set by \(seconds) s")
         clock.step(seconds)
@@ -387,7 +388,7 @@ package final class SimulatedHost {
         try run()
     }
 
-    /// The person travels.
+    /// Changes the time zone.
     package func travel(to zone: TimeZone) throws {
         note("the zone becomes \(zone.identifier)")
         clock.set(zone)

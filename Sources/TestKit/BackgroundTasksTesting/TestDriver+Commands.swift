@@ -3,15 +3,15 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-// Commands that a user types while the app's background work goes through virtual time.
+// Commands that a user runs while the app's background work runs in virtual time.
 extension TestDriver {
-    /// Runs a command of the app where a user would start a process, and lets virtual time pass until the command has ended.
+    /// Runs a command of the app as a process of the user, and lets virtual time pass until the command has ended.
     ///
     /// - Parameters:
     ///   - environment: The environment variables of the command.
-    ///   - limit: The longest virtual time that the command may take.
+    ///   - limit: The maximum virtual time of the command.
     ///   - body: The command.
-    /// - Throws: ``CommandStillRuns`` after `limit`; when one moment leads to the next without end.
+    /// - Throws: ``CommandStillRuns`` after `limit`; an error if events cause each other without end, so that virtual time cannot pass.
     package func run<Value: Sendable>(
         command body: @escaping @Sendable () async -> Value, environment: [String: String],
         within limit: Duration = .seconds(3_600)
@@ -45,7 +45,7 @@ extension TestDriver {
         return await work.value
     }
 
-    /// A command did not end in the virtual time that it was given.
+    /// The error for a command that did not end within its virtual time limit.
     package struct CommandStillRuns: Error, CustomStringConvertible {
         let limit: Duration
         let transcript: String
@@ -58,18 +58,18 @@ extension TestDriver {
 }
 
 extension TestDriver {
-    /// The clock that the dates of the app under test belong to.
+    /// The clock to which the dates of the app under test belong.
     ///
-    /// Concerns `earliestBeginDate` of requests and of transfers, and `expirationDate` of notifications, in both directions. Rules of the
-    /// person's clock (`recurrence`, calendar triggers) are always read on the virtual clock, and time intervals need no clock.
+    /// The choice concerns `earliestBeginDate` of requests and of transfers, and `expirationDate` of notifications, in both directions.
+    /// Wall-clock rules (`recurrence`, calendar triggers) always use the virtual clock, and time intervals need no clock.
     public enum AppDates: Sendable {
-        /// The driver's ``TestDriver/clock``: the app, and the test, take the time from there.
+        /// The driver's ``TestDriver/clock``. The app and the test read the time from that clock.
         case virtualClock
-        /// The real clock: the app calls `Date()`, as in `Date(timeIntervalSinceNow: 6 * 3600)`.
+        /// The real clock. The app calls `Date()`, as in `Date(timeIntervalSinceNow: 6 * 3600)`.
         ///
-        /// A date that is six hours ahead of the real clock when the app hands it over means six hours ahead of the virtual clock. The real
-        /// time between the two calls is lost, so a test compares with a tolerance. Dates of ``TestDriver/clock`` do not fit into
-        /// such a test; reports of the driver show the virtual clock.
+        /// A date that is six hours ahead of the real clock when the app submits it means six hours ahead of the virtual clock. The real
+        /// time between the two calls is lost, so a test needs a tolerance for comparisons. Dates of ``TestDriver/clock`` cannot be used in
+        /// such a test; reports of the driver contain times of the virtual clock.
         case realClock
     }
 }

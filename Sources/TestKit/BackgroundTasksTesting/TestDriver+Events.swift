@@ -3,13 +3,13 @@ import BackgroundScheduling
 import BackgroundTasks
 import Foundation
 
-// What happens to a driven app: its launches are cut short, its machine sleeps, its agent dies.
+// Events of a driven app: its launches are stopped, its machine sleeps, its agent dies.
 extension TestDriver {
     // MARK: Launches
 
-    /// Launches a pending request now, as the system would; marked as simulated in the history.
+    /// Launches a pending request now, as the system would. The history marks the launch as simulated.
     ///
-    /// - Throws: ``Refused`` with the agent's answer.
+    /// - Throws: ``Refused`` with the response of the agent.
     @discardableResult
     public func simulateLaunch(_ identifier: String) async throws -> LaunchReport {
         let last = ledger.history.last?.id ?? 0
@@ -18,12 +18,13 @@ extension TestDriver {
         return try report(of: last + 1)
     }
 
-    /// Ends the time of a running launch, and lets time pass until it has ended.
+    /// Ends the time of a running launch, and lets virtual time pass until the launch has ended.
     ///
     /// - Parameters:
-    ///   - identifier: whose; `nil`: of the one that runs.
-    ///   - delay: virtual time until then.
-    /// - Throws: ``NothingIsLaunched``; when one moment leads to the next without end, so that virtual time stands still.
+    ///   - identifier: the identifier of the launch; `nil` for the launch that is running.
+    ///   - delay: the virtual time until then.
+    /// - Throws: ``Refused`` if no such launch is running; an error if events cause each other without end, so that virtual time cannot
+    ///   pass.
     @discardableResult
     public func simulateExpiration(of identifier: String? = nil, after delay: Duration = .zero) async throws -> LaunchReport {
         try await advance(by: delay)
@@ -32,14 +33,17 @@ extension TestDriver {
         return try await finish(launch)
     }
 
-    /// Has a running launch stopped for a reason, by bringing that reason about, and lets time pass until it has ended.
+    /// Stops a running launch for a reason: the driver brings the reason about and lets virtual time pass until the launch has ended.
     ///
-    /// - `.expired`: its budget runs out. `.simulated`: its time is ended by hand. `.quit`: the agent is told to stop.
-    /// - `.conditionLost`: network and external power go, until ``setConditions(_:)`` brings them back; only launches that require one
-    ///   of them are stopped by that. `.cancelled`: the person presses Cancel.
-    /// - `.noProgress`: its progress stands still for too long.
+    /// - `.expired`: the time limit of the launch ends.
+    /// - `.simulated`: a command ends the launch.
+    /// - `.quit`: the agent is stopped.
+    /// - `.conditionLost`: network and external power are lost until ``setConditions(_:)`` restores them. Only launches that require one of
+    ///   them are stopped.
+    /// - `.cancelled`: the user presses Cancel.
+    /// - `.noProgress`: the launch makes no progress for too long.
     ///
-    /// - Throws: ``Refused`` if it ended in another way.
+    /// - Throws: ``Refused`` if the launch ended in another way.
     @discardableResult
     public func stop(reason: StopReason, of identifier: String? = nil) async throws -> LaunchReport {
         try await settle()
@@ -66,9 +70,9 @@ extension TestDriver {
         return ended
     }
 
-    /// The process of a running launch dies, as by SIGKILL.
+    /// Kills the process of a running launch, as by SIGKILL.
     ///
-    /// - Throws: ``Refused`` if none runs, or it is continued processing, whose process is the test's own.
+    /// - Throws: ``Refused`` if no launch is running, or if the launch is continued processing, which runs in the process of the test.
     @discardableResult
     public func killApp(of identifier: String? = nil) async throws -> LaunchReport {
         try await settle()
@@ -88,11 +92,11 @@ extension TestDriver {
         return launch
     }
 
-    /// The agent, or the driver, says no.
+    /// The error for an action that the agent or the driver refused.
     public struct Refused: Error, CustomStringConvertible {
-        /// In words.
+        /// The reason in words.
         public let answer: String
-        /// The answer.
+        /// The reason in words, equal to ``answer``.
         public var description: String { answer }
     }
 
@@ -105,12 +109,13 @@ extension TestDriver {
 
     // MARK: The agent
 
-    /// SIGKILL of the agent. Nothing is launched, moved or shown until another is there: at the next commit of the app, or by
-    /// ``startAgent()``.
+    /// Kills the agent with SIGKILL. Nothing is launched, transferred or shown until another agent starts: at the next commit of the app,
+    /// or by ``startAgent()``.
     public func killAgent() { machine.killAgent() }
 
-    /// As the next login brings one.
-    /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
+    /// Starts an agent, like the next login.
+    ///
+    /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
     public func startAgent() async throws {
         try machine.startAgent()
         try await settle()
@@ -118,20 +123,21 @@ extension TestDriver {
 
     // MARK: The host
 
-    /// What a desktop says of network and power.
+    /// The network and power conditions of a desktop.
     public struct Conditions: Sendable {
-        /// Some network can be tried.
+        /// `true` if a network is available.
         public var isNetworkAvailable = true
-        /// It costs money per byte.
+        /// `true` if the network is metered.
         public var isNetworkMetered = false
-        /// On mains, or without a battery.
+        /// `true` if the machine has external power or no battery.
         public var isOnExternalPower = true
-        /// The person spares the battery.
+        /// `true` if the user saves power.
         public var isLowPowerMode = false
     }
 
-    /// Changes what the desktop says. Without a network no server is reached either, and connections break.
-    /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
+    /// Changes the conditions of the desktop. Without a network no server can be reached, and connections break.
+    ///
+    /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
     public func setConditions(_ change: @Sendable (inout Conditions) -> Void) async throws {
         try machine.change { desktop in
             var conditions = Conditions()
@@ -148,33 +154,36 @@ extension TestDriver {
         try await settle()
     }
 
-    /// The host sleeps: its wall clock goes on and nothing else does; connections break.
-    /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
+    /// Lets the host sleep. Its wall clock continues, and nothing else runs; connections break.
+    ///
+    /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
     public func suspend(for duration: Duration) async throws {
         try await settle()
         try machine.suspend(duration / .seconds(1))
         try await settle()
     }
 
-    /// Somebody sets the wall clock, forward or back.
-    /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
+    /// Changes the wall clock, forward or back.
+    ///
+    /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
     public func stepClock(by duration: Duration) async throws {
         try await settle()
         try machine.stepClock(duration / .seconds(1))
         try await settle()
     }
 
-    /// The person travels.
-    /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
+    /// Changes the time zone, as if the user travels.
+    ///
+    /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
     public func travel(to zone: TimeZone) async throws {
         try await settle()
         try machine.travel(to: zone)
         try await settle()
     }
 
-    /// How long handlers that wait for nothing virtual are waited for, in real time.
+    /// Sets how long the driver waits, in real time, for handlers that await nothing virtual.
     public func setPatience(_ patience: Duration) { self.patience = patience }
 
-    /// What the agent did, line by line: for a failure's message.
+    /// The log of the agent, line by line, for the message of a failed test.
     public var transcript: [String] { machine.transcript }
 }

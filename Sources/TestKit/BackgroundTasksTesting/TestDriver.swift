@@ -8,37 +8,38 @@ import BackgroundTransfer
 import Foundation
 import Synchronization
 
-/// Drives an app's background work through virtual time: the real planner, the real agent and the real transfer machines on a
-/// ledger in memory; clocks, network, desktop and processes are doubles that do what the test says.
+/// Drives an app's background work through virtual time. The planner, the agent and the transfer machines are real and use a ledger in
+/// memory. Clocks, network, desktop and processes are test doubles that the test controls.
 ///
-/// Handlers registered with `BGTaskScheduler`, scenes of an `App` (``adopt(_:)``), background `URLSession`s and
-/// `UNUserNotificationCenter` work as in a launched process. Before virtual time moves, every handler gets to its end or to
-/// something that only time can bring (an awaited transfer, a sleep on ``clock``); of handlers that wait for anything else only
-/// ``patience`` of real time is waited for. Requests of ordinary `URLSession`s are answered by ``network`` too; one that the test
-/// itself awaits, outside a launch, is answered while the test lets time pass (`async let` it, then ``advance(by:)``).
+/// Handlers registered with `BGTaskScheduler`, scenes of an `App` (``adopt(_:)``), background `URLSession`s and `UNUserNotificationCenter`
+/// work as in a launched process. Before virtual time moves, every handler ends or reaches something that only time can bring (an awaited
+/// transfer, a sleep on ``clock``). For handlers that wait for anything else, the driver waits at most ``patience`` of real time.
 ///
-/// Virtual time does not pass before a registered handler has returned. A handler that blocks its queue until a transfer has ended
-/// delays the test by ``patience``.
+/// Requests of ordinary `URLSession`s also receive responses from ``network``. A request that the test itself awaits, outside a launch,
+/// receives its response while the test lets time pass (`async let` it, then ``advance(by:)``).
+///
+/// Virtual time does not pass before a registered handler has returned. A handler that blocks its queue until a transfer has ended delays
+/// the test by ``patience``.
 ///
 /// Virtual time does not pass while an action of a scene computes. An action whose session delegate awaits transfers lets time pass. In
-/// unstructured tasks, on the main actor and on queues the driver sees awaited transfers and sleeps only.
+/// unstructured tasks, on the main actor and on queues, the driver detects only awaited transfers and sleeps.
 ///
-/// Differs from a real launch: all launches share this process, so what the app holds in memory outlives a launch, and a killed
-/// handler's code goes on (cancelled, and without effect on the ledger) until it returns.
+/// Differs from a real launch: all launches share this process, so memory of the app outlives a launch. The code of a killed handler
+/// continues until it returns. The code is cancelled and has no effect on the ledger.
 public actor TestDriver {
-    /// Both clocks of the simulated host. Sleeps on it wake when the driver's time comes there.
+    /// The wall clock and the waking seconds of the simulated host. A sleep on this clock ends when virtual time reaches its end.
     public nonisolated let clock: VirtualClock
-    /// Servers by origin, and their faults.
+    /// The servers, by origin, and their faults.
     public nonisolated let network: VirtualNetwork
-    /// The virtual desktop's notification server: what is shown, buttons to press.
+    /// The notification server of the virtual desktop: shown notifications and buttons to press.
     public nonisolated let notifications: VirtualNotificationServer
-    /// What lies in the ledger.
+    /// The contents of the ledger.
     public nonisolated let ledger: LedgerInspector
-    /// Launches as they begin, and again as they end; for tests that follow along.
+    /// The launches when they begin, and again when they end.
     public nonisolated let launches: AsyncStream<LaunchReport>
 
-    /// Real time that a handler is waited for which neither ends nor awaits anything virtual, before virtual time moves on. Time in
-    /// which other tests hold all threads does not count.
+    /// The real time that the driver waits for a handler that does not end and awaits nothing virtual, before virtual time moves on. Time
+    /// in which other tests use all threads does not count.
     public var patience: Duration = .seconds(20)
 
     /// The home of the simulated user.
@@ -52,23 +53,24 @@ public actor TestDriver {
     private var toldOpen: [Int64] = []
     private var toldLatest: Int64 = 0
     private var toldCommits = -1
-    /// The latest launch that the test was told of, or let go by.
+    /// The latest launch that was returned to the test, or that the test did not wait for.
     private var seenLaunch: Int64 = 0
-    /// Work that was waited for without a result, and the changes by then: not waited for again before something changes.
+    /// Work that did not end within the patience, and the number of changes at that time. The driver waits for the work again only after a
+    /// change.
     private var slow: [Work: Int] = [:]
 
     // MARK: Beginning and end
 
-    /// Runs a test with a driver of its own. One at a time in a process: others wait for their turn, so tests may run in parallel.
+    /// Runs a test with a new driver. A process runs one driver at a time. Other runs wait for their turn, so tests may run in parallel.
     ///
     /// - Parameters:
-    ///   - identifiers: what `BGTaskSchedulerPermittedIdentifiers` would list.
-    ///   - start: what the wall clock shows first.
-    ///   - zone: where the person is.
-    ///   - dates: the clock that the app's dates belong to; ``AppDates/realClock`` for code under test that calls `Date()`.
+    ///   - identifiers: the identifiers that `BGTaskSchedulerPermittedIdentifiers` would contain.
+    ///   - start: the first time of the wall clock.
+    ///   - zone: the time zone of the user.
+    ///   - dates: the clock to which the app's dates belong; ``AppDates/realClock`` for code under test that calls `Date()`.
     ///   - body: the test. Register handlers in it.
-    /// - Throws: what `body` throws; ``UnimplementedEffects`` if something was asked of a double that the test had not set up, also
-    ///   where `body` throws because of it; ``NestedRun`` within another run.
+    /// - Throws: the error of `body`; ``UnimplementedEffects`` if the app used a server or route that the test had not set up, even if
+    ///   `body` throws because of that; ``NestedRun`` inside another run.
     public static func run<Value: Sendable>(
         permitting identifiers: [String], start: Date = Date(timeIntervalSince1970: 1_749_542_400),
         zone: TimeZone = TimeZone(identifier: "Europe/Berlin") ?? .gmt, dates: AppDates = .virtualClock,
@@ -127,7 +129,7 @@ public actor TestDriver {
                 alarm: { seconds, action in
                     let number = clock.schedule(after: seconds) {
                         action()
-                        // The tasks that the alarm resumed run before time moves on.
+                        // The tasks that the alarm resumes run before time moves on.
                         changes.add()
                     }
                     return { clock.cancel(number) }
@@ -155,22 +157,23 @@ public actor TestDriver {
         return network.unimplemented
     }
 
-    /// Takes an app's scenes as its own main function does, before any launch. The app object lives as long as the driver.
+    /// Enters the scenes of an app before any launch, like the app's own main function. The app object lives as long as the driver.
     @MainActor
     public func adopt<A: App>(_ app: A.Type) async { app.enterStage() }
 
-    /// The same for an app that is its delegate: it finishes launching.
+    /// Finishes launching an app whose object is its delegate.
     @MainActor
     public func adopt<Delegate: ApplicationDelegate>(delegate: Delegate.Type) async { delegate.enterStage() }
 
     // MARK: Time
 
-    /// Everything at this moment happens: what was submitted is planned, what is due is launched, handlers get to their end or to
+    /// Lets everything at this moment happen. Submitted requests are planned, due requests are launched, and handlers end or reach
     /// something that only time can bring.
-    /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
+    ///
+    /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
     public func settle() async throws {
         while true {
-            // Handlers first: what they all ask for at this moment is one look of the agent's.
+            // Handlers run first, so that the agent handles all their requests of this moment in one pass.
             let known = changes.count
             let busy = busy().filter { slow[$0] != known }
             if !busy.isEmpty {
@@ -182,16 +185,16 @@ public actor TestDriver {
         }
     }
 
-    /// Work in progress that the passing of virtual time does not bring forward.
+    /// Work in progress that does not depend on virtual time.
     private enum Work: Hashable {
         /// A launch or a command that awaits nothing.
         case process(Int64)
-        /// Tasks that run or are about to.
+        /// Tasks that run or are queued.
         case tasks
     }
 
     private func busy() -> [Work] {
-        // Before a handler returns it can set its expiration handler and complete its task, whatever it has begun.
+        // A handler that has not returned can still set its expiration handler and complete its task, whatever it has begun.
         let haveReturned = runtime.part { HostedActivity() }.isEmpty
         var work = app.busy().filter { launch in
             !haveReturned || !clock.hasSleeper(launch: launch) && !network.isAsking(launch: launch)
@@ -204,12 +207,12 @@ public actor TestDriver {
             ledger.read { try $0.unfinishedTransfers() }.filter { $0.state != .paused && !$0.isSuspended }.map(\.session))
         return work.filter { work in
             guard case .process(let launch) = work else { return true }
-            // The delegate of the launch awaits a transfer that only virtual time moves.
+            // The delegate of the launch awaits a transfer, which needs virtual time.
             return app.awaitedSessions(of: launch).isDisjoint(with: moving)
         }
     }
 
-    /// What happened so far is told to the delegates of sessions before time moves on. `false`: nothing is on its way to them.
+    /// Waits until session delegates have received all events so far. `false` if no event is being delivered.
     private func waitForDelegates(_ known: Int) async -> Bool {
         let calls = runtime.part { OutstandingCalls() }
         guard !calls.isEmpty else { return false }
@@ -217,9 +220,10 @@ public actor TestDriver {
     }
 
     /// Lets virtual time pass.
-    /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
+    ///
+    /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
     public func advance(by duration: Duration) async throws {
-        // A test that calls this in a loop waits for what other tasks do: on one thread they would have no turn.
+        // A test that calls this in a loop waits for other tasks, which would get no turn on a single thread.
         await Task.yield()
         try await settle()
         let end = clock.awake + duration / .seconds(1)
@@ -230,12 +234,12 @@ public actor TestDriver {
         saw(latestLaunch)
     }
 
-    /// Lets virtual time pass until the next launch has begun, and its handler has come to its end or to something that only
-    /// time can bring. One that began since, within ``finish(_:within:)`` or a change of conditions, is that next launch; those that
-    /// began while ``advance(by:)`` let time pass are over.
+    /// Lets virtual time pass until the next launch has begun, and its handler has ended or reached something that only time can bring. A
+    /// launch that began within ``finish(_:within:)`` or a change of conditions is the next launch. A launch that began during
+    /// ``advance(by:)`` is not.
     ///
-    /// - Parameter limit: virtual time after which it is given up.
-    /// - Throws: ``NothingIsLaunched``, with what waits and why.
+    /// - Parameter limit: the maximum virtual time.
+    /// - Throws: ``NothingIsLaunched`` with the waiting requests and the reasons.
     @discardableResult
     public func advanceToNextLaunch(within limit: Duration = .seconds(400 * 86_400)) async throws -> LaunchReport {
         try await settle()
@@ -253,15 +257,15 @@ public actor TestDriver {
         return try report(of: next)
     }
 
-    /// The test knows of this launch, and of those before it.
+    /// Records that the test knows this launch and earlier ones.
     func saw(_ launch: Int64) { seenLaunch = max(seenLaunch, launch) }
 
     /// Lets virtual time pass until a launch has ended.
     ///
     /// - Parameters:
-    ///   - launch: its number, as ``LaunchReport/id`` tells it.
-    ///   - limit: virtual time after which it is given up.
-    /// - Throws: ``StillRunning`` then.
+    ///   - launch: the launch, identified by ``LaunchReport/id``.
+    ///   - limit: the maximum virtual time.
+    /// - Throws: ``StillRunning`` after `limit`.
     @discardableResult
     public func finish(_ launch: LaunchReport, within limit: Duration = .seconds(1_000)) async throws -> LaunchReport {
         saw(launch.id)
@@ -271,8 +275,8 @@ public actor TestDriver {
             let report = try report(of: launch.id)
             if report.outcome != nil { return report }
             guard clock.awake < end else { throw StillRunning(launch: report, limit: limit) }
-            // Continued processing is no process of the host's: its handler hears the ledger's word on threads of its own, and has
-            // its last words before their time is over.
+            // Continued processing runs in the test's process. Its handler notices changes of the ledger on other threads, and has to
+            // finish before the time limit.
             if report.kind == .continuedProcessing, report.stopReason != nil,
                 await changes.wait(after: changes.count, atMost: patience)
             {
@@ -307,15 +311,15 @@ public actor TestDriver {
     }
 }
 
-/// Nothing that waits will be launched by time alone.
+/// The error for waiting requests that will not be launched by time alone.
 public struct NothingIsLaunched: Error, CustomStringConvertible {
-    /// What waits.
+    /// The waiting requests.
     public let waiting: [PendingRequestReport]
-    /// What the virtual clock showed when it was given up.
+    /// The virtual time at which the driver stopped waiting.
     public let now: Date
     let conditions: DesktopConditions
 
-    /// What waits, and for what.
+    /// A description of the waiting requests and their conditions.
     public var description: String {
         let names = waiting.map { request in
             let date = request.earliestBegin.map { ", not before \($0.formatted(.iso8601))" } ?? ""
@@ -331,43 +335,43 @@ public struct NothingIsLaunched: Error, CustomStringConvertible {
     }
 }
 
-/// A launch did not end in the virtual time that it was given.
+/// The error for a launch that did not end within its virtual time limit.
 public struct StillRunning: Error, CustomStringConvertible {
-    /// As it is.
+    /// The running launch.
     public let launch: LaunchReport
-    /// What it was given.
+    /// The virtual time limit.
     public let limit: Duration
 
-    /// Which, and how long.
+    /// A description of the launch and the limit.
     public var description: String { "launch \(launch.id) of \(launch.identifier) still runs after \(limit)" }
 }
 
-/// A driver was asked for within the test of another, which would wait for itself for ever.
+/// The error for a run inside another run, which would wait for itself forever.
 public struct NestedRun: Error, CustomStringConvertible {
-    /// In words.
+    /// A description of the error.
     public var description: String { "TestDriver.run within TestDriver.run: one driver at a time" }
 }
 
-/// The ledger knows no such launch.
+/// The error for a launch that is not in the ledger.
 public struct UnknownLaunch: Error {
     let id: Int64
 }
 
-/// Something was asked of a double that the test had not set up.
+/// The error for requests to test doubles that the test had not set up.
 public struct UnimplementedEffects: Error, CustomStringConvertible {
-    /// What was asked, in order.
+    /// The requests, in order.
     public let effects: [String]
-    /// What the test threw besides, perhaps because of it.
+    /// The error of the test, which these requests may have caused.
     public let underlying: (any Error)?
 
-    /// The list.
+    /// A list of the requests.
     public var description: String {
         "the test did not set up what was asked for: " + effects.joined(separator: "; ")
             + (underlying.map { "; besides: \($0)" } ?? "")
     }
 }
 
-/// Lets one in at a time, in order.
+/// Admits one caller at a time, in order.
 private actor Turnstile {
     private var isTaken = false
     private var waiting: [CheckedContinuation<Void, Never>] = []

@@ -4,29 +4,29 @@ import BackgroundLedger
 @_exported import enum BackgroundScheduling.StopReason
 import Foundation
 
-/// One launch of the app, as the ledger has it.
+/// A launch of the app, as recorded in the ledger.
 public struct LaunchReport: Sendable, Equatable, Identifiable {
-    /// Its number, counted from 1.
+    /// The number of the launch, counted from 1.
     public let id: Int64
-    /// What it was for.
+    /// The kind of the launch.
     public let kind: LaunchKind
-    /// The task's, session's or notification's identifier, by kind.
+    /// The identifier of the task, session or notification, depending on the kind.
     public let identifier: String
-    /// 1; more where earlier launches of the request ended without a result.
+    /// 1, or more if earlier launches of the request ended without a result.
     public let generation: Int
-    /// Why it was launched, in words.
+    /// The reason for the launch, in words.
     public let reason: String
-    /// By hand (``TestDriver/simulateLaunch(_:)``).
+    /// `true` for a manual launch (``TestDriver/simulateLaunch(_:)``).
     public let isSimulated: Bool
-    /// By the virtual wall clock.
+    /// The start time on the virtual wall clock.
     public let startedAt: Date
-    /// `nil` while it runs.
+    /// The end time; `nil` while the launch is running.
     public let endedAt: Date?
-    /// How it ended; `nil` while it runs.
+    /// The outcome; `nil` while the launch is running.
     public let outcome: LaunchOutcome?
-    /// Why it was asked to stop, if it was.
+    /// The reason why the launch was stopped; `nil` if it was not stopped.
     public let stopReason: StopReason?
-    /// What the history says of its end.
+    /// The detail of the end in the history.
     public let detail: String?
 
     init(_ record: LaunchRecord) {
@@ -36,17 +36,17 @@ public struct LaunchReport: Sendable, Equatable, Identifiable {
     }
 }
 
-/// A request that waits for its launch.
+/// A pending request.
 public struct PendingRequestReport: Sendable, Equatable, Identifiable {
-    /// The task's identifier.
+    /// The identifier of the task.
     public let id: String
-    /// What it asks for.
+    /// The kind of the launch.
     public let kind: LaunchKind
-    /// Not before; `nil`: as soon as its conditions hold.
+    /// The earliest start; `nil` if the request may start as soon as its conditions are met.
     public let earliestBegin: Date?
-    /// Launches in a row without a result.
+    /// The number of consecutive launches without a result.
     public let failures: Int
-    /// Not before, because of those.
+    /// The earliest start after those failures.
     public let delayedUntil: Date?
 
     init(_ record: RequestRecord) {
@@ -57,32 +57,32 @@ public struct PendingRequestReport: Sendable, Equatable, Identifiable {
 
 /// A transfer of a background session.
 public struct TransferReport: Sendable, Equatable, Identifiable {
-    /// Where it stands: `queued`, `running`, `waiting`, `paused`, `completed`, `failed` or `cancelled`.
+    /// The state of a transfer: `queued`, `running`, `waiting`, `paused`, `completed`, `failed` or `cancelled`.
     public enum State: String, Sendable {
         case queued, running, waiting, paused, completed, failed, cancelled
     }
 
-    /// Its number, counted from 1.
+    /// The number of the transfer, counted from 1.
     public let id: Int64
-    /// The background session's identifier.
+    /// The identifier of the background session.
     public let session: String
-    /// The address asked.
+    /// The address of the request.
     public let url: String
-    /// Whether it sends.
+    /// `true` for an upload.
     public let isUpload: Bool
-    /// Where it stands.
+    /// The state of the transfer.
     public let state: State
-    /// Bytes of the file that are here, or there.
+    /// The number of bytes of the file that were received or sent.
     public let bytesDone: Int64
-    /// Body bytes on the wire, over all attempts.
+    /// The number of body bytes on the network, over all attempts.
     public let bytesOnWire: Int64
-    /// Attempts so far.
+    /// The number of attempts so far.
     public let attempts: Int
-    /// Its end is delivered to the app; otherwise only who awaits it hears of it.
+    /// `true` if the end of the transfer is delivered to the app. Otherwise only a process that awaits the transfer receives its end.
     public let isHandedOver: Bool
-    /// How it got on, in words: resumed or started over, and why.
+    /// The course of the transfer in words: resumed or started over, and why.
     public let note: String?
-    /// What went wrong last.
+    /// The last error.
     public let trouble: String?
 
     init(_ record: TransferRecord) {
@@ -93,22 +93,22 @@ public struct TransferReport: Sendable, Equatable, Identifiable {
     }
 }
 
-/// A notification that the app asked for.
+/// A notification of the app.
 public struct NotificationReport: Sendable, Equatable, Identifiable {
-    /// Where it stands.
+    /// The state of a notification.
     public enum State: String, Sendable {
         case pending, presenting, delivered, gathered, expired, closed, over, withdrawing, withdrawn
     }
 
-    /// The app's own identifier.
+    /// The identifier that the app chose.
     public let id: String
-    /// The headline.
+    /// The title.
     public let title: String
-    /// What stands below it.
+    /// The text below the title.
     public let body: String
-    /// Where it stands.
+    /// The state of the notification.
     public let state: State
-    /// Why it could not be shown yet.
+    /// The reason why the notification could not be shown yet.
     public let trouble: String?
 
     init(_ record: NotificationRecord) {
@@ -117,17 +117,17 @@ public struct NotificationReport: Sendable, Equatable, Identifiable {
     }
 }
 
-/// What lies in the ledger of a driven app: everything that would outlive its processes.
+/// The contents of the ledger of a driven app: everything that outlives its processes.
 public struct LedgerInspector: Sendable {
     let ledger: Ledger
 
-    /// Requests that wait, by identifier.
+    /// Pending requests, by identifier.
     public var requests: [PendingRequestReport] { read { try $0.requests().map(PendingRequestReport.init) } }
 
-    /// Launches, oldest first; those of long ago are forgotten, as in `history`.
+    /// Launches, oldest first. Old launches are removed, as in `history`.
     public var history: [LaunchReport] { read { try $0.history(limit: 1_000).map(LaunchReport.init) } }
 
-    /// Launches that run.
+    /// Running launches.
     public var running: [LaunchReport] { read { try $0.liveLaunches().map(LaunchReport.init) } }
 
     /// Transfers, oldest first.
@@ -136,12 +136,12 @@ public struct LedgerInspector: Sendable {
     /// Notifications, oldest first.
     public var notifications: [NotificationReport] { read { try $0.notifications().map(NotificationReport.init) } }
 
-    /// Ended transfers that the app was not told of, by session.
+    /// The number of ended transfers that were not delivered to the app, by session.
     public var undeliveredSessions: [String: Int] {
         read { try Dictionary(grouping: $0.undeliveredEvents(), by: \.session).mapValues(\.count) }
     }
 
-    /// In memory nothing can fail but our own code.
+    /// Reads the ledger. In memory, only an error of this project's code can make this fail.
     func read<Value>(_ body: (LedgerTransaction) throws -> Value) -> Value {
         do { return try ledger.read(body) } catch { preconditionFailure("the ledger in memory cannot be read: \(error)") }
     }

@@ -2,9 +2,9 @@ import BackgroundAgent
 import Foundation
 import Synchronization
 
-// What belongs to one agent of a simulated host, and ends with it.
+// Types that belong to one agent of a simulated host and end with it.
 
-/// Hashing and syncing follow a second behind what is written, as their thread does.
+/// Hashes and syncs written data one second later, like the thread of a real agent.
 final class DiskFollower: Sendable {
     private let disk: DiskWorker
     private let clock: VirtualClock
@@ -15,7 +15,7 @@ final class DiskFollower: Sendable {
         (self.disk, self.clock, self.life) = (disk, clock, life)
     }
 
-    /// Something was written.
+    /// Records that something was written.
     func touch() {
         let isFirst = isWaiting.withLock { waiting in
             defer { waiting = true }
@@ -29,12 +29,12 @@ final class DiskFollower: Sendable {
     }
 }
 
-/// Commits of an agent that failed, one after the other, and when it tries again: `Setback` in virtual time.
+/// The consecutive failed commits of an agent, and the time of its next try: `Setback` in virtual time.
 struct AgentSetback {
     private var failures = 0
-    /// In waking seconds.
+    /// The time of the next try, in waking seconds.
     private(set) var until = 0.0
-    /// What an agent does first has not worked yet.
+    /// `true` if the agent has not completed its first step.
     var mustReconcile = false
 
     /// - Returns: seconds until the next try.
@@ -48,19 +48,19 @@ struct AgentSetback {
     mutating func isOver() { (failures, until) = (0, 0) }
 }
 
-/// Whether some agent is there.
+/// `true` in `isThere` while an agent is running.
 final class AgentPresence: Sendable {
     let isThere = Mutex(false)
 }
 
-/// Whether one agent still lives: what is meant for a dead one reaches nobody.
+/// The state of one agent. Events for a dead agent are dropped.
 final class AgentLife: Sendable {
     private let alive = Mutex(true)
     var isAlive: Bool { alive.withLock { $0 } }
     func end() { alive.withLock { $0 = false } }
 }
 
-/// What other threads have for the agent, and the wake-up of whoever runs the host.
+/// Events from other threads for the agent, and an action that wakes the host.
 final class AgentInbox: Sendable {
     private let events = Mutex<[AgentEvent]>([])
     private let waker = Mutex<@Sendable () -> Void>({})

@@ -2,7 +2,7 @@ import ServerScripts
 import Foundation
 import TransferMachines
 
-/// One attempt on the wire of a virtual network: sends its request and takes the answer, piece by piece, in virtual time.
+/// An attempt on a virtual network: sends its request and receives the response piece by piece, in virtual time.
 final class VirtualAttempt: @unchecked Sendable {  // because only the host's turn touches it, one at a time
     let id: AttemptID
     private(set) var origin: String
@@ -18,10 +18,10 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
     private var received: Int64 = 0
     private var redirects = 0
     private var lastProgress = -Double.infinity
-    /// Counts what moved: a timer of an earlier moment means nothing.
+    /// The number of movements so far. A timer of an earlier movement is ignored.
     private var moment = 0
     private var isOver = false
-    /// When enough of the answer had come last, and the bytes since.
+    /// The time when enough of the response had arrived last. `trickle` counts the bytes since then.
     private var lastActivity: Double?
     private var trickle = 0
 
@@ -36,10 +36,10 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
 
     // MARK: Beginning and end
 
-    /// From any thread: everything else happens when the host's turn comes.
+    /// Starts the attempt, from any thread. All other work happens in the host's own run.
     func begin() { later(network.latency) { $0.connect() } }
 
-    /// From any thread.
+    /// Cancels the attempt, from any thread.
     func cancel() { network.clock.schedule(after: 0) { [self] in fail(.cancelled) } }
 
     private func connect() {
@@ -52,7 +52,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
         }
     }
 
-    /// - Parameter byServer: it was not this side that ended it.
+    /// - Parameter byServer: `true` if the server or the network ended the connection.
     func fail(_ failure: WireFailure, byServer: Bool = false) {
         guard !isOver else { return }
         exchange?.abandon(byServer: byServer)
@@ -65,7 +65,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
         tell(.ended(id, WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: received)))
     }
 
-    /// Its agent is dead: nobody is told, and the server sees the connection end.
+    /// Ends the attempt of a dead agent. The app is not notified; the server sees a closed connection.
     func forget() {
         guard !isOver else { return }
         isOver = true
@@ -88,7 +88,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
 
     private func send() {
         guard !isOver, let exchange else { return }
-        // An answer before the end of the request: nothing more of it is wanted.
+        // The response began before the end of the request, so the rest of the request is not sent.
         guard !exchange.hasBegun || source == nil else { return pull() }
         guard let source, source.byteCount < 0 || sent < source.byteCount else {
             exchange.finishRequest()
@@ -114,7 +114,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
         tell(.progress(id, sent: sent, received: received))
     }
 
-    // MARK: The answer
+    // MARK: The response
 
     private func pull() {
         while !isOver, let exchange {
@@ -152,7 +152,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
         }
     }
 
-    /// As the transport has it: too little for the time it took is as good as silence.
+    /// Returns whether the response is too slow. Like the real transport, the attempt treats too little data as no data.
     private func isTrickling(_ seconds: Double) -> Bool {
         guard let lastActivity else { return false }
         return request.leastRate > 0 && network.clock.awake + seconds - lastActivity >= request.idleTimeout
@@ -171,7 +171,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
         ResponseHead(status: status, headers: headers.lines.map { HeaderField($0.name, $0.value) }, url: request.url)
     }
 
-    /// `false`: it is over, or asked anew elsewhere.
+    /// Handles response headers. Returns `false` if the attempt is over or follows a redirect.
     private func take(_ head: ResponseHead) -> Bool {
         if request.maximumRedirects > 0 {
             do throws(RedirectRule.Refusal) {
@@ -200,7 +200,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
             return false
         }
         exchange?.abandon()
-        // Led from a POST to a GET, the body stays behind.
+        // A redirect from POST to GET drops the body.
         if next.method != request.method { source = nil }
         (request.method, request.url, request.headers) = next
         sent = 0

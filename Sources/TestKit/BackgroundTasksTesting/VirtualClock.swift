@@ -2,27 +2,27 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-/// The clocks of a simulated host: the wall clock that people set, and the seconds that pass while the host is awake.
+/// The clocks of a simulated host: the wall clock, which users can change, and the seconds that pass while the host is awake.
 ///
-/// A Swift `Clock` too (of the waking seconds), for code under test that takes one: whoever sleeps on it wakes when the driver's
-/// time comes there.
+/// The type is also a Swift `Clock` (of the waking seconds), for code under test that takes a clock. A sleep on this clock ends when
+/// virtual time reaches its end.
 public final class VirtualClock: Clock, Sendable {
-    /// Waking seconds since the host began.
+    /// A number of waking seconds since the start of the host.
     public struct Instant: InstantProtocol {
         let offset: Duration
 
-        /// Later by `duration`.
+        /// Returns the instant that is later by `duration`.
         public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        /// From here to `other`.
+        /// Returns the duration from this instant to `other`.
         public func duration(to other: Instant) -> Duration { other.offset - offset }
-        /// Earlier before later.
+        /// Returns whether the first instant is earlier.
         public static func < (one: Instant, other: Instant) -> Bool { one.offset < other.offset }
     }
 
     private struct Timer {
         let number: Int
         let due: Double
-        /// Set for a sleeping task: its launch, `.some(nil)` if that is not known.
+        /// Set for a sleeping task: the number of its launch, or `.some(nil)` if the launch is unknown.
         var sleeper: Int64??
         let action: @Sendable () -> Void
     }
@@ -42,25 +42,27 @@ public final class VirtualClock: Clock, Sendable {
 
     // MARK: Reading
 
-    /// What the wall clock shows.
+    /// The time of the wall clock.
     public var date: Date { state.withLock { $0.wall } }
 
-    /// The zone that the person is in.
+    /// The time zone of the user.
     public var timeZone: TimeZone { state.withLock { $0.zone } }
 
-    /// Now.
+    /// The current instant.
     public var now: Instant { Instant(offset: .seconds(awake)) }
 
-    /// Nobody's clock is finer here.
+    /// The resolution of the clock, one microsecond.
     public var minimumResolution: Duration { .microseconds(1) }
 
     package var awake: Double { state.withLock { $0.awake } }
     package var slept: Double { state.withLock { $0.slept } }
 
-    /// Sleeps until the driver's time comes there.
+    /// Sleeps until virtual time reaches the deadline.
     ///
-    /// For the driver, a launch with a sleeper waits for time, whatever else it does: a handler that races real work against such a
-    /// sleep is not waited for. A sleeper of no known launch counts for every launch: in the test itself let time pass instead.
+    /// The driver treats a launch with a sleeping task as waiting for time, whatever else the launch does. For example, it does not wait
+    /// for real work that a handler races against a sleep. A sleep outside any known launch counts for every launch. In the test itself,
+    /// let time pass instead.
+    ///
     /// - Throws: `CancellationError`.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -69,12 +71,12 @@ public final class VirtualClock: Clock, Sendable {
             number: number, due: deadline.offset / .seconds(1), sleeper: .some(LaunchContext.currentNumber),
             action: { continuation.finish() })
         await withTaskCancellationHandler {
-            // Only here, where the cancellation of the task wakes it: the driver lets time pass from this line on.
+            // The timer is inserted only here, where a cancellation of the task wakes it. The driver lets time pass from this line on.
             insert(timer)
             sleepersChanged()
             for await _ in stream {}
         } onCancel: {
-            // Before the thread of the task runs: time does not pass until its work is done.
+            // The timer is removed before the thread of the task runs. Time does not pass until the work of the task is done.
             cancel(number)
             sleepersChanged()
         }
@@ -86,7 +88,7 @@ public final class VirtualClock: Clock, Sendable {
 
     private func sleepersChanged() { onSleepersChange.withLock { $0 }() }
 
-    /// Whether a task of this launch sleeps on the clock, or a task that belongs to no known launch.
+    /// Returns whether a task of this launch sleeps on the clock, or a task without a known launch.
     func hasSleeper(launch: Int64) -> Bool {
         state.withLock { state in
             state.timers.contains { timer in
@@ -116,7 +118,7 @@ public final class VirtualClock: Clock, Sendable {
 
     private func insert(_ timer: Timer) {
         state.withLock { state in
-            // A task that is cancelled after this line finds its timer, and removes it.
+            // A task that is cancelled after this line removes its timer.
             if timer.sleeper != nil, Task.isCancelled { return }
             let place = state.timers.firstIndex { $0.due > timer.due } ?? state.timers.endIndex
             state.timers.insert(timer, at: place)
@@ -125,10 +127,10 @@ public final class VirtualClock: Clock, Sendable {
 
     package func cancel(_ number: Int) { state.withLock { $0.timers.removeAll { $0.number == number } } }
 
-    /// Waking seconds until the first timer.
+    /// The waking seconds until the first timer.
     var untilNextTimer: Double? { state.withLock { state in state.timers.first.map { max(0, $0.due - state.awake) } } }
 
-    /// Runs the timers whose time has come. `false`: there were none.
+    /// Runs the timers whose time has come. Returns `false` if there were none.
     func fire() -> Bool {
         let due = state.withLock { state -> [Timer] in
             let due = state.timers.prefix { $0.due <= state.awake + 1e-9 }
@@ -149,7 +151,7 @@ public final class VirtualClock: Clock, Sendable {
         }
     }
 
-    /// To a moment of the wall clock, without what adding up would lose.
+    /// Advances the clocks to an exact time of the wall clock, without rounding errors of added seconds.
     func pass(to wall: Date) {
         state.withLock { state in
             state.awake += wall.timeIntervalSince(state.wall)

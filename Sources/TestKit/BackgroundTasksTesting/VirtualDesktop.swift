@@ -3,7 +3,7 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// What a simulated host's desktop says of network and power.
+/// The network and power conditions of a simulated host's desktop.
 final class ScriptedConditions: ConditionsSource {
     private let value: Mutex<DesktopConditions>
 
@@ -11,7 +11,7 @@ final class ScriptedConditions: ConditionsSource {
 
     var current: DesktopConditions { value.withLock { $0 } }
 
-    /// `true`: something changed.
+    /// Changes the conditions. Returns `true` if something changed.
     func set(_ change: (inout DesktopConditions) -> Void) -> Bool {
         value.withLock { value in
             let before = value
@@ -23,56 +23,56 @@ final class ScriptedConditions: ConditionsSource {
 
 /// A notification on the virtual screen.
 public struct ShownNotification: Sendable, Equatable {
-    /// The app's own identifier.
+    /// The identifier that the app chose.
     public let identifier: String
-    /// The headline.
+    /// The title.
     public let title: String
-    /// What stands below it.
+    /// The text below the title.
     public let body: String
     /// The identifiers of its buttons.
     public let buttons: [String]
-    /// The path of its picture; `nil`: it has none.
+    /// The path of the picture; `nil` without a picture.
     public let picture: String?
-    /// What was played: a sound of the desktop's theme by its name, or the path of a file; `nil`: nothing.
+    /// The sound that was played: the name of a theme sound or the path of a file; `nil` for no sound.
     public let sound: String?
-    /// 1, and one more for each time that it was replaced on the screen.
+    /// 1, plus the number of times that the notification was replaced on the screen.
     public internal(set) var showings: Int
     let serverID: UInt32
-    /// Which server showed it, counted from none.
+    /// The number of the server that showed the notification, counted from zero.
     package let serverNumber: Int
 }
 
 /// The notification server of a virtual desktop.
 public final class VirtualNotificationServer: Presenter {
-    /// What it does with what it is given.
+    /// The reaction of the server to notifications.
     package enum Mood: Sendable, Equatable {
         case shows
-        /// Nobody owns its name on the bus.
+        /// No server has the name on the bus.
         case isGone
         case refuses
-        /// Says that there were too many just now, so many times; then it shows.
+        /// Refuses this number of notifications because there were too many, and then shows them.
         case refusesNext(Int)
-        /// It is there, and takes what it is given when it goes on.
+        /// Accepts calls, but handles them only when it runs again.
         case isFrozen
     }
 
     private struct State {
         var mood = Mood.shows
         var screen: [ShownNotification] = []
-        /// Everything that was ever shown, in order.
+        /// All shown notifications, in order.
         var history: [ShownNotification] = []
         var nextID: UInt32 = 1
         /// Notifications that the server has and does not draw, because of do-not-disturb.
         var hidden: [ShownNotification] = []
-        /// `nil`: the server has no do-not-disturb.
+        /// `nil` if the server has no do-not-disturb.
         var doNotDisturb: Bool?
         var badge = 0
         var pause = 0.0
-        /// What a frozen one was given.
+        /// The notifications that a frozen server received.
         var heldBack: [(Notice, replacing: UInt32?, server: String?)] = []
-        /// Numbers of showings that it has not answered yet.
+        /// The numbers of shown notifications that were not yet confirmed.
         var unanswered: [UInt32] = []
-        /// How many servers there were before; each counts its notifications from one.
+        /// The number of earlier servers. Each one counts its notifications from one.
         var served = 0
         var server: String { "server \(served)" }
     }
@@ -83,7 +83,7 @@ public final class VirtualNotificationServer: Presenter {
 
     init(clock: VirtualClock) { self.clock = clock }
 
-    /// The agent that hears; one that died hears no more.
+    /// Connects the agent that receives the events. An earlier agent receives none any more.
     func connect(_ tell: @escaping @Sendable (PresenterEvent) -> Void) {
         self.tell.withLock { $0 = tell }
         let (server, isQuiet) = state.withLock { state -> (String?, Bool?) in
@@ -97,21 +97,21 @@ public final class VirtualNotificationServer: Presenter {
 
     // MARK: The screen
 
-    /// What stands on the screen.
+    /// The notifications on the screen.
     public var shown: [ShownNotification] { state.withLock { $0.screen } }
 
-    /// The number on the app's icon; 0: none.
+    /// The number on the app's icon; 0 for none.
     public var badge: Int { state.withLock { $0.badge } }
 
-    /// Everything that was shown so far, replaced and closed ones too.
+    /// All notifications that were shown so far, including replaced and closed ones.
     public var history: [ShownNotification] { state.withLock { $0.history } }
 
-    /// The person presses a button.
+    /// Presses a button, like a user.
     ///
     /// - Parameters:
-    ///   - action: a button's identifier; `nil`: the notification itself.
-    ///   - identifier: the notification's.
-    /// - Returns: `false`: no such notification, or button, is on the screen.
+    ///   - action: the identifier of a button; `nil` for the notification itself.
+    ///   - identifier: the identifier of the notification.
+    /// - Returns: `false` if the notification or the button is not on the screen.
     @discardableResult
     public func press(_ action: String? = nil, on identifier: String) -> Bool {
         guard let notice = shown.last(where: { $0.identifier == identifier }) else { return false }
@@ -123,9 +123,9 @@ public final class VirtualNotificationServer: Presenter {
         return true
     }
 
-    /// The person types into the field of a button, and sends it.
+    /// Types a reply into the text field of a button and sends it, like a user.
     ///
-    /// - Returns: `false`: no such notification is on the screen.
+    /// - Returns: `false` if the notification is not on the screen.
     @discardableResult
     public func reply(_ text: String, on identifier: String) -> Bool {
         guard let notice = shown.last(where: { $0.identifier == identifier }) else { return false }
@@ -134,7 +134,7 @@ public final class VirtualNotificationServer: Presenter {
         return true
     }
 
-    /// The person closes a notification. `false`: it is not on the screen.
+    /// Closes a notification, like a user. Returns `false` if it is not on the screen.
     @discardableResult
     public func dismiss(_ identifier: String) -> Bool {
         guard let notice = shown.last(where: { $0.identifier == identifier }) else { return false }
@@ -152,13 +152,13 @@ public final class VirtualNotificationServer: Presenter {
 
     // MARK: The server
 
-    /// The server leaves the bus, and what it showed with it.
+    /// Removes the server from the bus, with all shown notifications.
     public func vanish() {
         state.withLock { state in
-            // Whoever comes is another.
+            // The next server is another server.
             if state.mood != .isGone { (state.served, state.nextID) = (state.served + 1, 1) }
             (state.mood, state.screen, state.hidden, state.heldBack) = (.isGone, [], [], [])
-            // What it had not answered nobody has seen.
+            // Notifications that were not confirmed were not seen by the user.
             for number in state.unanswered {
                 if let last = state.history.lastIndex(where: { $0.serverID == number }) { state.history.remove(at: last) }
             }
@@ -167,7 +167,7 @@ public final class VirtualNotificationServer: Presenter {
         say(.serverVanished)
     }
 
-    /// A server takes the name.
+    /// Starts a server on the bus.
     public func appear() {
         let (server, isQuiet) = state.withLock { state in
             (state.mood, state.heldBack) = (.shows, [])
@@ -178,16 +178,16 @@ public final class VirtualNotificationServer: Presenter {
         say(.serverAppeared)
     }
 
-    /// The user turns do-not-disturb on or off. As on Plasma, notifications that come while it is on are not drawn when it ends.
+    /// Switches do-not-disturb on or off. As on Plasma, notifications that arrive while it is on are not drawn when it ends.
     package func setDoNotDisturb(_ isOn: Bool) {
         state.withLock { $0.doNotDisturb = isOn }
         say(.doNotDisturb(isOn))
     }
 
-    /// A frozen one goes on, and shows what it was given meanwhile.
+    /// Continues a frozen server, which then shows the notifications that it received.
     package func goOn() { set(.shows) }
 
-    /// Refuses, or again takes, what it is given. A frozen one takes first what it was given meanwhile: calls come in their order.
+    /// Sets the reaction to notifications. A frozen server first handles the calls that it received, in their order.
     package func set(_ mood: Mood) {
         if mood != .isGone, state.withLock({ $0.mood == .isGone }) { appear() }
         let held = state.withLock { state in
@@ -199,21 +199,21 @@ public final class VirtualNotificationServer: Presenter {
         for (notice, number, server) in held { present(notice, replacing: number, of: server) }
     }
 
-    /// Seconds until it answers.
+    /// Sets the delay of responses, in seconds.
     package func answer(after seconds: Double) { state.withLock { $0.pause = seconds } }
 
-    /// Its sender left the bus: its notifications and buttons go, as on most desktops.
+    /// Removes all notifications and buttons, because their sender left the bus. Most desktops do the same.
     func senderLeft() { state.withLock { ($0.screen, $0.hidden) = ([], []) } }
 
     // MARK: Presenter
 
-    /// Shows a notification. The agent's way in; what a test asks is ``shown``.
+    /// Shows a notification. The agent calls this; a test reads ``shown``.
     package func present(_ notice: Notice, replacing number: UInt32?, of server: String?) {
         let (answer, pause) = state.withLock { state -> (PresenterEvent, Double) in
             switch state.mood {
             case .isGone:
                 return (
-                    .failed(identifier: notice.identifier, .noServer("nobody owns org.freedesktop.Notifications")), state.pause
+                    .failed(identifier: notice.identifier, .noServer("org.freedesktop.Notifications has no owner")), state.pause
                 )
             case .refuses: return (.failed(identifier: notice.identifier, .refused("not now")), state.pause)
             case .refusesNext(let count):
@@ -224,7 +224,7 @@ public final class VirtualNotificationServer: Presenter {
                 return (.failed(identifier: notice.identifier, .unanswered("nothing for 5 s")), 5)
             case .shows: break
             }
-            // By number, or by tag as servers do that know it.
+            // An earlier notification is found by its number, or by its tag as on servers that support tags.
             let known = server == state.server ? number : nil
             let old = state.screen.firstIndex { $0.serverID == known || $0.identifier == notice.identifier }
             let given = old.map { state.screen[$0].serverID } ?? state.nextID
@@ -247,12 +247,12 @@ public final class VirtualNotificationServer: Presenter {
             }
             return (.presented(identifier: notice.identifier, serverID: given), state.pause)
         }
-        // To the agent that asked, if it lives by then.
+        // The response is for the agent that called, if that agent is still alive.
         let tell = tell.withLock { $0 }
         clock.schedule(after: pause) { [self] in tell(stillTrue(answer)) }
     }
 
-    /// A server that left meanwhile answers nothing: the bus says so.
+    /// Returns a failure if the server has left the bus since, as the bus reports it.
     private func stillTrue(_ answer: PresenterEvent) -> PresenterEvent {
         guard case .presented(let identifier, let number) = answer else { return answer }
         return state.withLock { state in
@@ -264,7 +264,7 @@ public final class VirtualNotificationServer: Presenter {
         }
     }
 
-    /// Whether it answers. The agent's way in.
+    /// Checks whether the server responds. The agent calls this.
     package func ask() {
         let answers = state.withLock { state in
             switch state.mood {
@@ -276,13 +276,13 @@ public final class VirtualNotificationServer: Presenter {
         if answers { clock.schedule(after: 0) { tell(.serverAnswers) } }
     }
 
-    /// Whoever listens hears its buttons, as on most desktops. The agent's way in.
+    /// Does nothing, because on most desktops a new agent receives the buttons of existing notifications. The agent calls this.
     package func takeOver(identifier: String, serverID: UInt32, of server: String?) {}
 
-    /// The number on the app's icon. The agent's way in.
+    /// Sets the number on the app's icon. The agent calls this.
     package func showBadge(_ count: Int, desktopEntry: String) { state.withLock { $0.badge = count } }
 
-    /// Takes one back for the app. Not what a person does: that is ``dismiss(_:)``.
+    /// Withdraws a notification for the app. The agent calls this; ``dismiss(_:)`` is the action of a user.
     package func withdraw(identifier: String, serverID: UInt32, of server: String?) {
         let notice = state.withLock { state in
             server == state.server ? (state.screen + state.hidden).first { $0.serverID == serverID } : nil

@@ -1,9 +1,9 @@
 import Foundation
 import ProcessSupport
 
-/// The folder of a simulated host: parts, spool and photos lie there, until its test is over.
+/// The folder of a simulated host, for parts, spool and photos. The folder exists until its test ends.
 enum VirtualFolder {
-    /// In memory where there is such a place: what is tried here is not the disk. Nobody else may look into it.
+    /// Creates the folder, in memory if possible, because the disk is not tested. Other users have no access.
     static func make() throws -> URL {
         _ = swept
         let owner = ProcessIdentity.current
@@ -19,15 +19,15 @@ enum VirtualFolder {
         access("/dev/shm", W_OK) == 0
         ? URL(fileURLWithPath: "/dev/shm", isDirectory: true) : FileManager.default.temporaryDirectory
 
-    /// Once in a process: what those left that were killed. Nobody else would give its memory back before a reboot.
+    /// Removes the folders of killed test processes, once per process. Otherwise they would use memory until a reboot.
     private static let swept: Void = {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: base.path)) ?? [] where name.hasPrefix(prefix) {
             let owner = name.dropFirst(prefix.count).split(separator: "-")
             guard owner.count > 2, let pid = Int32(owner[0]), let start = Int64(owner[1]) else { continue }
             let process = ProcessIdentity(pid: pid, start: start)
-            // Another PID namespace may have the same folder, and removes its own.
+            // Another PID namespace may use the same folder, and removes its own entries.
             guard !process.isOfAnotherNamespace, !process.isAlive else { continue }
-            // Of another person's it is not allowed, and not wanted.
+            // A folder of another user cannot be removed, and must not be removed.
             try? FileManager.default.removeItem(at: base.appendingPathComponent(name))
         }
     }()

@@ -6,8 +6,8 @@ import TransferMachines
 
 /// The network of a simulated host: servers by origin, each with its routes, scripts and stores, reached in virtual time.
 ///
-/// Background and ordinary sessions of the app reach these servers and no others. What nobody made a server or a route for is not
-/// answered by a guess: the test that reaches it fails.
+/// Background and ordinary sessions of the app reach only these servers. A request without a server or a route receives no response, and
+/// makes the test fail.
 public final class VirtualNetwork: Sendable {
     private struct State {
         var servers: [String: VirtualServer] = [:]
@@ -16,13 +16,13 @@ public final class VirtualNetwork: Sendable {
         var isUp = true
         var bytesPerSecond = 4_000_000.0
         var latency = 0.02
-        /// When the last bytes of the requests that share a limit will be sent.
+        /// The end of the last transmission of each group of requests with a common limit.
         var busyUntil: [String: Double] = [:]
         var unimplemented: [String] = []
-        /// The agent's.
+        /// The attempts of the agent.
         var attempts: [AttemptID: VirtualAttempt] = [:]
         var tell: @Sendable (TransportEvent) -> Void = { _ in }
-        /// Of the app's ordinary sessions, each with the launch that began it.
+        /// The attempts of the app's ordinary sessions, each with the launch that began it.
         var ordinary: [AttemptID: (attempt: VirtualAttempt, launch: Int64?)] = [:]
         var ordinaryChanged: @Sendable () -> Void = {}
         var isClosed = false
@@ -34,8 +34,8 @@ public final class VirtualNetwork: Sendable {
 
     init(clock: VirtualClock) { self.clock = clock }
 
-    /// The server of an origin, such as `https://api.example.org` (a port other than the scheme's own is part of it). Made at
-    /// the first call.
+    /// Returns the server of an origin, for example `https://api.example.org`. A port other than the default of the scheme is part of the
+    /// origin. The first call creates the server.
     public func server(_ origin: String) -> VirtualServer {
         let name = Self.origin(of: origin)
         return state.withLock { state in
@@ -49,13 +49,13 @@ public final class VirtualNetwork: Sendable {
 
     private static func origin(of url: String) -> String { URL(string: url).map(RedirectRule.origin) ?? url }
 
-    /// Bytes per second of either direction.
+    /// The speed in bytes per second, in each direction.
     public var bytesPerSecond: Double {
         get { state.withLock { $0.bytesPerSecond } }
         set { state.withLock { $0.bytesPerSecond = max(1, newValue) } }
     }
 
-    /// Seconds until a request is at its server.
+    /// The time in seconds that a request takes to its server.
     public var latency: Double {
         get { state.withLock { $0.latency } }
         set { state.withLock { $0.latency = max(0, newValue) } }
@@ -63,20 +63,20 @@ public final class VirtualNetwork: Sendable {
 
     // MARK: Faults
 
-    /// Every connection breaks; new ones can be made.
+    /// Breaks every connection. New connections can be made.
     public func cutConnections() { for attempt in attempts { attempt.fail(.connectionLost, byServer: true) } }
 
-    /// Nobody listens at an origin from here on, until `comeBack(_:)`; its connections break.
+    /// Makes an origin unreachable until `comeBack(_:)`. Its connections break.
     public func takeAway(_ origin: String) {
         let name = Self.origin(of: origin)
         state.withLock { _ = $0.absent.insert(name) }
         for attempt in attempts where attempt.origin == name { attempt.fail(.connectionLost, byServer: true) }
     }
 
-    /// The server of an origin is there again, with all that it had.
+    /// Makes an origin reachable again, with its earlier contents.
     public func comeBack(_ origin: String) { state.withLock { _ = $0.absent.remove(Self.origin(of: origin)) } }
 
-    /// Another answers in the place of an origin's server, with a certificate that nobody vouches for.
+    /// Replaces an origin's server by a server with an untrusted certificate, or ends that.
     package func distrust(_ origin: String, _ isDistrusted: Bool) {
         let name = Self.origin(of: origin)
         state.withLock { state in
@@ -84,18 +84,18 @@ public final class VirtualNetwork: Sendable {
         }
     }
 
-    /// The whole network goes or comes. The desktop's conditions say so too: see ``TestDriver/setConditions(_:)``.
+    /// Switches the network on or off. The desktop's conditions change with it: see ``TestDriver/setConditions(_:)``.
     func setUp(_ isUp: Bool) {
         state.withLock { $0.isUp = isUp }
         if !isUp { cutConnections() }
     }
 
-    /// Requests that nobody had made a server or a route for.
+    /// The requests without a server or a route.
     var unimplemented: [String] { state.withLock { $0.unimplemented } }
 
     // MARK: For attempts
 
-    /// Seconds until bytes are sent whose requests share a limit: one after the other.
+    /// Returns the seconds until bytes of a group with a common limit are sent. Transmissions of a group follow one another.
     func pause(_ seconds: Double, in group: String) -> Double {
         let now = clock.awake
         return state.withLock { state in
@@ -115,7 +115,7 @@ public final class VirtualNetwork: Sendable {
 
     func follow(with disk: DiskFollower) { state.withLock { $0.disk = disk } }
 
-    /// Bytes went into a file.
+    /// Records that bytes were written to a file.
     func touchDisk() { state.withLock { $0.disk }?.touch() }
 
     private var attempts: [VirtualAttempt] {
@@ -159,9 +159,9 @@ public final class VirtualNetwork: Sendable {
     }
 }
 
-/// For the agent.
+/// The network of the agent.
 extension VirtualNetwork: Transport {
-    /// Begins an exchange. The agent's and the sessions' way in; a test says what answers, by ``server(_:)``.
+    /// Begins an exchange. The agent and the sessions call this; a test defines responses with ``server(_:)``.
     package func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink) {
         let made = VirtualAttempt(attempt, request, source, sink, self) { [self] event in
             let tell = state.withLock { state in
@@ -174,27 +174,27 @@ extension VirtualNetwork: Transport {
         made.begin()
     }
 
-    /// Ends an exchange from the client's side. Not a test's; see ``cutConnections()``.
+    /// Ends an exchange from the client's side. The agent calls this; a test uses ``cutConnections()``.
     package func cancel(_ attempt: AttemptID) {
         state.withLock { $0.attempts[attempt] }?.fail(.cancelled)
     }
 }
 
-/// For the ordinary sessions of the app.
+/// The network of the app's ordinary sessions.
 extension VirtualNetwork {
     /// Called when a request of an ordinary session begins or ends.
     func onOrdinaryRequests(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.ordinaryChanged = action } }
 
-    /// The launch awaits an answer that time will bring.
+    /// Returns whether the launch awaits a response, which needs virtual time.
     func isAsking(launch: Int64) -> Bool { state.withLock { $0.ordinary.values.contains { $0.launch == launch } } }
 
-    /// A process is gone, and its connections with it. What awaited them goes on, cancelled, as all of a dead process here.
+    /// Ends the connections of a process that has ended. Its tasks continue, cancelled, like all code of a dead process here.
     func processEnded(launch: Int64) {
         let gone = state.withLock { $0.ordinary.values.filter { $0.launch == launch }.map(\.attempt) }
         for attempt in gone { attempt.cancel() }
     }
 
-    /// The test is over: nothing is reached any more. On the host's own turn.
+    /// Closes the network after the test. Call this in the host's own run.
     func close() {
         let rest = state.withLock { state in
             state.isClosed = true
@@ -203,7 +203,7 @@ extension VirtualNetwork {
         for attempt in rest { attempt.fail(.cancelled) }
     }
 
-    /// The network as the app's process has it.
+    /// The network as the app's process uses it.
     struct AppWire: TestWire {
         let network: VirtualNetwork
 
@@ -231,7 +231,7 @@ extension VirtualNetwork {
             changed()
         }
 
-        /// Nobody is made to wait here: a sink takes all that comes in virtual time.
+        /// Does nothing, because a sink accepts all data in virtual time and never waits.
         func goOn(_ attempt: AttemptID) {}
 
         func cancel(_ attempt: AttemptID) { network.state.withLock { $0.ordinary[attempt]?.attempt }?.cancel() }

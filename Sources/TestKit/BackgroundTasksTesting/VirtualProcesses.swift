@@ -5,13 +5,13 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// What a launched process of a simulated host does.
+/// The behaviour of a launched process of a simulated host.
 package protocol VirtualProgram: AnyObject, Sendable {
-    /// It begins; it ends when it says so to `process`.
+    /// The process begins. It ends when the program calls `exit` on `process`.
     func begin(_ process: VirtualProcess)
-    /// SIGTERM.
+    /// The process receives SIGTERM.
     func warned(_ process: VirtualProcess)
-    /// SIGKILL, or its own crash: nothing of it may have an effect from here on.
+    /// The process died by SIGKILL or by a crash. The program must have no effect from here on.
     func died(_ process: VirtualProcess)
 }
 
@@ -28,7 +28,7 @@ package final class VirtualProcess: Sendable {
 
     package var isAlive: Bool { !hasEnded.withLock { $0 } }
 
-    /// It ended; the first word counts.
+    /// Ends the process. Only the first call counts.
     package func exit(_ how: ProcessEnd = .exited(0)) {
         let isFirst = hasEnded.withLock { ended in
             defer { ended = true }
@@ -38,14 +38,14 @@ package final class VirtualProcess: Sendable {
     }
 }
 
-/// The processes of a simulated host: started, warned and killed by its agent, and by accident.
+/// The processes of a simulated host. The agent starts, warns and kills them, and a test can do the same.
 final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mutex guards what changes
     private struct State {
         var living: [Int64: VirtualProcess] = [:]
         /// Processes that the agent did not launch.
         var commands: [ProcessIdentity] = []
         var next: Int32 = 5_000_000
-        /// Why none can be started.
+        /// The error with which starts fail.
         var refusal: (any Error)?
         var gone: [(Int64, ProcessEnd)] = []
         var deaths: [ProcessIdentity] = []
@@ -57,17 +57,17 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
 
     private let state = Mutex(State())
     private let program: any VirtualProgram
-    /// A process ended: called on whatever thread it ended on.
+    /// Called when a process ends, on the thread where it ended.
     private let wake: @Sendable () -> Void
 
     init(program: any VirtualProgram, wake: @escaping @Sendable () -> Void) {
         (self.program, self.wake) = (program, wake)
     }
 
-    /// Launches cannot start from here on.
+    /// Sets whether launches fail to start.
     func refuse(_ isRefusing: Bool) { state.withLock { $0.refusal = isRefusing ? CannotStart() : nil } }
 
-    /// The app's program was deleted, or is there again.
+    /// Deletes the app's program, or restores it.
     func remove(_ isRemoved: Bool) {
         state.withLock { $0.refusal = isRemoved ? AppIsMissing(path: "/bin/false", name: "App") : nil }
     }
@@ -77,12 +77,12 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
     func process(of launch: Int64) -> VirtualProcess? { state.withLock { $0.living[launch] } }
 
     func isAlive(_ process: ProcessIdentity) -> Bool {
-        // One that is none of ours is the test's own process, which outlives all of this.
+        // A process with a lower number is the test's own process, which outlives all simulated processes.
         process.pid < 5_000_000
             || state.withLock { $0.living.values.contains { $0.identity == process } || $0.commands.contains(process) }
     }
 
-    /// Ends that the agent has not heard of, as it is there to hear.
+    /// Returns the ends of processes that the agent has not received yet.
     func takeEnds() -> (launches: [(Int64, ProcessEnd)], processes: [ProcessIdentity]) {
         state.withLock { state in
             defer { (state.gone, state.deaths) = ([], []) }
@@ -92,7 +92,7 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
 
     // MARK: Commands
 
-    /// A user starts a process.
+    /// Starts a process of the user.
     func beginCommand() -> ProcessIdentity {
         state.withLock { state in
             state.next += 1

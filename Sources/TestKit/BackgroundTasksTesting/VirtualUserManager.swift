@@ -2,10 +2,11 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// A user manager in virtual time: it starts an agent that left when its timer elapses, by the wall clock, and when clock or zone are set.
+/// A user manager in virtual time. It starts an exited agent again when its wall-clock timer elapses, or when the clock or time zone is
+/// changed.
 package final class VirtualUserManager: AgentActivator {
     private struct State {
-        /// An agent left, and is to be started.
+        /// `true` if an agent exited and has to be started again.
         var isArmed = false
         var instant: Date?
         var refuses = false
@@ -26,19 +27,19 @@ package final class VirtualUserManager: AgentActivator {
         if isRefused { throw ActivationFailure("the user manager does not take it") }
     }
 
-    /// The timer is masked, or does not understand the moment.
+    /// Sets whether the timer is refused, for example because it is masked.
     package func refuse(_ isRefusing: Bool) { state.withLock { $0.refuses = isRefusing } }
 
-    /// How often agents left.
+    /// The number of times that an agent exited and set the timer.
     package var timesArmed: Int { state.withLock { $0.count } }
 
-    /// When it starts an agent by its timer; `nil`: not by time alone.
+    /// The time when the timer starts an agent; `nil` if time alone starts none.
     package var instant: Date? { state.withLock { $0.isArmed ? $0.instant : nil } }
 
-    /// Somebody set clock or zone.
+    /// Handles a change of the clock or the time zone.
     func noteClock() { state.withLock { if $0.isArmed { $0.instant = .distantPast } } }
 
-    /// Whether an agent is to be started, now that the clock shows this.
+    /// Returns whether an agent has to be started at this time.
     func elapses(at now: Date) -> Bool {
         state.withLock { state in
             guard state.isArmed, let instant = state.instant, instant <= now else { return false }

@@ -3,14 +3,15 @@ import Foundation
 import ServerScripts
 import Synchronization
 
-/// Signs what a server on `https://` shows. Keys are made when they are first needed, and live in memory for as long as the server.
+/// Signs the certificates that a server on `https://` shows. Keys are created when they are first needed, and stay in memory as long as the
+/// server.
 final class CertificateAuthority: Sendable {
     private struct State {
         var root: SigningKey?
         var contexts: [ServerCertificate: TLSContext] = [:]
     }
 
-    /// Two authorities of one name would be told apart by their signatures alone.
+    /// The authority's name, which is random because authorities with equal names would differ only in their signatures.
     private let name = "FaultyServer's authority \(UInt32.random(in: 0...UInt32.max))"
 
     private let state = Mutex(State())
@@ -26,7 +27,7 @@ final class CertificateAuthority: Sendable {
         }
     }
 
-    /// What a connection that shows the certificate needs.
+    /// Returns the TLS settings for connections that show the certificate.
     func context(for kind: ServerCertificate) throws(OpenSSLError) -> TLSContext {
         if let known = state.withLock({ $0.contexts[kind] }) { return known }
         let context = try make(kind)
@@ -66,7 +67,7 @@ final class CertificateAuthority: Sendable {
     }
 }
 
-/// What OpenSSL refused, in its own words.
+/// An error of OpenSSL, with OpenSSL's text.
 struct OpenSSLError: Error, CustomStringConvertible {
     let description: String
 
@@ -81,7 +82,7 @@ struct OpenSSLError: Error, CustomStringConvertible {
 }
 
 /// A private key on the curve P-256.
-// Unchecked because nothing changes a key once it is made, and OpenSSL counts its references atomically.
+// Unchecked because a key never changes after its creation, and OpenSSL counts its references atomically.
 private final class SigningKey: @unchecked Sendable {
     let pointer: OpaquePointer
 
@@ -93,11 +94,11 @@ private final class SigningKey: @unchecked Sendable {
     deinit { EVP_PKEY_free(pointer) }
 }
 
-/// An X.509 certificate, signed.
+/// A signed X.509 certificate.
 private final class Certificate {
     let pointer: OpaquePointer
 
-    /// - Parameter days: from when to when it is valid, from now on.
+    /// - Parameter days: The first and the last day of validity, relative to today.
     init(
         of key: SigningKey, named subject: String, signedBy signer: SigningKey, named issuer: String, days: ClosedRange<Int>,
         extensions: [(identifier: Int32, value: String)]
@@ -134,8 +135,8 @@ private final class Certificate {
     }
 }
 
-/// OpenSSL's settings for connections that show one certificate.
-// Unchecked because it is complete when it is shared, and OpenSSL locks what its connections share.
+/// OpenSSL's settings for connections that show a certificate.
+// Unchecked because the object is complete when it is shared, and OpenSSL locks the state that connections share.
 final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
 
@@ -151,7 +152,7 @@ final class TLSContext: @unchecked Sendable {
 
     deinit { SSL_CTX_free(pointer) }
 
-    /// HTTP/1.1 where it is offered (RFC 7301: names with their lengths before them), no word where it is not.
+    /// Chooses HTTP/1.1 if the client offers it (RFC 7301: names with their lengths before them), and nothing otherwise.
     private static func choose(
         _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?, _ length: UnsafeMutablePointer<UInt8>?,
         _ offered: UnsafePointer<UInt8>?, _ count: UInt32

@@ -2,10 +2,10 @@ import NIOCore
 import ServerScripts
 import Synchronization
 
-/// Ends a connection below everything that would still send close_notify.
+/// An event that ends a connection below every handler that would still send close_notify.
 struct ConnectionCut: Sendable {}
 
-/// The first one in every pipeline: what is cut is cut at once, whatever stands behind.
+/// The first handler in every pipeline, which cuts the connection at once, whatever handlers follow.
 final class CutHandler: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -16,7 +16,7 @@ final class CutHandler: ChannelOutboundHandler {
     }
 }
 
-/// Greets each new connection that is not to be spoken with.
+/// Greets each new connection that does not use HTTP.
 final class GreetingHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

@@ -3,22 +3,22 @@ import NIOCore
 import NIOHTTP1
 import ServerScripts
 
-/// Asks a connection to end by the server's will.
+/// An event that asks a connection to end because the server wants it.
 struct ServerClosing: Sendable {}
 
-/// One connection: takes requests one after another, gives each to its exchange, plays the script.
+/// The handler of a connection: accepts requests one after another, passes each to its exchange, and plays the script.
 final class ConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = ByteBuffer
 
-    /// The request being worked on.
+    /// The current request.
     private struct Current {
         let request: RecordedRequest
         let exchange: any Exchange
         let keepsAlive: Bool
         var received = 0
         var isRequestDone = false
-        /// `true` once the last byte of the answer is written.
+        /// `true` if the last byte of the response is written.
         var isAnswerDone = false
         var player: ScriptPlayer?
     }
@@ -26,7 +26,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     private enum State {
         case idle
         case working(Current)
-        /// Nothing more is answered; what still comes is read and dropped.
+        /// No more responses are sent. Further bytes are read and dropped.
         case ended
     }
 
@@ -35,7 +35,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     private let routes: RouteTable
     private let gates: GateKeeper
     private var state = State.idle
-    /// Parts of requests sent before the answer to the earlier one (pipelining).
+    /// The parts of requests that were sent before the response to the earlier request (pipelining).
     private var pending = CircularBuffer<HTTPServerRequestPart>()
     private var isReadingPaused = false
 
@@ -52,7 +52,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         let part = unwrapInboundIn(data)
         if case .working(let current) = state, current.isRequestDone {
             pending.append(part)
-            // A client that pipelines without reading must not fill our memory.
+            // A client that pipelines without reading must not fill the server's memory.
             if pending.count >= 64 { setReading(false, context.channel) }
         } else {
             take(part, context.channel)
@@ -71,7 +71,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Bytes that are not HTTP get the usual answer; a broken connection gets none, `channelInactive` follows.
+        // Bytes that are not HTTP get the usual response. A broken connection gets none, because `channelInactive` follows.
         guard error is HTTPParserError, case .idle = state else {
             context.close(promise: nil)
             return
@@ -126,7 +126,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    // MARK: The answer
+    // MARK: The response
 
     /// Starts a script unless one was started for this request.
     private func play(_ script: ResponseScript?, _ channel: any Channel) {
@@ -174,14 +174,14 @@ final class ConnectionHandler: ChannelInboundHandler {
         if pending.count < 64 { setReading(true, channel) }
     }
 
-    /// Closing with unread bytes makes the kernel send a reset that overtakes the answer; so a client that is still
-    /// sending only loses our half, and the rest goes when it does.
+    /// Closes the connection. The kernel would respond to unread bytes with a reset that overtakes the response. If the client is still
+    /// sending, only the server's half is closed, and the rest is closed when the client closes.
     private func closeGently(_ channel: any Channel, clientIsSending: Bool) {
         setReading(true, channel)
         channel.close(mode: clientIsSending ? .output : .all, promise: nil)
     }
 
-    /// Ends the work on the current request; the log keeps the first outcome.
+    /// Ends the work on the current request. The log keeps the first outcome.
     private func end(as outcome: RecordedRequest.Outcome) {
         if case .working(let current) = state {
             current.player?.abandon()

@@ -4,10 +4,10 @@ import NIOPosix
 @_exported import ServerScripts
 import Synchronization
 
-/// A scripted HTTP/1.1 server on the loopback interface, for tests, demonstrations and rehearsals: it answers slowly,
-/// partly, wrongly or not at all, exactly as told, and records what clients did.
+/// A scripted HTTP/1.1 server on the loopback interface, for tests, demonstrations and rehearsals. The server responds slowly, partly,
+/// incorrectly or not at all, exactly as scripted, and records what clients did.
 public final class FaultyServer: Sendable {
-    /// The port it listens on.
+    /// The port on which the server listens.
     public let port: Int
 
     private let listener: any Channel
@@ -35,23 +35,21 @@ public final class FaultyServer: Sendable {
 
     /// Starts a server on 127.0.0.1.
     /// - Parameters:
-    ///   - port: 0 lets the system choose. A port just left by a stopped server can be taken again.
-    ///   - logFile: where requests are appended as JSON lines, on arrival and at the end (the last line of an id
-    ///     holds).
-    ///   - prepare: gives it its routes before it takes the first connection: at a port that is known already somebody may be waiting
-    ///     for it.
-    /// - Throws: the system's error when the port is taken, or when the log cannot be written.
+    ///   - port: The port; 0 lets the system choose. A port that a stopped server just released can be used again.
+    ///   - logFile: The file to which requests are appended as JSON lines, on arrival and at the end. The last line of an id counts.
+    ///   - prepare: Sets the routes before the server accepts the first connection. At a known port, a client may already be waiting.
+    /// - Throws: The system's error if the port is taken, or if the log cannot be written.
     public static func start(
         port: Int = 0, logFile: String? = nil, preparing prepare: (FaultyServer) -> Void = { _ in }
     ) async throws -> FaultyServer {
-        // One thread of them: everything on the wire happens in one order.
+        // One thread of the group, so that everything on the wire happens in one order.
         let loop = Self.loops.next()
         let log = try RequestLog(eventLoop: loop, file: logFile)
         let (routes, gates, connections, greetings) = (RouteTable(), GateKeeper(), ConnectionRegistry(), GreetingBook())
         let authority = CertificateAuthority()
         let listener = try await ServerBootstrap(group: loop)
             .serverChannelOption(.backlog, value: 256)
-            // Who connects waits until it is prepared.
+            // Clients wait until the server is prepared.
             .serverChannelOption(.autoRead, value: false)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -86,20 +84,20 @@ public final class FaultyServer: Sendable {
         return server
     }
 
-    /// Of all servers of this process: each has one of them for as long as it lives.
+    /// The event loops of all servers in this process. Each server uses one loop during its life.
     private static let loops = MultiThreadedEventLoopGroup(numberOfThreads: 8)
 
     /// `http://127.0.0.1:PORT`, without a slash at the end.
     public var url: String { "http://127.0.0.1:\(port)" }
 
-    /// The same for connections that are greeted with TLS.
+    /// `https://127.0.0.1:PORT`, for connections that are greeted with TLS.
     public var secureURL: String { "https://127.0.0.1:\(port)" }
 
-    /// The certificate, in PEM, of the authority that signs this server's: for clients that shall trust it. Made when the server was,
-    /// and valid for 30 days; its key is nowhere but in memory.
+    /// The certificate, in PEM, of the authority that signs this server's certificate, for clients that have to trust it. The certificate
+    /// is valid for 30 days. The key is created when it is first needed, and exists only in memory.
     public var certificateAuthority: String { get throws { try authority.pem } }
 
-    /// Closes the port and all connections at once; whoever waits for events is told. May be called twice.
+    /// Closes the port and all connections at once. Waiting calls fail with an error. May be called twice.
     public func stop() async {
         let isFirst = isStopped.withLock { stopped in
             defer { stopped = true }
@@ -111,7 +109,7 @@ public final class FaultyServer: Sendable {
         log.finish()
     }
 
-    /// Closes all connections, as a network that goes away would; the port stays open.
+    /// Closes all connections, as a failing network does. The port stays open.
     public func dropConnections() async {
         for channel in connections.all {
             channel.pipeline.fireUserInboundEventTriggered(ServerClosing())
@@ -119,32 +117,32 @@ public final class FaultyServer: Sendable {
         }
     }
 
-    /// How connections are greeted that are opened from now on.
+    /// Sets the greeting of connections that are opened from now on.
     public func greet(with greeting: Greeting) { greetings.current = greeting }
 
     // MARK: Routes
 
-    /// Sets the answer to a method (`nil`: any) and a path: exact, or a prefix ending in `*`. Exact wins over prefix,
-    /// long over short. Of several scripts each request takes the next, and all further ones the last. Replaces an
-    /// earlier route of the same method and path; may be called while requests run. Other paths get 404.
+    /// Sets the response to a method (`nil`: any) and a path: exact, or a prefix ending in `*`. An exact path has priority over a prefix,
+    /// and a long prefix over a short one. Each request takes the next script; all further requests take the last one. An earlier route of
+    /// the same method and path is replaced, also while requests are running. Other paths get 404.
     public func route(_ method: String?, _ path: String, _ scripts: ResponseScript...) {
         route(method, path, scripts)
     }
 
-    /// The same with the scripts as a list, which must not be empty.
+    /// Sets the response as a list of scripts, which must not be empty.
     public func route(_ method: String?, _ path: String, _ scripts: [ResponseScript]) {
         routes.set(method, path, scripts)
     }
 
-    /// Answers by a function of the request's head (its body is still to come). Runs on the server's only thread: it
-    /// must be quick.
+    /// Responds with a function of the request's headers, before its body arrives. The function runs on the server's only thread, so it
+    /// must be fast.
     public func handle(
         _ method: String?, _ path: String, _ handler: @escaping @Sendable (RecordedRequest) -> ResponseScript
     ) {
         routes.set(method, path, .handler(handler))
     }
 
-    /// Sets the routes of a script, and greets as it says.
+    /// Sets the routes and the greeting of a script.
     public func serve(_ script: ScriptFile) {
         greet(with: script.greeting)
         for route in script.routes { self.route(route.method, route.path, route.answers) }
@@ -155,32 +153,32 @@ public final class FaultyServer: Sendable {
 
     // MARK: Gates
 
-    /// Opens a gate: every script that holds there goes on, and later ones pass.
+    /// Opens a gate. Every script that waits there continues, and later scripts pass.
     public func openGate(_ name: String) { gates.open(name) }
 
-    /// Closes a gate for scripts that come to it from now on.
+    /// Closes a gate for scripts that reach it from now on.
     public func closeGate(_ name: String) { gates.close(name) }
 
-    // MARK: What happened
+    // MARK: Activity
 
-    /// Everything so far.
+    /// The events so far.
     public var activity: ServerActivity { log.activity }
 
-    /// Connections accepted since the start.
+    /// The number of connections accepted since the start.
     public var connectionCount: Int { log.activity.connectionsAccepted }
 
-    /// Requests received so far, all or those to a path (exact, or a prefix ending in `*`).
+    /// Returns the requests so far, all of them or only requests to a path (exact, or a prefix ending in `*`).
     public func requests(matching path: String = "*") -> [RecordedRequest] {
         log.activity.requests(matching: path)
     }
 
-    /// Requests to paths that have no route, in their order: they got 404. A test that must not guess expects this to be empty.
+    /// The requests to paths without a route, in order. The server responded with 404. A strict test expects the list to be empty.
     public var unroutedRequests: [RecordedRequest] { log.activity.requests.filter { !routes.knows($0) } }
 
-    /// The first request for which the condition holds, now or after a later event (arrival, bytes, end).
+    /// Returns the first request for which the condition is true, now or after a later event (arrival, bytes, end).
     /// - Parameters:
-    ///   - timeout: generous by default: only a test that fails waits for so long, and on a busy machine none fails for it.
-    ///   - condition: must not ask the server itself.
+    ///   - timeout: The maximum time. The default is generous: only a failing test waits that long, and a busy machine causes no failure.
+    ///   - condition: A function that must not call the server itself.
     /// - Throws: `WaitFailure`, or `CancellationError`.
     @discardableResult
     public func waitForRequest(
@@ -189,7 +187,7 @@ public final class FaultyServer: Sendable {
         try await log.wait(timeout: timeout) { $0.requests.first(where: condition) }
     }
 
-    /// Waits until a condition over everything that happened holds. The condition must not ask the server itself.
+    /// Waits until a condition on all events is true. The condition must not call the server itself.
     /// - Throws: `WaitFailure`, or `CancellationError`.
     @discardableResult
     public func waitUntil(
@@ -199,7 +197,7 @@ public final class FaultyServer: Sendable {
     }
 }
 
-/// The connections open now.
+/// The open connections.
 final class ConnectionRegistry: Sendable {
     private let channels = Mutex<[Int: any Channel]>([:])
 

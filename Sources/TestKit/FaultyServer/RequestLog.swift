@@ -3,10 +3,10 @@ import NIOCore
 import ServerScripts
 import Synchronization
 
-/// The server's memory: written on the event loop, read and awaited from anywhere.
+/// The server's record of requests, written on the event loop, and read and awaited from any thread.
 final class RequestLog: Sendable {
     private struct Waiter {
-        /// Returns `true` once it has resumed its continuation.
+        /// Returns `true` after it resumed its continuation.
         let isServed: (ServerActivity) -> Bool
         let fail: (any Error) -> Void
         let timer: Scheduled<Void>
@@ -23,8 +23,8 @@ final class RequestLog: Sendable {
     private let state: Mutex<State>
     private let eventLoop: any EventLoop
 
-    /// With a path, each request is appended as a JSON line on arrival and again at its end: the last line with an
-    /// id holds, and a killed server leaves its open requests visible.
+    /// Creates a log. With a path, each request is appended as a JSON line on arrival and again at its end. The last line with an id
+    /// counts, so a killed server leaves its open requests visible.
     init(eventLoop: any EventLoop, file path: String?) throws {
         self.eventLoop = eventLoop
         var file: FileHandle?
@@ -56,7 +56,7 @@ final class RequestLog: Sendable {
         change { $0.connectionsOpen -= 1 }
     }
 
-    /// Records a request's head; the number is its id.
+    /// Records a request's headers. The number is its id.
     func received(connection: Int, method: String, uri: String, headers: HeaderList) -> RecordedRequest {
         let request = change {
             $0.receive(connection: connection, method: method, uri: uri, headers: headers, at: Date())
@@ -65,7 +65,7 @@ final class RequestLog: Sendable {
         return request
     }
 
-    /// Changes an entry, and appends it once it has ended.
+    /// Changes an entry, and appends the entry to the file when the request has ended.
     func update(_ id: Int, _ body: (inout RecordedRequest) -> Void) {
         let ended: RecordedRequest? = change { activity in
             let before = activity.requests[id - 1].outcome
@@ -76,7 +76,7 @@ final class RequestLog: Sendable {
         if let ended { append(ended) }
     }
 
-    /// No more events: everyone still waiting is told.
+    /// Records that no more events follow. All waiting calls fail.
     func finish() {
         state.withLock { state in
             state.isFinished = true
@@ -114,8 +114,8 @@ final class RequestLog: Sendable {
 
     // MARK: Waiting
 
-    /// Returns the first value that `select` makes of the activity, now or after any later event. `select` runs
-    /// under the log's lock: it must not ask the server.
+    /// Returns the first value that `select` makes of the activity, now or after a later event. `select` runs under the log's lock, so it
+    /// must not call the server.
     func wait<Value: Sendable>(
         timeout: Duration, for select: @escaping @Sendable (ServerActivity) -> Value?
     ) async throws -> Value {
@@ -144,7 +144,7 @@ final class RequestLog: Sendable {
             } else if Task.isCancelled {
                 continuation.resume(throwing: CancellationError())
             } else {
-                // Scheduled under the lock: `finish` comes after it, so the loop still lives.
+                // Scheduled under the lock. `finish` runs after it, so the loop still exists.
                 let timer = eventLoop.scheduleTask(in: TimeAmount(timeout)) {
                     self.fail(number) { WaitFailure.timedOut(summary: $0.summary) }
                 }

@@ -3,21 +3,22 @@ import NIOCore
 import NIOHTTP1
 import ServerScripts
 
-/// Plays one script on one connection. Lives on the event loop. One write is under way at a time and the next waits
-/// until the kernel took it: a slow reader costs one piece of memory, and `bodyBytesSent` is true.
+/// Plays a script on a connection, on the event loop. Only one write is running at a time, and the next write waits until the kernel
+/// accepted it. A slow reader therefore needs the memory of one piece, and `bodyBytesSent` is correct.
 final class ScriptPlayer {
-    /// What the connection needs to know.
+    /// An event for the connection.
     enum Event {
         case wroteStatus(Int)
         case sentBody(Int)
         case stopReading
-        /// The script is about to close the connection itself.
+        /// The script is about to close the connection.
         case closing
-        /// All steps done. `isWhole`: as long as announced. `keep`: the connection is fit for another request.
+        /// All steps are done. `isWhole` if the response has the announced length. `keep` if the connection can be used for another
+        /// request.
         case finished(isWhole: Bool, keep: Bool)
     }
 
-    /// A body being sent.
+    /// A body that is being sent.
     private struct Emission {
         let payload: Payload
         let delivery: ResponseScript.Delivery
@@ -53,7 +54,7 @@ final class ScriptPlayer {
 
     func start() { advance() }
 
-    /// The connection is gone: nothing more is done, nothing more is reported.
+    /// Stops the player because the connection is gone. No more events are reported.
     func abandon() {
         isOver = true
         timer?.cancel()
@@ -136,7 +137,7 @@ final class ScriptPlayer {
 
     private func write(_ buffer: ByteBuffer, bodyBytes: Int, thenWait pause: Double) {
         channel.writeAndFlush(buffer).assumeIsolated().whenComplete { [self] result in
-            // A failed write is followed by the end of the connection, which is recorded there.
+            // The end of the connection follows a failed write and is recorded there.
             guard case .success = result, !isOver else { return }
             if bodyBytes > 0 {
                 framing.sent += bodyBytes
@@ -146,7 +147,7 @@ final class ScriptPlayer {
         }
     }
 
-    /// Through the loop, or a thousand small pieces would be a thousand nested calls.
+    /// Continues through the event loop, because a thousand small pieces would otherwise be a thousand nested calls.
     private func resume() {
         channel.eventLoop.assumeIsolated().execute { [self] in advance() }
     }
@@ -167,16 +168,16 @@ final class ScriptPlayer {
         }
     }
 
-    /// Without close_notify, where there is TLS.
+    /// Closes the connection without close_notify, if TLS is used.
     private func cut() { channel.triggerUserOutboundEvent(ConnectionCut(), promise: nil) }
 
     private func reset() {
-        // Lingering for 0 seconds makes close() send RST in place of FIN.
+        // A linger time of 0 seconds makes close() send RST in place of FIN.
         guard let socket = channel as? any SocketOptionProvider else { return cut() }
         socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).assumeIsolated().whenComplete { [self] _ in cut() }
     }
 
-    /// The usual words for a status. NIO does not know 103.
+    /// Returns the usual reason phrase for a status. NIO does not know 103.
     private static func reason(_ code: Int) -> String {
         code == 103 ? "Early Hints" : HTTPResponseStatus(statusCode: code).reasonPhrase
     }

@@ -1,7 +1,7 @@
 import COpenSSL
 import NIOCore
 
-/// Speaks TLS on one connection: OpenSSL works on memory, this carries its bytes to and from the socket.
+/// Handles TLS on one connection. OpenSSL works on memory, and the handler carries its bytes to and from the socket.
 final class TLSHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -11,12 +11,12 @@ final class TLSHandler: ChannelDuplexHandler {
     private enum State {
         case shakingHands
         case established
-        /// Nothing more is read; what is written fails.
+        /// No more bytes are read, and writes fail.
         case ended
     }
 
     private let connection: OpaquePointer
-    /// Bytes that came from the socket, and those that are to go there. They belong to the connection.
+    /// The bytes from the socket, and the bytes for the socket. OpenSSL's connection owns both.
     private let (incoming, outgoing): (OpaquePointer, OpaquePointer)
     private var state = State.shakingHands
 
@@ -44,7 +44,7 @@ final class TLSHandler: ChannelDuplexHandler {
     private func shakeHands(_ context: ChannelHandlerContext) {
         ERR_clear_error()
         let result = SSL_do_handshake(connection)
-        // Also the alert that says why there is none.
+        // Also sends the alert that reports a failed handshake.
         send(context, promise: nil)
         context.flush()
         if result == 1 {
@@ -69,14 +69,14 @@ final class TLSHandler: ChannelDuplexHandler {
             }
             switch SSL_get_error(connection, count) {
             case SSL_ERROR_WANT_READ:
-                // An answer to a key update, say.
+                // For example a response to a key update.
                 send(context, promise: nil)
                 return context.flush()
             case SSL_ERROR_ZERO_RETURN:
                 // The client sent close_notify.
                 return context.pipeline.close(mode: .all, promise: nil)
             default:
-                // With the alert that says why.
+                // Also sends the alert that reports the error.
                 send(context, promise: nil)
                 context.flush()
                 fail("not to be read", context)
@@ -96,14 +96,14 @@ final class TLSHandler: ChannelDuplexHandler {
         ERR_clear_error()
         let buffer = unwrapOutboundIn(data)
         let written = buffer.withUnsafeReadableBytes { bytes in
-            // OpenSSL writes nothing of nothing. Memory takes everything at once.
+            // OpenSSL cannot write an empty buffer. The memory accepts all bytes at once.
             bytes.isEmpty ? 1 : SSL_write(connection, bytes.baseAddress, Int32(bytes.count))
         }
         guard written > 0 else { return promise?.fail(OpenSSLError("not to be written")) ?? () }
         send(context, promise: promise)
     }
 
-    /// What OpenSSL has for the other side.
+    /// Sends the bytes that OpenSSL has for the other side.
     private func send(_ context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         let count = BIO_ctrl_pending(outgoing)
         var buffer = context.channel.allocator.buffer(capacity: count)
@@ -114,7 +114,7 @@ final class TLSHandler: ChannelDuplexHandler {
         context.write(wrapOutboundOut(buffer), promise: promise)
     }
 
-    /// Says close_notify first. A cut does not come by here: see ``CutHandler``.
+    /// Sends close_notify first. A cut does not call this method: see ``CutHandler``.
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if case .established = state, mode != .input {
             state = mode == .output ? .established : .ended

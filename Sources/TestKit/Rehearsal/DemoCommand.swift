@@ -6,7 +6,7 @@ import ProcessSupport
 
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "demo", abstract: "Shows the whole main job in under 30 s, in a throw-away home.",
+        commandName: "demo", abstract: "Shows the complete main job in under 30 s, in a temporary home.",
         discussion: "Example:\n  stormy demo")
 
     private static let lookingTime = 4
@@ -16,7 +16,7 @@ struct DemoCommand: AsyncParsableCommand {
             "Keep the server's log and what it received in this folder.", valueName: "folder"),
         completion: .directory) var evidence: String?
 
-    /// What to type next. A program that lies in a build folder is not installed yet.
+    /// Returns the next commands for the user. A program in a build folder is not installed yet.
     private static func next(program: String) -> String {
         let isBuilt = program.contains("/.build/")
         let name = isBuilt ? "stormy" : URL(fileURLWithPath: program).lastPathComponent
@@ -27,8 +27,8 @@ struct DemoCommand: AsyncParsableCommand {
     func run() async throws {
         let folder = evidence.map { URL(exactPath: $0) }
         let begin = Date()
-        // Interrupted half-way it still takes everything away.
-        let interruptions = Leftovers.shared.watchForInterruptions()
+        // An interrupted demo also removes everything.
+        let interruptions = Cleanup.shared.watchForInterruptions()
         defer { for source in interruptions { source.cancel() } }
         let servers = try await DemoServers.start(evidence: folder)
         let home: ThrowawayHome
@@ -56,7 +56,7 @@ struct DemoCommand: AsyncParsableCommand {
         await servers.stop()
         let held = story.claims.lines.filter(\.held).count
         Output.line()
-        Output.line("\(held) of \(story.claims.lines.count) held, in \(Int(Date().timeIntervalSince(begin).rounded())) s.")
+        Output.line("\(held) of \(story.claims.lines.count) passed in \(Int(Date().timeIntervalSince(begin).rounded())) s.")
         if !story.claims.allHeld { throw ExitCode(1) }
         Output.line("Yours: " + Self.next(program: home.program))
     }

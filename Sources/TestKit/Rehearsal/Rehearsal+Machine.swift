@@ -3,11 +3,11 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-// The host around the work: at an hour and in a zone of its own.
+// The host of the work, with a controlled time and time zone.
 extension Rehearsal {
     static let zone = "Europe/Berlin"
 
-    /// Somebody's real noon must not come into it: every scenario begins at the same hour, whenever it is played.
+    /// Sets the clock. Every scenario begins at the same hour, so that the real time of day has no effect.
     func setClock(toHour hour: Int) throws {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = TimeZone(identifier: Self.zone) ?? .gmt
@@ -17,7 +17,7 @@ extension Rehearsal {
         try control.set { ($0.zone, $0.clockOffset) = (Self.zone, time.timeIntervalSinceNow) }
     }
 
-    /// The noon check is planned; the clock has been set, and hours of the forecast are hours of that.
+    /// Plans the noon check. The clock was set before, and the hours of the forecast are hours of that clock.
     func beginSchedule() throws {
         serveWholeForecast(on: server)
         try verb("place", "add", "Storm Bay", "-43.1,147.5", "--no-sync")
@@ -25,16 +25,15 @@ extension Rehearsal {
         try sync()
     }
 
-    /// The agent has acted on everything that it heard of.
+    /// Waits until the agent has handled all events that it received.
     func sync() throws {
         let question = try home.ledger().write { try $0.ask(.simulateExpire, "nothing", now: control.now) }
         _ = try wait("the agent's answer") { try $0.answer(to: question) }
     }
 
-    /// Whatever agent there is, or comes now, has acted on everything that there is to do. For the time after the last work, when
-    /// an agent may have left.
+    /// Waits until an agent has handled all pending work. The agent may have exited after the last work; the command starts another one.
     func look() throws {
-        // Nothing of that name runs: the answer is all that this is for, and it comes with the agent's decisions about the rest.
+        // No launch has this name. The command is used only for the response, which the agent sends together with its other decisions.
         try verb("simulate", "expire", "nothing", ending: .notFound)
     }
 
@@ -42,7 +41,7 @@ extension Rehearsal {
         _ = try wait("a check to end") { try $0.history(limit: 10).first { $0.kind == .appRefresh && $0.outcome == outcome } }
     }
 
-    /// Another day, for which the service has a forecast; a check runs there.
+    /// Moves to another day for which the service has a forecast, and waits for a check there.
     func comeTo(in seconds: Double, _ travel: (Rehearsal) throws -> Void) throws {
         let forecast = DemoServers.stormyForecast(now: control.now + seconds)
         serveForecast(.json(String(decoding: forecast, as: UTF8.self)))
@@ -50,8 +49,9 @@ extension Rehearsal {
         try waitForCheck()
     }
 
-    /// The person mistypes the configuration.
-    /// - Returns: puts it right again.
+    /// Makes a mistake in the configuration, like a user.
+    ///
+    /// - Returns: a function that corrects the mistake.
     func spoilConfiguration() throws -> () throws -> Void {
         let file = home.directories.configuration.appendingPathComponent("config.toml")
         let right = try Data(contentsOf: file)
@@ -65,19 +65,19 @@ extension Rehearsal {
         }
     }
 
-    /// How often the person was told that something is to be mended.
+    /// Returns how many notifications about a mistake the user received.
     func seenOfTrouble() throws -> String {
         let count = try ledger { try $0.notifications().filter { $0.identifier.hasPrefix("trouble-") }.count }
-        return count == 1 ? "told once of the mistake" : "told \(count) TIMES of the mistake"
+        return count == 1 ? "the mistake was shown once" : "the mistake was shown \(count) TIMES"
     }
 
-    /// Launches, and when the next noon is.
+    /// Returns the launches and the time of the next noon check.
     func seenOfSchedule() throws -> String {
-        // With nothing to wait for the agent leaves, and would not answer.
+        // Without pending work the agent exits and would not respond.
         if try ledger({ try $0.hasRequests() }) { try sync() }
         let checks = try seenOfCheck()
         let next = try ledger { try $0.requests().first { $0.recurrence != nil } }
-        var words = "none is planned"
+        var words = "no check is scheduled"
         if let occurrence = next?.occurrence {
             var calendar = Calendar(identifier: .gregorian)
             calendar.timeZone = TimeZone(identifier: control.zone) ?? .gmt
@@ -91,7 +91,7 @@ extension Rehearsal {
         return checks + "; " + words
     }
 
-    /// A storm's notification got so far.
+    /// Waits for a storm notification in this state.
     func waitForNotice(_ state: NotificationRecord.State) throws {
         _ = try wait("a notification that is \(state.rawValue)") { transaction in
             try transaction.notifications().first { $0.identifier.hasPrefix("storm-") && $0.state == state }

@@ -4,11 +4,11 @@ import BackgroundLedger
 import FaultyServer
 import Foundation
 
-// The work that is under way when something happens, and what can be seen of it afterwards.
+// The work that is in progress when an event happens, and its visible result.
 extension Rehearsal {
     // MARK: Checks
 
-    /// A check whose forecast has half arrived.
+    /// Begins a check that has received half of its forecast.
     func beginCheck() throws {
         serveForecast()
         try launchCheck()
@@ -21,7 +21,7 @@ extension Rehearsal {
         try verb("simulate", "launch", "StormyNoon")
     }
 
-    /// The same, and its time is over: the download lives on without it.
+    /// Begins a check and ends its time. Its download continues in the agent.
     func beginHandedOver() throws {
         try beginCheck()
         try verb("simulate", "expire", "StormyNoon")
@@ -32,7 +32,7 @@ extension Rehearsal {
         _ = try wait("the check to end") { try $0.history(limit: 10).first { $0.outcome == .expired } }
     }
 
-    /// Launches in their order, requests for the forecast, storms told.
+    /// Returns the launches in their order, the number of forecast requests, and the number of storm notifications.
     func seenOfCheck() throws -> String {
         try settle()
         let (launches, notices) = try ledger { transaction in
@@ -43,12 +43,12 @@ extension Rehearsal {
             return "\(name) \(launch.outcome?.rawValue ?? "running")"
         }
         return (words.isEmpty ? "no check" : words.joined(separator: ", "))
-            + "; \(count(forecastRequests, "request")); \(count(notices.count, "storm")) told"
+            + "; \(count(forecastRequests, "request")); \(count(notices.count, "storm")) shown"
     }
 
     // MARK: Downloads
 
-    /// More than half of a file is here, under another name.
+    /// Begins a download that has received more than half of its file, under a temporary name.
     func beginDownload(_ options: String...) throws {
         try verb(["download", server.url + "/file", "-o", place.path] + options)
         _ = try wait("the first half") { transaction in
@@ -59,40 +59,40 @@ extension Rehearsal {
         }
     }
 
-    /// From a server that says who it is, wrongly.
+    /// Begins a download from a server with a wrong certificate.
     func beginDownload(showing certificate: ServerCertificate) throws {
         server.greet(with: .https(certificate))
         serveWholeFile(on: server)
         try verb(["download", server.secureURL + "/file", "-o", place.path])
     }
 
-    /// Why a server was not trusted.
+    /// Returns the reason why a server was not trusted.
     func seenOfDistrust() throws -> String {
         seenOfError("certificate", of: try ledger { try $0.transfers().first { $0.kind == .download } })
             + "; \(try seenOfSuspicion())"
     }
 
-    /// Something may stand in the server's place: the transfer waits for that to change.
+    /// Waits until the transfer suspects a captive portal and waits for another network.
     func waitForSuspicion() throws {
         _ = try wait("what is suspected") { try $0.unfinishedTransfers().contains(where: Self.isSuspicious) ? true : nil }
     }
 
-    /// Another network.
+    /// Moves to another network.
     func comeToTheRightNetwork() throws {
         try control.set { $0.conditions.isNetworkAvailable = false }
         try sync()
         try control.set { $0.conditions.isNetworkAvailable = true }
-        // What waits there until then looks as settled as it did before.
+        // The transfer looks the same before and after the change of the network, so wait until it has tried again.
         _ = try wait("another try") { try $0.unfinishedTransfers().contains(where: Self.isSuspicious) ? nil : true }
     }
 
-    /// What the person was told of it.
+    /// Returns how many notifications about the suspicion the user received.
     func seenOfSuspicion() throws -> String {
         let told = try ledger { try $0.notifications().filter { $0.identifier.hasPrefix("background-agent.notice.") }.count }
-        return told == 0 ? "NOT told" : told == 1 ? "told once" : "told \(told) TIMES"
+        return told == 0 ? "NO notification" : told == 1 ? "1 notification" : "\(told) NOTIFICATIONS"
     }
 
-    /// Whether a transfer's error says what it is about.
+    /// Returns whether the error of a transfer names the reason.
     private func seenOfError(_ reason: String, of transfer: TransferRecord?) -> String {
         transfer?.errorMessage?.contains(reason) == true ? "names the \(reason)" : "NAMES NO REASON"
     }
@@ -101,7 +101,7 @@ extension Rehearsal {
         try FileManager.default.contentsOfDirectory(atPath: home.folder.path).contains { $0.hasPrefix(".file") }
     }
 
-    /// Nothing of it goes on until somebody says so.
+    /// Checks that all unfinished transfers are paused until the user resumes them.
     func lookForPause() throws {
         try look()
         guard try ledger({ try $0.unfinishedTransfers().allSatisfy { $0.state == .paused } }) else {
@@ -109,7 +109,7 @@ extension Rehearsal {
         }
     }
 
-    /// The same of a download, which waits with what is here of it.
+    /// Checks that a download is paused and keeps its part.
     func lookForPausedPart() throws {
         try lookForPause()
         guard try hasPart() else { throw Stuck(description: "its part is gone") }
@@ -117,7 +117,7 @@ extension Rehearsal {
 
     var place: URL { home.folder.appendingPathComponent("file") }
 
-    /// The transfer's end, what is at its place, and how the second request asked.
+    /// Returns the end of the transfer, the file at its destination, and the kind of the second request.
     func seenOfDownload() throws -> String {
         try settle()
         let transfer = try ledger { try $0.transfers().first { $0.kind == .download } }
@@ -126,25 +126,26 @@ extension Rehearsal {
             let version = ["one", "two"].first { name in
                 (try? FileDigest.sha256(of: home.folder.appendingPathComponent("version-\(name)")).digest) == digest
             }
-            words.append(version.map { "version \($0), whole" } ?? "OTHER BYTES")
+            words.append(version.map { "version \($0), complete" } ?? "OTHER BYTES")
         } else {
             words.append(try hasPart() ? "a part" : "no file")
         }
         let asked = fileRequests.map { $0.headers["Range"] == nil ? "the whole" : "the rest" }
         if asked.first == "the rest" {
-            words.append("the new server asked for " + asked.joined(separator: ", "))
+            words.append("from the new server " + asked.joined(separator: ", "))
         } else if asked.isEmpty {
-            words.append("never asked")
+            words.append("no request")
         } else {
-            words.append(asked.count == 1 ? "asked once" : "then asked for " + asked.dropFirst().joined(separator: ", "))
+            words.append(asked.count == 1 ? "1 request" : "then requested " + asked.dropFirst().joined(separator: ", "))
         }
         return words.joined(separator: "; ")
     }
 
     // MARK: Uploads
 
-    /// A photo of which the server took a part, and then no more.
-    /// - Parameter stalls: `false`: nothing keeps it.
+    /// Begins the upload of a photo. The server receives a part of the photo and then stalls.
+    ///
+    /// - Parameter stalls: `false` if the server does not stall.
     func beginUpload(stalls: Bool = true, _ options: String...) throws {
         if stalls { photos.stallUploads(afterBytes: 100_000) }
         if !FileManager.default.fileExists(atPath: photo.path) { try Self.photoBytes.write(to: photo) }
@@ -153,8 +154,9 @@ extension Rehearsal {
         try waitForRequest("/photos/.")
     }
 
-    /// Another file is given before the photo, and a file that does not exist after it.
-    /// - Parameter failure: How the command ends: as the first file has it.
+    /// Begins an upload of a photo between another file and a file that does not exist.
+    ///
+    /// - Parameter failure: The exit status of the command, which the first file decides.
     func beginUpload(behind file: String, ending failure: ExitStatus) throws {
         try Self.photoBytes.write(to: photo)
         try verb(["upload", inHome(file), photo.path, inHome("last.jpg")], ending: failure)
@@ -162,31 +164,31 @@ extension Rehearsal {
 
     func inHome(_ name: String) -> String { home.folder.appendingPathComponent(name).path }
 
-    /// A file whose location the cleaner finds and cannot remove, because it does not know the format.
+    /// Creates a photo whose location is found but cannot be removed, because the cleaner does not know the format.
     func makeHeldPhoto(_ name: String) throws {
         let properties = #"<rdf:Description xmlns:exif="http://ns.adobe.com/exif/1.0/" exif:GPSLatitude="47,22.5N"/>"#
         try (Self.photoBytes + Data(properties.utf8)).write(to: URL(fileURLWithPath: inHome(name)))
     }
 
-    /// Nobody can read it, not even root: a link to itself.
+    /// Creates a photo that no user can read, not even root: a link to itself.
     func makeUnreadablePhoto(_ name: String) throws {
         try FileManager.default.createSymbolicLink(atPath: inHome(name), withDestinationPath: inHome(name))
     }
 
-    /// Photos that `transfers` lists as held.
+    /// Returns the number of photos that `transfers` lists as held.
     func seenOfHeld() throws -> String {
         let rows = try JSONSerialization.jsonObject(with: verb("transfers", "--json")) as? [[String: Any]] ?? []
         return "\(rows.count { $0["state"] as? String == "held" }) held"
     }
 
-    /// The transfer waits because its file cannot be used.
+    /// Waits until the transfer waits because its file cannot be used.
     func waitForDisk(_ reason: String) throws {
         _ = try wait("a photo that waits for the disk") { transaction in
             try transaction.transfers().first { $0.state == .waiting && $0.errorMessage?.contains(reason) == true }
         }
     }
 
-    /// The upload has ended, and the launch that was to hear of it died.
+    /// Waits until the upload has ended and the launch that had to receive its end has crashed.
     func waitForLostDelivery() throws {
         _ = try wait("a delivery to crash") {
             try $0.history(limit: 10).first { $0.kind == .urlSession && $0.outcome == .crashed }
@@ -198,23 +200,23 @@ extension Rehearsal {
     private static let photoBytes =
         Data("BM".utf8) + Data((0..<photoSize).map { UInt8(truncatingIfNeeded: $0 * 31 >> 4) })
 
-    /// Somebody else's file has the photo's name on the server.
+    /// Creates a file of another user with the photo's name on the server.
     func takeName() throws {
         try Self.othersBytes.write(to: home.folder.appendingPathComponent("received/storm.bmp"))
     }
 
     private static let othersBytes = Data("another's".utf8)
 
-    /// The transfer's end, each file that the server has, and how often the photo was sent.
+    /// Returns the end of the transfer, each file on the server, and how often the photo was sent.
     func seenOfUpload() throws -> String {
         try settle()
         let states = try ledger { try $0.transfers().filter { $0.kind == .upload }.map(\.state.rawValue) }
-        // A request that the server reads no further from is open for it until then, and its part with it.
+        // A request that the server has stopped reading stays open, with its part, until the connection ends.
         dropConnections()
         let (ours, others) = (FileDigest.sha256(of: Self.photoBytes), FileDigest.sha256(of: Self.othersBytes))
         let files = photos.files.map { path -> String in
             let digest = photos.contents(of: path).map { FileDigest.sha256(of: $0) }
-            let state = digest == ours ? "whole" : digest == others ? "another's" : "with OTHER BYTES"
+            let state = digest == ours ? "complete" : digest == others ? "another's" : "with OTHER BYTES"
             return "\(path.dropFirst()) \(state)"
         }
         var words = [states.joined(separator: ", "), files.isEmpty ? "nothing there" : files.joined(separator: ", ")]
@@ -225,13 +227,13 @@ extension Rehearsal {
         return words.joined(separator: "; ")
     }
 
-    /// Requests that carried it.
+    /// The requests that contained the photo.
     private var sendings: [RecordedRequest] { photoRequests.filter { $0.method == "PUT" } }
 
-    /// How each of them ended, as the server says.
+    /// Returns the outcome of each of these requests, as the server recorded it.
     func seenOfSendings() -> String { sendings.map(\.outcome.rawValue).joined(separator: ", then ") }
 
-    /// What the server was asked about the photo from its first sending on.
+    /// Returns the requests for the photo, from the first one that contained it.
     func seenOfNaming() -> String {
         let requests = photoRequests.drop { $0.method != "PUT" }
         guard let part = requests.first?.path, part.hasPrefix("/photos/.") else { return "NOT SENT UNDER ANOTHER NAME" }
@@ -247,7 +249,7 @@ extension Rehearsal {
         return words.joined(separator: ", ")
     }
 
-    /// What is left here of a photo that could not be sent, and why.
+    /// Returns the local state of a photo that could not be sent, and the reason.
     func seenOfRefusal() throws -> String {
         let transfer = try ledger { try $0.transfers().first { $0.kind == .upload } }
         let copy = transfer?.bodyFile.map { home.directories.spool.appendingPathComponent($0) }
@@ -257,7 +259,7 @@ extension Rehearsal {
         return "\(seenOfError("password", of: transfer)); photo and copy are \(isHere ? "" : "NOT ")here"
     }
 
-    /// The person deletes the original.
+    /// Deletes the original, like a user.
     func deleteOriginal() throws {
         try FileManager.default.removeItem(at: photo)
     }

@@ -7,37 +7,39 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The equipment of one scenario: a throw-away home, a faulty server beside it, real processes. Blocking calls: each scenario has a
-/// thread of its own.
+/// The equipment of one scenario: a temporary home, a faulty server and real processes. Calls block, because each scenario has its own
+/// thread.
 final class Rehearsal: Sendable {
-    /// Bytes of the file that is downloaded: more than two of the steps in which a part is made durable.
+    /// The size of the downloaded file, more than two of the steps in which a part is made durable.
     static let fileSize = 20 << 20
     static let photoSize = 300_000
 
     let home: ThrowawayHome
     let photos: DavStore
-    /// Its machine.
+    /// The machine of the scenario.
     let control: RehearsalControl
     private let current: Mutex<FaultyServer>
-    /// What servers heard that were replaced.
+    /// The requests to servers that were replaced.
     private let former = Mutex<[RecordedRequest]>([])
-    /// What the file on the server is.
+    /// The versions of the file on the server.
     private let versions: [Payload]
 
     struct Stuck: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// Bytes that one of them takes on the disk, at most: two versions of the file, what is downloaded of it, ledger and photos.
+    /// The maximum disk space of a scenario in bytes: two versions of the file, the downloaded part, ledger and photos.
     static let spaceNeeded = 3 * fileSize + (8 << 20)
 
+    /// Creates the equipment.
+    ///
     /// - Parameters:
-    ///   - name: the scenario's.
-    ///   - budget: seconds that a check has.
-    ///   - grace: seconds that it has to end, and for which a download is kept whose app is gone.
-    ///   - server: running, without routes.
-    ///   - folder: where the home is kept for whoever looks into it; `nil`: nowhere.
-    /// - Throws: ``CommandFailure``; then nothing of it is left.
+    ///   - name: the name of the scenario.
+    ///   - budget: the time limit of a check, in seconds.
+    ///   - grace: the time in seconds that a check has to end, and for which a download without its app is kept.
+    ///   - server: a running server without routes.
+    ///   - folder: the folder in which the home is kept; `nil` if it is not kept.
+    /// - Throws: ``CommandFailure``. In that case nothing is left behind.
     init(_ name: String, budget: Int, grace: Int, server: FaultyServer, keptIn folder: URL?) throws {
         let home = try ThrowawayHome(
             folder == nil ? "stormy-rehearsal" : name, in: folder, isSilent: true,
@@ -57,7 +59,7 @@ final class Rehearsal: Sendable {
         server.mount(photos)
     }
 
-    /// What a home has beside it.
+    /// The parts of the equipment beside the home.
     private struct Equipment {
         let control: RehearsalControl
         let photos: DavStore
@@ -70,7 +72,7 @@ final class Rehearsal: Sendable {
                 try Rehearsal.noise(Rehearsal.fileSize).write(to: file)
                 return .file(path: file.path, count: Rehearsal.fileSize)
             }
-            // Last: whatever fails before leaves no folder of its behind.
+            // The control is created last, because an earlier failure must not leave its folder behind.
             control = try RehearsalControl()
             do { try control.mark(home.folder) } catch {
                 control.close()
@@ -85,11 +87,12 @@ final class Rehearsal: Sendable {
         return try source.read(upToCount: count) ?? Data()
     }
 
-    // MARK: Verbs
+    // MARK: Commands
 
-    /// As a person would.
-    /// - Parameter failure: how it ends when all is well; `nil`: with success.
-    /// - Returns: what it prints.
+    /// Runs a command, like a user.
+    ///
+    /// - Parameter failure: the expected exit status; `nil` for success.
+    /// - Returns: the output of the command.
     @discardableResult
     func verb(_ arguments: String..., ending failure: ExitStatus? = nil) throws -> Data { try verb(arguments, ending: failure) }
 
@@ -107,10 +110,10 @@ final class Rehearsal: Sendable {
 
     var server: FaultyServer { current.withLock { $0 } }
 
-    /// A forecast of a storm whose second half waits for ``go()``.
+    /// Serves a forecast of a storm whose second half waits for ``go()``.
     func serveForecast() { serveForecast(DemoServers.halfForecast(now: control.now, until: "rest")) }
 
-    /// The same, whole and at once.
+    /// Serves the complete forecast at once.
     func serveWholeForecast(on server: FaultyServer) {
         let forecast = DemoServers.stormyForecast(now: control.now)
         server.route("GET", Self.forecast, .json(String(decoding: forecast, as: UTF8.self)))
@@ -120,8 +123,9 @@ final class Rehearsal: Sendable {
 
     private static let forecast = "/v1/forecast*"
 
-    /// A file that stops half-way, the first time, until ``go()``.
-    /// - Parameter changes: the server has another version by the second request.
+    /// Serves a file whose first response stops half-way until ``go()``.
+    ///
+    /// - Parameter changes: `true` if the server has another version at the second request.
     func serveFile(hasValidator: Bool = true, changes: Bool = false, fault: ServedFile.RangeFault? = nil) {
         func tag(_ version: Int) -> String? { hasValidator ? "\"v\(version)\"" : nil }
         var headers: HeaderList = ["Content-Length": "\(Self.fileSize)", "Accept-Ranges": "bytes"]
@@ -136,10 +140,10 @@ final class Rehearsal: Sendable {
         server.route("GET", "/file", first, .served(then))
     }
 
-    /// The same file, whole.
+    /// Serves the complete file.
     func serveWholeFile(on server: FaultyServer) { server.route("GET", "/file", .file(versions[0], etag: "\"v0\"")) }
 
-    /// What was held back goes on.
+    /// Continues the responses that were held back.
     func go() { server.openGate("rest") }
 
     func dropConnections() {
@@ -147,25 +151,26 @@ final class Rehearsal: Sendable {
         Self.blocking { await server.dropConnections() }
     }
 
-    /// The server is away for a while, and comes back at the same port with what `setUp` gives it.
+    /// Stops the server and starts another one on the same port, prepared by `setUp`.
     func replaceServer(_ setUp: @escaping @Sendable (FaultyServer) -> Void) throws {
         let old = server
         Self.blocking { await old.stop() }
         former.withLock { $0 += old.requests() }
         let port = old.port
-        // With its routes from the first connection on: who lost the old one comes again at any moment.
+        // The new server has its routes before the first connection, because a client of the old server can connect at any moment.
         let new = Self.blocking { [photos] in
             try? await FaultyServer.start(port: port) { new in
                 new.mount(photos)
                 setUp(new)
             }
         }
-        guard let new else { throw Stuck(description: "port \(port) was taken meanwhile") }
+        guard let new else { throw Stuck(description: "port \(port) was taken by another program") }
         current.withLock { $0 = new }
     }
 
     func waitForRequest(_ path: String) throws {
-        // With bytes of either side: by then its answer is chosen, and what is served next concerns the next request.
+        // The request has transferred bytes in either direction. Its response is chosen by then, and a new route concerns only the next
+        // request.
         try waitForRequest("nobody asked for \(path)") {
             $0.path.hasPrefix(path) && $0.outcome == .open && $0.bodyBytesSent + $0.bodyByteCount > 0
         }
@@ -185,7 +190,7 @@ final class Rehearsal: Sendable {
 
     var fileRequests: [RecordedRequest] { server.requests(matching: "/file") }
 
-    /// In their order, also those to a server that was replaced.
+    /// The requests in their order, including requests to a server that was replaced.
     var photoRequests: [RecordedRequest] {
         (former.withLock { $0 } + server.requests()).filter { $0.path.hasPrefix("/photos/") }
     }
@@ -220,29 +225,29 @@ final class Rehearsal: Sendable {
         let descriptor = clinux_pidfd_open(process.pid)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
-        // After opening: from here on the descriptor means the process that is compared.
+        // The process is compared after the descriptor was opened, because the descriptor refers to one process from then on.
         guard process.isAlive else { return }
         _ = clinux_pidfd_send_signal(descriptor, signal)
         var end = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         poll(&end, 1, 10_000)
     }
 
-    /// The agent ends by a signal, what was held back goes on, and the next login brings another.
+    /// Ends the agent with a signal, continues the held responses, and starts another agent like the next login.
     func replaceAgent(by signal: Int32) throws {
         try send(signal, to: .agent)
         go()
         try logIn()
     }
 
-    /// As the next login, or any verb, brings an agent back.
+    /// Starts an agent, like the next login or any command.
     func logIn() throws { try verb("status") }
 
     func wait<Value>(_ what: String, for question: (LedgerTransaction) throws -> Value?) throws -> Value {
-        guard let value = try home.wait(40, for: question) else { throw Stuck(description: "waited in vain for \(what)") }
+        guard let value = try home.wait(40, for: question) else { throw Stuck(description: "the wait for this failed: \(what)") }
         return value
     }
 
-    /// Until nothing moves, and nothing is left to make up for or to deliver.
+    /// Waits until no work is running, and no launch has to be retried or delivered.
     func settle() throws {
         _ = try wait("everything to end") { transaction in
             let isQuiet =
@@ -253,7 +258,7 @@ final class Rehearsal: Sendable {
         }
     }
 
-    /// It waits for another network or another time.
+    /// Returns whether the transfer waits for another network or another time.
     static func isSuspicious(_ transfer: TransferRecord) -> Bool {
         transfer.state == .waiting && [-1202, -1010].contains(transfer.errorCode)
     }

@@ -5,14 +5,14 @@ import BackgroundLedger
 import Foundation
 import Synchronization
 
-/// The host of one throw-away home: its clocks, its zone, its conditions, its notification server and its disk, said to every
-/// agent there through a socket that only this home's processes know of.
+/// The host of one temporary home: its clocks, time zone, conditions, notification server and disk. Every agent of the home receives the
+/// state through a socket that only processes of this home know.
 final class RehearsalControl: Sendable {
     private struct State {
         var machine = RehearsedHost(zone: TimeZone.current.identifier)
         var listeners: [Int: Connection] = [:]
         var next = 0
-        /// What each living agent has answered.
+        /// The number of the last state that each living agent has confirmed.
         var heard: [Int: Int] = [:]
     }
 
@@ -32,10 +32,10 @@ final class RehearsalControl: Sendable {
     private let folder: URL
 
     init() throws {
-        // Not in the home, whose path may be longer than a socket's name can be.
-        folder = try Leftovers.shared.makeFolder("stormy-control")
+        // The socket is not in the home, whose path may be too long for the name of a socket.
+        folder = try Cleanup.shared.makeFolder("stormy-control")
         guard let socket = LocalSocket.listen(at: folder.path + "/socket") else {
-            Leftovers.shared.remove(folder)
+            Cleanup.shared.remove(folder)
             throw CommandFailure(
                 .cannotCreate, "\(folder.path)/socket: no socket can be made there; its name may be 107 bytes long")
         }
@@ -50,17 +50,17 @@ final class RehearsalControl: Sendable {
     func close() {
         listener.socket.shutDown()
         for connection in state.withLock({ Array($0.listeners.values) }) { connection.socket.shutDown() }
-        Leftovers.shared.remove(folder)
+        Cleanup.shared.remove(folder)
     }
 
-    /// Makes a home one whose processes believe what is said here.
+    /// Marks a home, so that its processes use the state of this control.
     func mark(_ home: URL) throws {
         try Data(socketPath.utf8).write(to: home.appendingPathComponent(RehearsalHome.mark))
     }
 
     private var socketPath: String { folder.path + "/socket" }
 
-    /// What verbs find in their environment.
+    /// The environment variables of commands.
     var environment: [String: String] {
         let machine = state.withLock { $0.machine }
         return machine.environment.merging([RehearsalHome.variable: socketPath]) { $1 }
@@ -68,7 +68,7 @@ final class RehearsalControl: Sendable {
 
     var zone: String { state.withLock { $0.machine.zone } }
 
-    /// What the host's clock shows.
+    /// The time of the host's clock.
     var now: Date { Date(timeIntervalSinceNow: state.withLock { $0.machine.clockOffset }) }
 
     // MARK: Agents
@@ -102,7 +102,7 @@ final class RehearsalControl: Sendable {
         (try? JSONEncoder().encode(machine)).map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
 
-    /// Changes the host; every living agent has heard of it when this returns.
+    /// Changes the host. Returns when every living agent has received the change.
     func set(_ change: (inout RehearsedHost) -> Void) throws {
         let (machine, listeners) = state.withLock { state -> (RehearsedHost, [Connection]) in
             change(&state.machine)
@@ -120,7 +120,7 @@ final class RehearsalControl: Sendable {
         }
     }
 
-    /// The host sleeps for so long.
+    /// Lets the host sleep for a number of seconds.
     func suspend(_ seconds: Double) throws {
         try set { machine in
             machine.clockOffset += seconds
@@ -128,6 +128,6 @@ final class RehearsalControl: Sendable {
         }
     }
 
-    /// Somebody sets its clock.
+    /// Changes the clock of the host.
     func stepClock(_ seconds: Double) throws { try set { $0.clockOffset += seconds } }
 }

@@ -9,7 +9,8 @@ import ProcessSupport
 
 struct RehearseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "rehearse", abstract: "Runs every way in which work can be cancelled, and prints promised against seen.",
+        commandName: "rehearse",
+        abstract: "Runs every way in which work can be cancelled, and compares the result with the promise.",
         discussion: """
             Each scenario has a throw-away home, a server on loopback that fails as told,
             and real processes that are really killed. Nothing of yours is touched,
@@ -43,7 +44,7 @@ struct RehearseCommand: AsyncParsableCommand {
             "Only be a faulty server on loopback, as this script tells, and say what it is asked.", valueName: "script"),
         completion: .file()) var serve: String?
 
-    /// Side by side: most of a scenario is waiting.
+    /// The number of parallel scenarios. A scenario mostly waits.
     private static let lanes = 4
 
     func validate() throws {
@@ -59,7 +60,7 @@ struct RehearseCommand: AsyncParsableCommand {
         let chosen = try choose()
         guard !list else { return try explain(chosen) }
         let folder = keep.map { URL(exactPath: $0) }
-        let interruptions = Leftovers.shared.watchForInterruptions()
+        let interruptions = Cleanup.shared.watchForInterruptions()
         defer { for source in interruptions { source.cancel() } }
         try Self.checkThatThereIsRoom(for: chosen.count, keptIn: folder)
         let began = Date()
@@ -69,12 +70,12 @@ struct RehearseCommand: AsyncParsableCommand {
         } else {
             let held = results.filter(\.held).count
             Output.line()
-            Output.line("\(held) of \(results.count) held, in \(Int(Date().timeIntervalSince(began).rounded())) s.")
+            Output.line("\(held) of \(results.count) passed in \(Int(Date().timeIntervalSince(began).rounded())) s.")
         }
         if results.contains(where: { !$0.held }) { throw ExitCode(1) }
     }
 
-    /// Each once, however often it was named.
+    /// Returns the chosen scenarios, without duplicates.
     private func choose() throws -> [Scenario] {
         guard !scenarios.isEmpty else { return Scenario.all }
         var names: Set<String> = []
@@ -112,9 +113,9 @@ struct RehearseCommand: AsyncParsableCommand {
         }
     }
 
-    // MARK: Before the first one
+    // MARK: Before the first scenario
 
-    /// Asked once, before anything begins: a folder that is missing or full says nothing of any promise.
+    /// Checks the folder once before the first scenario. A folder that is missing or full must not count as a broken promise.
     private static func checkThatThereIsRoom(for count: Int, keptIn folder: URL?) throws {
         if let folder {
             do {
@@ -140,9 +141,9 @@ struct RehearseCommand: AsyncParsableCommand {
 
     // MARK: Playing
 
-    /// In their order, some at a time.
+    /// Runs the scenarios in their order, some at a time.
     ///
-    /// - Throws: what kept one from being set up, once those that run have ended.
+    /// - Throws: the error that kept a scenario from being set up, after all running scenarios have ended.
     private func play(_ chosen: [Scenario], keptIn folder: URL?) async throws -> [Scenario.Result] {
         var results: [Int: Scenario.Result] = [:]
         try await withThrowingTaskGroup(of: (Int, Scenario.Result).self) { group in
@@ -186,7 +187,7 @@ struct RehearseCommand: AsyncParsableCommand {
         }
     }
 
-    /// A log that no earlier run, and none beside this one, writes to.
+    /// Returns a log file that no earlier or parallel run writes to.
     private static func newFile(_ name: String, in folder: URL) -> URL {
         for number in 1..<10_000 {
             let file = folder.appendingPathComponent(number == 1 ? "\(name).jsonl" : "\(name)-\(number).jsonl")
@@ -200,7 +201,7 @@ struct RehearseCommand: AsyncParsableCommand {
         return folder.appendingPathComponent("\(name)-\(UUID().uuidString).jsonl")
     }
 
-    /// For what blocks: not on a thread that others' tasks need.
+    /// Runs a blocking function on its own thread, because other tasks need the shared threads.
     private static func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
             let thread = Thread {
@@ -212,9 +213,9 @@ struct RehearseCommand: AsyncParsableCommand {
     }
 
     private func say(_ result: Scenario.Result) {
-        Output.line("\(result.held ? "✓" : "✗") \(Output.bold(result.scenario))")
+        Output.line("\(result.held ? "PASS" : "FAIL") \(Output.bold(result.scenario))")
         Output.line("    promised  \(result.promised)")
         if !result.held { Output.line("    expected  \(result.expected.joined(separator: " | "))") }
-        Output.line("    seen      \(result.seen)")
+        Output.line("    result    \(result.seen)")
     }
 }

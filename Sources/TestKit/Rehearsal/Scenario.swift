@@ -2,7 +2,7 @@ import BackgroundCommands
 import FaultyServer
 import Foundation
 
-/// One thing that can happen while one kind of work is under way, and what is promised then.
+/// An event during one kind of work, and the promised result.
 struct Scenario: Sendable {
     enum Work: String, Sendable, CaseIterable {
         case scheduled = "the next noon is waited for"
@@ -11,7 +11,7 @@ struct Scenario: Sendable {
         case download = "half of a file is here"
         case upload = "half of a photo is sent"
 
-        /// What scenarios of it are called.
+        /// The beginning of the names of these scenarios.
         var name: String {
             switch self {
             case .scheduled: "scheduled"
@@ -22,25 +22,26 @@ struct Scenario: Sendable {
             }
         }
 
-        /// The hour of the day at which they begin: an hour before noon where noon is awaited, and hours after it elsewhere.
+        /// The hour of the day at which the scenarios begin: an hour before noon if they wait for noon, and some hours after noon
+        /// otherwise.
         var hour: Int { self == .scheduled ? 11 : 15 }
     }
 
     let work: Work
     let cause: String
-    /// For people.
+    /// The promise, in words for the user.
     let promise: String
-    /// What is to be seen, word for word; more than one where it depends on who is quicker.
+    /// The possible results, word for word. There is more than one if the result depends on timing.
     let expects: [String]
-    /// Seconds of a check.
+    /// The time limit of a check, in seconds.
     let budget: Int
-    /// Seconds that a check has to end when its time is up.
+    /// The time in seconds that a check has to end after its time limit.
     let grace: Int
-    /// Brings it about; the work itself is under way.
+    /// Causes the event while the work is in progress.
     let act: @Sendable (Rehearsal) throws -> Void
     /// Begins the work in another way than usual.
     let begin: (@Sendable (Rehearsal) throws -> Void)?
-    /// What else is to be looked at when all is over.
+    /// Returns a further result at the end of the scenario.
     let also: (@Sendable (Rehearsal) throws -> String)?
 
     init(
@@ -53,7 +54,7 @@ struct Scenario: Sendable {
         (self.begin, self.also, self.act) = (begin, also, act)
     }
 
-    /// `check-agent-killed`.
+    /// The name of the scenario, for example `check-agent-killed`.
     var name: String {
         let words = cause.lowercased().map { $0.isLetter || $0.isNumber ? $0 : " " }
         return work.name + "-" + String(words).split(separator: " ").joined(separator: "-")
@@ -62,16 +63,16 @@ struct Scenario: Sendable {
     struct Result: Sendable, Encodable {
         let scenario: String
         let promised: String
-        /// One of these has to be seen, word for word.
+        /// The possible results. One of them has to be seen, word for word.
         let expected: [String]
         let seen: String
         let held: Bool
     }
 
-    /// Blocks until it is over and everything of it is gone.
+    /// Runs the scenario. Blocks until the scenario has ended and everything is removed.
     ///
-    /// - Parameter folder: where its home is kept; `nil`: nowhere.
-    /// - Throws: ``CommandFailure`` when it cannot be set up, which says nothing of any promise.
+    /// - Parameter folder: the folder in which the home is kept; `nil` if it is not kept.
+    /// - Throws: ``CommandFailure`` if the scenario cannot be set up. The error does not concern a promise.
     func play(on server: FaultyServer, keptIn folder: URL? = nil) throws -> (Result, FaultyServer) {
         let rehearsal = try Rehearsal(name, budget: budget, grace: grace, server: server, keptIn: folder)
         var seen: String
@@ -81,7 +82,7 @@ struct Scenario: Sendable {
         } catch {
             seen = (error as? CommandFailure)?.message ?? "\(error)"
         }
-        // Whatever it waits for: nothing may keep the agent.
+        // The held responses continue, because nothing may keep the agent running.
         rehearsal.go()
         defer { rehearsal.control.close() }
         if !rehearsal.home.leave() { seen += "; its agent did not stop" }
@@ -115,25 +116,26 @@ struct Scenario: Sendable {
 }
 
 extension Scenario {
-    private static let once = "1 request; 1 storm told"
-    /// Seconds of grace where the check is to end by itself: also a busy machine has time for that.
+    private static let once = "1 request; 1 storm shown"
+    /// The grace time in seconds if the check has to end by itself. It is long enough for a busy machine.
     private static let patience = 10
-    private static let twice = "2 requests; 1 storm told"
+    private static let twice = "2 requests; 1 storm shown"
 
     static let checks: [Scenario] = [
         Scenario(
-            .check, "nothing happens", promise: "The check takes its answer and tells of the storm.",
+            .check, "nothing happens", promise: "The check receives the response and shows the storm.",
             expects: "check completed; \(once)"
         ) { $0.go() },
         Scenario(
-            .check, "time runs out", promise: "It ends in time; its download goes on on its first connection and is delivered.",
+            .check, "time runs out",
+            promise: "The check ends in time. Its download continues on the same connection, and its result is delivered.",
             expects: "check expired, delivery completed; \(once)", budget: 2, grace: patience
         ) {
             try $0.waitForExpiry()
             $0.go()
         },
         Scenario(
-            .check, "ended by hand", promise: "As when its time runs out.",
+            .check, "ended by hand", promise: "The same as when its time runs out.",
             expects: "check expired, delivery completed; \(once)", grace: patience
         ) {
             try $0.verb("simulate", "expire", "StormyNoon")
@@ -141,7 +143,8 @@ extension Scenario {
             $0.go()
         },
         Scenario(
-            .check, "SIGTERM of the app", promise: "As when its time runs out: whoever sent it, the handler is told.",
+            .check, "SIGTERM of the app",
+            promise: "The same as when its time runs out: the expiration handler is called for any SIGTERM.",
             expects: "check expired, delivery completed; \(once)", grace: patience
         ) {
             try $0.send(SIGTERM, to: .app)
@@ -149,7 +152,7 @@ extension Scenario {
             $0.go()
         },
         Scenario(
-            .check, "kill -9 of the app", promise: "The check is made up for, and asks again.",
+            .check, "kill -9 of the app", promise: "The check runs again and sends a new request.",
             expects: "check crashed, check completed; \(twice)"
         ) {
             try $0.send(SIGKILL, to: .app)
@@ -158,15 +161,15 @@ extension Scenario {
         },
         Scenario(
             .check, "kill -9 of the agent",
-            promise: "The next agent takes over the living check and asks for the forecast again.",
+            promise: "The next agent takes over the running check and requests the forecast again.",
             expects: "check completed; \(twice)"
         ) {
             try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
-            .check, "kill -9 of both", promise: "The next agent makes up for the check, which asks again.",
+            .check, "kill -9 of both", promise: "The next agent runs the check again, with a new request.",
             expects: "check crashed, check completed; \(twice)",
-            "check crashed, check completed; 3 requests; 1 storm told"
+            "check crashed, check completed; 3 requests; 1 storm shown"
         ) {
             try $0.send(SIGKILL, to: .agent)
             try $0.send(SIGKILL, to: .app)
@@ -175,30 +178,31 @@ extension Scenario {
         },
         Scenario(
             .check, "logout",
-            promise: "The check is told to stop; after the next login its forecast is asked for again, and delivered.",
+            promise: "The check is asked to stop. After the next login its forecast is requested again and delivered.",
             expects: "check expired, delivery completed; \(twice)"
         ) {
             try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
-            .check, "network cut", promise: "The download is tried again; the check waits for it.",
+            .check, "network cut", promise: "The download is retried, and the check waits for it.",
             expects: "check completed; \(twice)"
         ) {
             $0.serveWholeForecast(on: $0.server)
             $0.dropConnections()
         },
         Scenario(
-            .check, "server gone", promise: "It is waited for; the check takes the answer when the server is back.",
-            expects: "check completed; 1 request; 1 storm told"
+            .check, "server gone", promise: "The check waits for the server and receives the response when the server is back.",
+            expects: "check completed; 1 request; 1 storm shown"
         ) {
             try $0.replaceServer($0.serveWholeForecast)
         },
         Scenario(
             .check, "a page of a log-in portal",
-            promise: "No forecast is no calm: the check is made up for, and tells of the storm once there is an answer.",
-            // As often as it is tried meanwhile.
+            promise:
+                "Without a forecast no place is reported as calm. The check runs again and shows the storm when a response arrives.",
+            // The number of crashes depends on the number of tries before the response.
             expects: "check crashed, check completed; \(twice)",
-            "check crashed, check crashed, check completed; 3 requests; 1 storm told",
+            "check crashed, check crashed, check completed; 3 requests; 1 storm shown",
             begin: {
                 $0.serveForecast(.status(200, headers: ["Content-Type": "text/html"], body: "<html>Pay here</html>"))
                 try $0.launchCheck()
@@ -209,31 +213,31 @@ extension Scenario {
             try $0.waitForCheck()
         },
         Scenario(
-            .check, "all work is ended", promise: "The check is told to stop, and nothing runs or is asked for any more.",
-            expects: "check expired; 1 request; 0 storms told"
+            .check, "all work is ended", promise: "The check is asked to stop. Nothing runs and no request is sent after that.",
+            expects: "check expired; 1 request; 0 storms shown"
         ) {
             try $0.verb("quit")
             try $0.look()
         },
         Scenario(
-            .handedOver, "nothing happens", promise: "The answer launches the app, which tells of the storm.",
+            .handedOver, "nothing happens", promise: "The response launches the app, which shows the storm.",
             expects: "check expired, delivery completed; \(once)", grace: patience
         ) { $0.go() },
         Scenario(
             .handedOver, "kill -9 of the agent",
-            promise: "The next agent asks again, as half an answer without validator is of no use.",
+            promise: "The next agent sends the request again, because half a response without a validator is of no use.",
             expects: "check expired, delivery completed; \(twice)"
         ) {
             try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
-            .handedOver, "logout", promise: "After the next login it is asked for again, and delivered.",
+            .handedOver, "logout", promise: "After the next login the forecast is requested again and delivered.",
             expects: "check expired, delivery completed; \(twice)"
         ) {
             try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
-            .handedOver, "network cut", promise: "It is asked for again, and delivered.",
+            .handedOver, "network cut", promise: "The forecast is requested again and delivered.",
             expects: "check expired, delivery completed; \(twice)"
         ) {
             $0.serveWholeForecast(on: $0.server)
@@ -241,7 +245,7 @@ extension Scenario {
         },
         Scenario(
             .handedOver, "another check",
-            promise: "The next check joins the download that is under way, which is delivered as well; the storm is told once.",
+            promise: "The next check joins the running download. Its result is also delivered, and the storm is shown once.",
             expects: "check expired, check completed, delivery completed; \(once)"
         ) {
             try $0.verb("simulate", "launch", "StormyNoon")
@@ -249,8 +253,8 @@ extension Scenario {
             $0.go()
         },
         Scenario(
-            .handedOver, "the place is removed", promise: "Its answer is delivered and tells nothing.",
-            expects: "check expired, delivery completed; 1 request; 0 storms told"
+            .handedOver, "the place is removed", promise: "The response is delivered, and nothing is shown.",
+            expects: "check expired, delivery completed; 1 request; 0 storms shown"
         ) {
             try $0.verb("place", "remove", "Storm Bay")
             $0.go()

@@ -2,20 +2,20 @@ import BackgroundLedger
 import FaultyServer
 import Foundation
 
-// What happens to the host: its clock, its zone, its sleep, its power, its disk, its notification server.
+// Events of the host: its clock, time zone, sleep, power, disk and notification server.
 extension Scenario {
     private static let hour = 3_600.0
     private static let day = 24 * hour
-    private static let mended = "\(oneCheck); next tomorrow at 12:00; told once of the mistake"
-    private static let oneCheck = "check completed; 1 request; 1 storm told"
+    private static let mended = "\(oneCheck); next tomorrow at 12:00; the mistake was shown once"
+    private static let oneCheck = "check completed; 1 request; 1 storm shown"
 
     static let schedules: [Scenario] = [
         Scenario(
-            .scheduled, "nothing happens", promise: "It waits for noon.",
-            expects: "no check; 0 requests; 0 storms told; next today at 12:00"
+            .scheduled, "nothing happens", promise: "The check waits for noon.",
+            expects: "no check; 0 requests; 0 storms shown; next today at 12:00"
         ) { _ in },
         Scenario(
-            .scheduled, "suspended over noon", promise: "The check runs when the machine wakes, once.",
+            .scheduled, "suspended over noon", promise: "The check runs once, when the machine wakes.",
             expects: "\(oneCheck); next tomorrow at 12:00"
         ) {
             try $0.control.suspend(2 * hour)
@@ -23,7 +23,7 @@ extension Scenario {
         },
         Scenario(
             .scheduled, "suspended over noon, without a network after it",
-            promise: "The check waits for the network, and runs with it.",
+            promise: "The check waits for the network, then runs.",
             expects: "\(oneCheck); next tomorrow at 12:00"
         ) {
             try $0.control.set { machine in
@@ -39,14 +39,14 @@ extension Scenario {
             try $0.waitForCheck()
         },
         Scenario(
-            .scheduled, "the clock is set forward over noon", promise: "The check runs, and is planned for tomorrow.",
+            .scheduled, "the clock is set forward over noon", promise: "The check runs, and the next check is tomorrow.",
             expects: "\(oneCheck); next tomorrow at 12:00"
         ) {
             try $0.control.stepClock(2 * hour)
             try $0.waitForCheck()
         },
         Scenario(
-            .scheduled, "the clock is set forward over noon and back", promise: "No noon is served twice.",
+            .scheduled, "the clock is set forward over noon and back", promise: "No second check runs for the same noon.",
             expects: "\(oneCheck); next tomorrow at 12:00"
         ) {
             try $0.control.stepClock(2 * hour)
@@ -55,7 +55,7 @@ extension Scenario {
         },
         Scenario(
             .scheduled, "the clock is set forward a year and back",
-            promise: "The year that was not keeps no noon from being served.",
+            promise: "The wrong year does not suppress the check of today.",
             expects: "\(oneCheck); next today at 12:00"
         ) {
             try $0.comeTo(in: 365 * day) { try $0.control.stepClock(365 * day) }
@@ -63,7 +63,7 @@ extension Scenario {
             try $0.sync()
         },
         Scenario(
-            .scheduled, "switched off for a week", promise: "The check runs once, and the next noon stands.",
+            .scheduled, "switched off for a week", promise: "The check runs once, and the next noon is scheduled.",
             expects: "\(oneCheck); next today at 12:00"
         ) {
             try $0.send(SIGTERM, to: .agent)
@@ -74,8 +74,8 @@ extension Scenario {
         },
         Scenario(
             .scheduled, "the configuration has a mistake at noon",
-            promise: "The person is told once; the check is made up for when the file is mended, and is not done until then.",
-            // As often as it is tried meanwhile.
+            promise: "The user is notified once. The check does not count as done, and runs when the file is corrected.",
+            // The number of crashes depends on the number of tries before the correction.
             expects: "check crashed, \(mended)", "check crashed, check crashed, \(mended)",
             "check crashed, check crashed, check crashed, \(mended)", also: { try $0.seenOfTrouble() }
         ) {
@@ -87,16 +87,16 @@ extension Scenario {
             try $0.waitForCheck()
         },
         Scenario(
-            .scheduled, "the clock is set back", promise: "It waits for noon by the clock that there is.",
-            expects: "no check; 0 requests; 0 storms told; next today at 12:00"
+            .scheduled, "the clock is set back", promise: "The check waits for noon by the new clock.",
+            expects: "no check; 0 requests; 0 storms shown; next today at 12:00"
         ) { try $0.control.stepClock(-3 * hour) },
         Scenario(
-            .scheduled, "the person travels east", promise: "The next noon is that of the new zone.",
-            expects: "no check; 0 requests; 0 storms told; next tomorrow at 12:00"
+            .scheduled, "the user travels east", promise: "The next check is at noon in the new zone.",
+            expects: "no check; 0 requests; 0 storms shown; next tomorrow at 12:00"
         ) { try $0.control.set { $0.zone = "Asia/Tokyo" } },
         Scenario(
-            .scheduled, "the person travels west", promise: "The next noon is that of the new zone.",
-            expects: "no check; 0 requests; 0 storms told; next today at 12:00"
+            .scheduled, "the user travels west", promise: "The next check is at noon in the new zone.",
+            expects: "no check; 0 requests; 0 storms shown; next today at 12:00"
         ) { try $0.control.set { $0.zone = "Atlantic/Reykjavik" } },
         Scenario(
             .scheduled, "logged out over noon", promise: "The missed check runs once after the next login.",
@@ -108,7 +108,7 @@ extension Scenario {
             try $0.waitForCheck()
         },
         Scenario(
-            .scheduled, "the agent dead over noon", promise: "The missed check runs once when an agent is back.",
+            .scheduled, "the agent dead over noon", promise: "The missed check runs once when an agent runs again.",
             expects: "\(oneCheck); next tomorrow at 12:00"
         ) {
             try $0.send(SIGKILL, to: .agent)
@@ -117,8 +117,8 @@ extension Scenario {
             try $0.waitForCheck()
         },
         Scenario(
-            .scheduled, "unscheduled", promise: "Nothing is planned any more, and nothing runs at noon.",
-            expects: "no check; 0 requests; 0 storms told; none is planned"
+            .scheduled, "unscheduled", promise: "No check is scheduled, and none runs at noon.",
+            expects: "no check; 0 requests; 0 storms shown; no check is scheduled"
         ) {
             try $0.verb("unschedule")
             try $0.control.stepClock(2 * hour)
@@ -128,28 +128,32 @@ extension Scenario {
 
     static let machines: [Scenario] = [
         Scenario(
-            .check, "suspended", promise: "Sleep takes nothing of its time: it goes on afterwards.", expects: oneCheck
+            .check, "suspended", promise: "Sleep does not use up its time: the check continues after the sleep.",
+            expects: oneCheck
         ) {
             try $0.control.suspend(hour)
             try $0.sync()
             $0.go()
         },
         Scenario(
-            .check, "the clock is set forward", promise: "Its time is a span, not a moment: it goes on.", expects: oneCheck
+            .check, "the clock is set forward",
+            promise: "The check continues, because its time is a duration and not a time of day.", expects: oneCheck
         ) {
             try $0.control.stepClock(hour)
             try $0.sync()
             $0.go()
         },
         Scenario(
-            .check, "the clock is set back", promise: "Its time is a span, not a moment: it goes on.", expects: oneCheck
+            .check, "the clock is set back",
+            promise: "The check continues, because its time is a duration and not a time of day.", expects: oneCheck
         ) {
             try $0.control.stepClock(-hour)
             try $0.sync()
             $0.go()
         },
         Scenario(
-            .check, "the notification server is gone", promise: "The storm waits for a server, and is shown once there is one.",
+            .check, "the notification server is gone",
+            promise: "The notification waits for a server, and is shown when one starts.",
             expects: oneCheck
         ) {
             try $0.control.set { $0.hasNotificationServer = false }
@@ -160,43 +164,44 @@ extension Scenario {
             try $0.waitForNotice(.delivered)
         },
         Scenario(
-            .handedOver, "suspended", promise: "Its connection still stands afterwards, and brings the rest.",
-            expects: "check expired, delivery completed; 1 request; 1 storm told"
+            .handedOver, "suspended", promise: "The connection still works after the sleep and delivers the rest.",
+            expects: "check expired, delivery completed; 1 request; 1 storm shown"
         ) {
             try $0.control.suspend(hour)
             try $0.sync()
             $0.go()
         },
         Scenario(
-            .download, "suspended", promise: "Its connection still stands afterwards, and brings the rest.",
-            expects: "completed; version one, whole; asked once"
+            .download, "suspended", promise: "The connection still works after the sleep and delivers the rest.",
+            expects: "completed; version one, complete; 1 request"
         ) {
             try $0.control.suspend(hour)
             try $0.sync()
             $0.go()
         },
         Scenario(
-            .download, "the clock is set back a day", promise: "It goes on: nothing of it depends on the day.",
-            expects: "completed; version one, whole; asked once"
+            .download, "the clock is set back a day", promise: "The download continues, because it does not depend on the date.",
+            expects: "completed; version one, complete; 1 request"
         ) {
             try $0.control.stepClock(-24 * hour)
             try $0.sync()
             $0.go()
         },
         Scenario(
-            .download, "the disk is full", promise: "It waits with what is here, and goes on when there is room.",
-            expects: "completed; version one, whole; then asked for the rest"
+            .download, "the disk is full", promise: "The download keeps its part, waits, and continues when there is room.",
+            expects: "completed; version one, complete; then requested the rest"
         ) {
             try $0.control.set { $0.isDiskFull = true }
             $0.go()
             _ = try $0.wait("the disk to be too small") { try $0.transfers().first { $0.state == .waiting } }
             try $0.control.set { $0.isDiskFull = false }
-            // A minute later.
+            // The transfer is tried again after a minute.
             try $0.control.suspend(61)
         },
         Scenario(
-            .upload, "suspended", promise: "The server drops the connection in its sleep: it is sent again, and is there once.",
-            expects: "completed; storm.bmp whole; sent twice; serverClosed, then answered", also: { $0.seenOfSendings() }
+            .upload, "suspended",
+            promise: "The server closes the connection during the sleep. The photo is sent again and stored once.",
+            expects: "completed; storm.bmp complete; sent twice; serverClosed, then answered", also: { $0.seenOfSendings() }
         ) {
             try $0.control.suspend(hour)
             try $0.sync()
@@ -204,8 +209,8 @@ extension Scenario {
         },
         Scenario(
             .upload, "switched off for a week",
-            promise: "A week in which nobody could try gives nothing up: it is sent, and is there once.",
-            expects: "completed; storm.bmp whole; sent twice"
+            promise: "A week without power does not end the upload: the photo is sent and stored once.",
+            expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.send(SIGTERM, to: .agent)
             $0.dropConnections()
@@ -214,8 +219,8 @@ extension Scenario {
         },
         Scenario(
             .upload, "its copy cannot be opened for a moment",
-            promise: "It waits, and says why; then it is sent, and is there once.",
-            expects: "completed; storm.bmp whole; sent once",
+            promise: "The upload waits and shows the reason. Then the photo is sent and stored once.",
+            expects: "completed; storm.bmp complete; sent once",
             begin: {
                 try $0.control.set { $0.hasNoDescriptors = true }
                 try $0.beginUpload(stalls: false)
@@ -223,12 +228,13 @@ extension Scenario {
             }
         ) {
             try $0.control.set { $0.hasNoDescriptors = false }
-            // A minute later.
+            // The transfer is tried again after a minute.
             try $0.control.suspend(61)
         },
         Scenario(
-            .upload, "power is awaited", promise: "`--when charging` holds it; it is sent when power comes.",
-            expects: "completed; storm.bmp whole; sent once",
+            .upload, "power is awaited",
+            promise: "`--when charging` holds the photo. It is sent when external power is connected.",
+            expects: "completed; storm.bmp complete; sent once",
             begin: {
                 try $0.control.set { $0.conditions.isOnExternalPower = false }
                 try $0.beginUpload(stalls: false, "--when", "charging")

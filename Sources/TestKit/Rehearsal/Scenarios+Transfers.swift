@@ -5,32 +5,33 @@ import Foundation
 extension Scenario {
     static let downloads: [Scenario] = [
         Scenario(
-            .download, "nothing happens", promise: "The file gets its name when it is whole, not before.",
-            expects: "completed; version one, whole; asked once"
+            .download, "nothing happens", promise: "The file gets its name when it is complete, not before.",
+            expects: "completed; version one, complete; 1 request"
         ) { $0.go() },
         Scenario(
-            .download, "kill -9 of the agent", promise: "The next one goes on behind what is durable.",
-            expects: "completed; version one, whole; then asked for the rest"
+            .download, "kill -9 of the agent", promise: "The next agent continues after the bytes that are stored durably.",
+            expects: "completed; version one, complete; then requested the rest"
         ) {
             try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
-            .download, "logout", promise: "After the next login it goes on behind what is durable.",
-            expects: "completed; version one, whole; then asked for the rest"
+            .download, "logout", promise: "After the next login the download continues after the bytes that are stored durably.",
+            expects: "completed; version one, complete; then requested the rest"
         ) {
             try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
-            .download, "network cut", promise: "It goes on behind what is durable.",
-            expects: "completed; version one, whole; then asked for the rest"
+            .download, "network cut", promise: "The download continues after the bytes that are stored durably.",
+            expects: "completed; version one, complete; then requested the rest"
         ) { $0.dropConnections() },
         Scenario(
-            .download, "server gone", promise: "It is waited for, and goes on behind what is durable.",
-            expects: "completed; version one, whole; the new server asked for the rest"
+            .download, "server gone",
+            promise: "The download waits for the server and continues after the bytes that are stored durably.",
+            expects: "completed; version one, complete; from the new server the rest"
         ) { try $0.replaceServer($0.serveWholeFile) },
         Scenario(
-            .download, "server changed the file", promise: "Two versions are never spliced: it starts over.",
-            expects: "completed; version two, whole; then asked for the rest",
+            .download, "server changed the file", promise: "The download starts over, because two versions must not be mixed.",
+            expects: "completed; version two, complete; then requested the rest",
             begin: {
                 $0.serveFile(changes: true)
                 try $0.beginDownload()
@@ -38,56 +39,58 @@ extension Scenario {
         ) { $0.dropConnections() },
         Scenario(
             .download, "server changed the file and says not so",
-            promise: "A 206 of another version is not taken: it starts over.",
-            expects: "completed; version two, whole; then asked for the rest, the whole",
+            promise: "A 206 of another version is refused, and the download starts over.",
+            expects: "completed; version two, complete; then requested the rest, the whole",
             begin: {
                 $0.serveFile(changes: true, fault: .ignoresIfRange)
                 try $0.beginDownload()
             }
         ) { $0.dropConnections() },
         Scenario(
-            .download, "no validator", promise: "Nobody could say that the rest belongs to it: it starts over.",
-            expects: "completed; version one, whole; then asked for the whole",
+            .download, "no validator", promise: "The download starts over, because the rest may belong to another version.",
+            expects: "completed; version one, complete; then requested the whole",
             begin: {
                 $0.serveFile(hasValidator: false)
                 try $0.beginDownload()
             }
         ) { $0.dropConnections() },
         Scenario(
-            .download, "the rest begins elsewhere", promise: "A range that was not asked for is not taken: it starts over.",
-            expects: "completed; version one, whole; then asked for the rest, the whole",
+            .download, "the rest begins elsewhere",
+            promise: "A range that was not requested is refused, and the download starts over.",
+            expects: "completed; version one, complete; then requested the rest, the whole",
             begin: {
                 $0.serveFile(fault: .shiftedStart(1))
                 try $0.beginDownload()
             }
         ) { $0.dropConnections() },
         Scenario(
-            .download, "another digest was asked for", promise: "It fails, and nothing gets the name.",
-            expects: "failed; no file; asked once",
+            .download, "another digest was asked for", promise: "The download fails, and no file gets the name.",
+            expects: "failed; no file; 1 request",
             begin: {
                 $0.serveFile()
                 try $0.beginDownload("--sha256", String(repeating: "0", count: 64))
             }
         ) { $0.go() },
         Scenario(
-            .download, "a certificate that nobody vouches for",
-            promise: "The server is asked nothing, and nothing gets the name; it waits for another network, and says so once.",
-            expects: "waiting; no file; never asked; names the certificate; told once",
+            .download, "a certificate of an unknown authority",
+            promise:
+                "No request is sent, and no file gets the name. The download waits for another network, and the user is notified once.",
+            expects: "waiting; no file; no request; names the certificate; 1 notification",
             begin: { try $0.beginDownload(showing: .anotherAuthority) }, also: { try $0.seenOfDistrust() }
         ) { _ in },
         Scenario(
-            .download, "paused and resumed", promise: "It goes on behind what is durable.",
-            expects: "completed; version one, whole; then asked for the rest"
+            .download, "paused and resumed", promise: "The download continues after the bytes that are stored durably.",
+            expects: "completed; version one, complete; then requested the rest"
         ) {
             try $0.verb("transfers", "pause", "all")
             try $0.verb("transfers", "resume", "all")
         },
         Scenario(
-            .download, "cancelled", promise: "Neither a file nor a part stays.", expects: "cancelled; no file; asked once"
+            .download, "cancelled", promise: "No file and no part is left.", expects: "cancelled; no file; 1 request"
         ) { try $0.verb("transfers", "cancel", "all") },
         Scenario(
-            .download, "all work is ended", promise: "It waits with its part until it is resumed.",
-            expects: "completed; version one, whole; then asked for the rest"
+            .download, "all work is ended", promise: "The download keeps its part and waits until it is resumed.",
+            expects: "completed; version one, complete; then requested the rest"
         ) {
             try $0.verb("quit")
             try $0.lookForPausedPart()
@@ -97,33 +100,35 @@ extension Scenario {
 
     static let uploads: [Scenario] = [
         Scenario(
-            .upload, "nothing happens", promise: "The photo gets its name when it is whole and was looked at.",
-            expects: "completed; storm.bmp whole; sent once; part sent, part looked at, part named, photo looked at",
+            .upload, "nothing happens",
+            promise: "The photo gets its name on the server after its upload was complete and checked.",
+            expects: "completed; storm.bmp complete; sent once; part sent, part looked at, part named, photo looked at",
             begin: { try $0.beginUpload(stalls: false) }, also: { $0.seenOfNaming() }
         ) { _ in },
         Scenario(
-            .upload, "kill -9 of the agent", promise: "The next one sends it again; it is there once.",
-            expects: "completed; storm.bmp whole; sent twice"
+            .upload, "kill -9 of the agent", promise: "The next agent sends the photo again. The server has it once.",
+            expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
-            .upload, "logout", promise: "After the next login it is sent again; it is there once.",
-            expects: "completed; storm.bmp whole; sent twice"
+            .upload, "logout", promise: "After the next login the photo is sent again. The server has it once.",
+            expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
-            .upload, "network cut", promise: "It is sent again; it is there once.",
-            expects: "completed; storm.bmp whole; sent twice"
+            .upload, "network cut", promise: "The photo is sent again. The server has it once.",
+            expects: "completed; storm.bmp complete; sent twice"
         ) { $0.dropConnections() },
         Scenario(
-            .upload, "server gone", promise: "It is waited for; the photo is there once.",
-            expects: "completed; storm.bmp whole; sent twice"
+            .upload, "server gone", promise: "The upload waits for the server. The server has the photo once.",
+            expects: "completed; storm.bmp complete; sent twice"
         ) { try $0.replaceServer { _ in } },
         Scenario(
-            .upload, "the last answer is lost", promise: "The server is asked what it did; the photo is there once.",
-            expects: "completed; storm.bmp whole; sent once; part sent, part looked at, part named without an answer, "
+            .upload, "the last response is lost",
+            promise: "The agent asks the server for the result. The server has the photo once.",
+            expects: "completed; storm.bmp complete; sent once; part sent, part looked at, part named without an answer, "
                 + "part looked at, photo looked at, GET of the photo",
             begin: {
                 $0.photos.loseAnswers(to: "MOVE")
@@ -132,8 +137,8 @@ extension Scenario {
         ) { _ in },
         Scenario(
             .upload, "a log-in page answers",
-            promise: "It waits, and says so once; on the right network it is sent, and is there once.",
-            expects: "completed; storm.bmp whole; sent once; told once",
+            promise: "The upload waits, and the user is notified once. On the right network the photo is sent and stored once.",
+            expects: "completed; storm.bmp complete; sent once; 1 notification",
             begin: {
                 $0.photos.refuse(status: 307, next: 1, headers: ["Location": "http://log-in.example/"])
                 try $0.beginUpload(stalls: false)
@@ -141,30 +146,30 @@ extension Scenario {
             }, also: { try $0.seenOfSuspicion() }
         ) { try $0.comeToTheRightNetwork() },
         Scenario(
-            .upload, "the name is taken", promise: "Nobody's file is replaced: the photo gets a number.",
-            expects: "completed; storm-1.bmp whole, storm.bmp another's; sent once",
+            .upload, "the name is taken", promise: "The existing file is not replaced: the photo gets a number.",
+            expects: "completed; storm-1.bmp complete, storm.bmp another's; sent once",
             begin: {
                 try $0.takeName()
                 try $0.beginUpload(stalls: false)
             }
         ) { _ in },
         Scenario(
-            .upload, "the original is deleted", promise: "What was queued is sent.",
-            expects: "completed; storm.bmp whole; sent twice"
+            .upload, "the original is deleted", promise: "The queued copy is sent.",
+            expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.deleteOriginal()
             $0.dropConnections()
         },
         Scenario(
-            .upload, "given again", promise: "The same photo is the same upload.",
-            expects: "completed; storm.bmp whole; sent twice"
+            .upload, "given again", promise: "The same photo is not uploaded a second time.",
+            expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.beginUpload(stalls: false)
             $0.dropConnections()
         },
         Scenario(
             .upload, "server refuses the credentials",
-            promise: "It fails with the reason; the photo stays, and a copy for another try.",
+            promise: "The upload fails with the reason. The photo and the queued copy are kept for a retry.",
             expects: "failed; nothing there; not sent; names the password; photo and copy are here",
             begin: {
                 $0.photos.refuse(status: 401, next: 100)
@@ -172,23 +177,23 @@ extension Scenario {
             }, also: { try $0.seenOfRefusal() }
         ) { _ in },
         Scenario(
-            .upload, "cancelled", promise: "Nothing of it stays on the server.",
+            .upload, "cancelled", promise: "No part of the photo is left on the server.",
             expects: "cancelled; nothing there; sent once"
         ) { rehearsal in
             try rehearsal.verb("transfers", "cancel", "all")
-            // Its hidden part is taken off the server.
+            // The agent deletes the hidden part on the server.
             try rehearsal.waitForEndedRequest("DELETE")
         },
         Scenario(
-            .upload, "paused and resumed", promise: "It is sent again; it is there once.",
-            expects: "completed; storm.bmp whole; sent twice"
+            .upload, "paused and resumed", promise: "The photo is sent again. The server has it once.",
+            expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.verb("transfers", "pause", "all")
             try $0.verb("transfers", "resume", "all")
         },
         Scenario(
-            .upload, "all work is ended", promise: "It waits until it is resumed; then it is there once.",
-            expects: "completed; storm.bmp whole; sent twice"
+            .upload, "all work is ended", promise: "The upload waits until it is resumed. Then the server has the photo once.",
+            expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.verb("quit")
             try $0.lookForPause()
@@ -197,7 +202,7 @@ extension Scenario {
         Scenario(
             .upload, "one of several photos is held back",
             promise: "The others are sent, `transfers` lists it as held, and the exit code is 77.",
-            expects: "completed; storm.bmp whole; sent once; 1 held",
+            expects: "completed; storm.bmp complete; sent once; 1 held",
             begin: {
                 try $0.makeHeldPhoto("first.bmp")
                 try $0.beginUpload(behind: "first.bmp", ending: .notPermitted)
@@ -205,7 +210,7 @@ extension Scenario {
         ) { _ in },
         Scenario(
             .upload, "one of several photos cannot be read", promise: "The others are sent, and the exit code is 74.",
-            expects: "completed; storm.bmp whole; sent once",
+            expects: "completed; storm.bmp complete; sent once",
             begin: {
                 try $0.makeUnreadablePhoto("first.jpg")
                 try $0.beginUpload(behind: "first.jpg", ending: .inputOutput)
@@ -213,13 +218,13 @@ extension Scenario {
         ) { _ in },
         Scenario(
             .upload, "one of several photos is missing", promise: "The others are sent, and the exit code is 66.",
-            expects: "completed; storm.bmp whole; sent once",
+            expects: "completed; storm.bmp complete; sent once",
             begin: { try $0.beginUpload(behind: "first.jpg", ending: .notFound) }
         ) { _ in },
         Scenario(
             .upload, "given again before the app heard of its end",
-            promise: "An upload that ended is known until its app was told: it is not sent again.",
-            expects: "completed; storm.bmp whole; sent twice"
+            promise: "An upload that ended stays in the list until its result was delivered: the photo is not sent again.",
+            expects: "completed; storm.bmp complete; sent twice"
         ) {
             let mend = try $0.spoilConfiguration()
             $0.dropConnections()

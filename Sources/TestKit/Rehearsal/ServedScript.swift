@@ -3,10 +3,10 @@ import FaultyServer
 import Foundation
 import ProcessSupport
 
-/// A faulty server for a shell: answers as a script tells, and says what it was asked, until it is interrupted.
+/// A faulty server for the command line. The server responds as a script specifies and prints the requests, until it is interrupted.
 struct ServedScript {
     let script: ScriptFile
-    /// One JSON document a line, for whoever reads along.
+    /// `true` to print one JSON document per line, for other programs.
     let json: Bool
 
     init(path: String, json: Bool) throws {
@@ -29,7 +29,7 @@ struct ServedScript {
         var told: Set<Int> = []
         while true {
             let known = told
-            // Each as soon as it has ended: one that stalls keeps nobody back.
+            // Each request is printed as soon as it has ended, so that a stalled request does not delay others.
             let activity = try await server.waitUntil(timeout: .seconds(86_400 * 365)) { activity in
                 activity.requests.contains { $0.outcome != .open && !known.contains($0.id) }
             }
@@ -44,7 +44,7 @@ struct ServedScript {
         var (url, authority) = (server.url, String?.none)
         if case .https(let certificate) = script.greeting {
             url = server.secureURL
-            // Whoever is to find the other faults has to trust its authority first.
+            // A client must trust the authority before it can reach the other faults.
             if certificate != .selfSigned { authority = try server.certificateAuthority }
         }
         guard !json else { return try Self.say(["url": url, "certificateAuthority": authority].compactMapValues { $0 }) }
@@ -59,7 +59,7 @@ struct ServedScript {
             var container = encoder.singleValueContainer()
             try container.encode(Output.iso8601(date))
         }
-        // What a client sends stands in it: nothing of that may steer a terminal.
+        // The document contains text from the client, which must not control the terminal.
         Output.line(Output.withoutControls(String(decoding: try encoder.encode(value), as: UTF8.self)))
     }
 

@@ -6,25 +6,27 @@ import CLinux
 import Foundation
 import Synchronization
 
-/// A throw-away home: own folders, own ledger, own agent. Nothing of the person's is touched, nothing stays.
+/// A temporary home with its own folders, ledger and agent. The user's files are not used, and nothing is left behind.
 final class ThrowawayHome: Sendable {
     let folder: URL
     let environment: [String: String]
     let directories: AppDirectories
 
+    /// Creates a home.
+    ///
     /// - Parameters:
-    ///   - name: what its folder's name begins with.
-    ///   - parent: kept there when all is over; `nil`: gone then.
-    ///   - isSilent: away from the person's desktop, too: no notification is shown, no error of a verb either.
-    /// - Throws: ``CommandFailure``; then nothing of it is left.
+    ///   - name: the beginning of the folder's name.
+    ///   - parent: the folder that keeps the home afterwards; `nil` if the home is removed.
+    ///   - isSilent: `true` to show no notifications on the user's desktop and no errors of commands.
+    /// - Throws: ``CommandFailure``. In that case nothing is left behind.
     init(_ name: String, in parent: URL? = nil, isSilent: Bool = false, configuration: String) throws {
         stormy = try Self.findStormy()
-        folder = try Leftovers.shared.makeFolder(name, keptIn: parent)
+        folder = try Cleanup.shared.makeFolder(name, keptIn: parent)
         self.isSilent = isSilent
         isKept = parent != nil
         environment = Self.environment(of: folder, isSilent: isSilent)
         directories = AppDirectories(appIdentifier: "stormy", environment: environment)
-        Leftovers.shared.add(self)
+        Cleanup.shared.add(self)
         do {
             if isSilent { try AppDirectories.createPrivateFolder(folder.appendingPathComponent("run")) }
             try AppDirectories.createPrivateFolder(directories.configuration)
@@ -36,8 +38,8 @@ final class ThrowawayHome: Sendable {
     }
 
     private static func environment(of folder: URL, isSilent: Bool) -> [String: String] {
-        // A fault, a launch or a clock that was meant for another process would be one of every process here. Where the agent's
-        // program is holds here, too. The server is on loopback, where no proxy finds it.
+        // A variable with a fault, a launch or a clock for another process would affect every process of the home. The path of the agent's
+        // program is kept. The server is on loopback, which a proxy cannot reach.
         var environment = ProcessInfo.processInfo.environment.filter { name, _ in
             (!name.hasPrefix("BACKGROUND_") || name == "BACKGROUND_AGENT") && !name.lowercased().hasSuffix("_proxy")
         }
@@ -61,22 +63,23 @@ final class ThrowawayHome: Sendable {
     }
 
     private struct Verbs {
-        /// Interrupted: none may begin any more.
+        /// `true` after an interruption. No command may begin any more.
         var isOver = false
-        /// Processes of those that run.
+        /// The processes of running commands.
         var running: Set<Int32> = []
     }
 
-    /// What verbs find in their environment besides, at each moment.
+    /// Returns additional environment variables for commands, evaluated for each command.
     let surroundings = Mutex<@Sendable () -> [String: String]>({ [:] })
     private let verbs = Mutex(Verbs())
     private let isSilent: Bool
     private let isKept: Bool
-    /// Whose verbs are run: its path.
+    /// The path of the program that runs the commands.
     var program: String { stormy }
     private let stormy: String
 
-    /// Weather and photos at one server; its only destination is called `destination`. Times in seconds.
+    /// Returns a configuration with weather and photos on one server. Its only destination has the name `destination`. Times are in
+    /// seconds.
     static func configuration(server url: String, budget: Int, grace: Int, destination: String) -> String {
         """
         [weather]
@@ -91,16 +94,16 @@ final class ThrowawayHome: Sendable {
         """
     }
 
-    // MARK: Verbs
+    // MARK: Commands
 
-    /// Runs a verb as a person would; its errors are shown as they are.
+    /// Runs a command, like a user. Errors are printed unchanged.
     @discardableResult
     func stormy(_ arguments: String...) throws -> (output: Data, status: Int32) { try stormy(arguments) }
 
     @discardableResult
     func stormy(_ arguments: [String]) throws -> (output: Data, status: Int32) { try run(arguments, isLast: false) }
 
-    /// - Parameter isLast: it may begin after everything else was ended.
+    /// - Parameter isLast: `true` if the command may begin after an interruption.
     private func run(_ arguments: [String], isLast: Bool) throws -> (output: Data, status: Int32) {
         let process = Process()
         let output = Pipe()
@@ -115,14 +118,14 @@ final class ThrowawayHome: Sendable {
             verbs.running.insert(process.processIdentifier)
             return process.processIdentifier
         }
-        guard let pid else { Leftovers.park() }
+        guard let pid else { Cleanup.park() }
         defer { verbs.withLock { _ = $0.running.remove(pid) } }
         let data = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         return (data, process.terminationStatus)
     }
 
-    /// What its verbs say of errors while it is silent.
+    /// The file for the errors of commands in a silent home.
     private var errorFile: URL { folder.appendingPathComponent("errors") }
 
     private func errorLog() throws -> FileHandle {
@@ -131,7 +134,7 @@ final class ThrowawayHome: Sendable {
         return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     }
 
-    /// The last of it.
+    /// The last line of the error file.
     var lastError: String? {
         guard let data = try? Data(contentsOf: errorFile) else { return nil }
         return String(decoding: data, as: UTF8.self).split(separator: "\n").last.map(String.init)
@@ -140,14 +143,14 @@ final class ThrowawayHome: Sendable {
     // MARK: The ledger
 
     func ledger() throws -> Ledger {
-        // Opening it would make its folders anew.
-        if isOver { Leftovers.park() }
+        // Opening the ledger would create its folders again.
+        if isOver { Cleanup.park() }
         return try Ledger(directories)
     }
 
     private var isOver: Bool { verbs.withLock { $0.isOver } }
 
-    /// Waits for its ledger to say something, woken by its bell. `nil` after `seconds`.
+    /// Waits until the ledger contains a value, using change notifications. `nil` after `seconds`.
     func wait<Value>(_ seconds: Double, for question: (LedgerTransaction) throws -> Value?) throws -> Value? {
         let ledger = try ledger()
         let bell = try Bell(directories)
@@ -164,36 +167,36 @@ final class ThrowawayHome: Sendable {
 
     // MARK: The end
 
-    /// Ends the agent and removes what is not to be kept. `true`: everything ended as it was asked to.
+    /// Ends the agent, and removes the home unless it is kept. Returns `true` if the agent stopped on request and the removal succeeded.
     func leave() -> Bool {
         let status = try? stormy("quit").status
-        if isOver { Leftovers.park() }
+        if isOver { Cleanup.park() }
         let isStopped = !AgentStarter(directories: directories, environment: environment).isRunning
         if !isStopped { killProcesses() }
-        if !isKept { Leftovers.shared.remove(folder) }
-        Leftovers.shared.forget(self)
+        if !isKept { Cleanup.shared.remove(folder) }
+        Cleanup.shared.forget(self)
         return status == 0 && isStopped && (isKept || access(folder.path, F_OK) != 0)
     }
 
-    /// It could not be set up: there is nothing in it to keep.
+    /// Removes a home that could not be set up.
     func discard() {
-        Leftovers.shared.remove(folder)
-        Leftovers.shared.forget(self)
+        Cleanup.shared.remove(folder)
+        Cleanup.shared.forget(self)
     }
 
-    /// Interrupted: nothing of it runs when this returns. Its folder is not removed.
+    /// Ends all processes of the home after an interruption. The folder is not removed.
     func end() {
-        // First of all the verbs: one that is just starting an agent would start it behind our back.
+        // Commands are killed first, because a command that is just starting an agent could start it later.
         verbs.withLock { verbs in
             verbs.isOver = true
             for pid in verbs.running { kill(pid, SIGKILL) }
         }
-        // What is on the person's screen goes with it.
+        // The agent also withdraws its notifications from the user's screen.
         _ = try? run(["quit"], isLast: true)
         killProcesses()
     }
 
-    /// Until nothing is found that has this home in its environment: verbs, agents, apps, also those that only just begin.
+    /// Kills processes until none has this home in its environment: commands, agents, apps, and processes that are just starting.
     private func killProcesses() {
         for _ in 0..<50 {
             let left = processes
@@ -202,7 +205,7 @@ final class ThrowawayHome: Sendable {
                 let descriptor = clinux_pidfd_open(pid)
                 guard descriptor >= 0 else { continue }
                 defer { close(descriptor) }
-                // Asked after opening: from here on the descriptor means this very process.
+                // The process is checked after the descriptor was opened, because the descriptor refers to one process from then on.
                 guard isOurs(pid) else { continue }
                 _ = clinux_pidfd_send_signal(descriptor, SIGKILL)
                 var gone = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

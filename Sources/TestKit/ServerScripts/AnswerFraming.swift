@@ -1,4 +1,4 @@
-/// Follows what a script says about the length of its answer, to know whether the connection can go on.
+/// Tracks the length that a script announces for its response, to determine whether the connection can be reused.
 package struct AnswerFraming {
     private enum Head { case none, open, ended }
 
@@ -9,10 +9,10 @@ package struct AnswerFraming {
     private var isChunked = false
     private var isBodiless = false
     package private(set) var saysClose = false
-    /// Body bytes sent.
+    /// The number of body bytes that were sent.
     package var sent = 0
     package var hasLastChunk = false
-    /// Raw bytes were sent: nothing is known.
+    /// `true` if raw bytes were sent, so that the framing is unknown.
     package var isForeign = false
 
     package mutating func begin(status: Int, method: String) {
@@ -26,14 +26,14 @@ package struct AnswerFraming {
         if list.tokens("Connection").contains("close") { saysClose = true }
     }
 
-    /// The empty line, once.
+    /// Returns the empty line that ends the headers, but only once.
     package mutating func endHead() -> String {
         guard head == .open else { return "" }
         head = .ended
         return "\r\n"
     }
 
-    /// The client can tell where the answer ended, and that is where it did end.
+    /// `true` if the client can determine the end of the response, and the response ended there.
     package var isDelimited: Bool {
         if isForeign || head == .none { return false }
         if isBodiless { return true }
@@ -41,7 +41,7 @@ package struct AnswerFraming {
         return length == sent
     }
 
-    /// Not shorter than announced. An answer that ends with the connection is whole by definition.
+    /// `true` if the response is not shorter than announced. A response that ends with the connection is always complete.
     package var isWhole: Bool {
         if isForeign || isDelimited { return true }
         if head == .none || isChunked { return false }

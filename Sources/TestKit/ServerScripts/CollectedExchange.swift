@@ -1,6 +1,6 @@
 import Foundation
 
-/// A request to a store that acts once it has the whole body. The faults that every store can have are played here.
+/// A request to a store that acts when it has the complete body. The faults that every store supports are played here.
 final class CollectedExchange: Exchange {
     let opening: ResponseScript?
     private let request: RecordedRequest
@@ -8,7 +8,7 @@ final class CollectedExchange: Exchange {
     private let act: (RecordedRequest, Data) -> ResponseScript
     private var body = Data()
 
-    /// - Parameter name: what the request is called among the faults: its method, where no two mean different things.
+    /// - Parameter name: The name of the request among the faults; the method if it has only one meaning.
     init(
         _ faults: UploadFaults, _ request: RecordedRequest, as name: String? = nil,
         act: @escaping (RecordedRequest, Data) -> ResponseScript

@@ -1,6 +1,6 @@
 import Foundation
 
-/// One request to a store.
+/// A request to a store.
 final class DavExchange: Exchange {
     let opening: ResponseScript?
     private let store: DavStore
@@ -20,8 +20,8 @@ final class DavExchange: Exchange {
         var refusal = fault?.opening(refusesAt: expects ? .atHead : .afterBody)
         var takesBody = request.method == "PUT" && fault?.refuses != true
         if fault == nil, expects {
-            // A client that asked first is told before it sends; what is decided here is asked again at the end,
-            // for another upload may have come in between.
+            // A client that waits for 100 gets the refusal before it sends the body. The check is repeated at the end, because another
+            // upload may have been stored in between.
             refusal = Self.obstacle(to: request, at: place, in: store)
             refusal?.beginning = .atHead
             takesBody = takesBody && refusal == nil
@@ -48,7 +48,7 @@ final class DavExchange: Exchange {
     }
 
     func finish() -> ResponseScript {
-        // Before the answer goes out: whoever has it finds no trace of a refused body.
+        // The hidden file is removed before the response is sent, so that a client that received it finds no trace of a refused body.
         defer { abandon() }
         if let opening, opening.beginning == .afterBody { return opening }
         let answer = Self.obstacle(to: request, at: place, in: store) ?? act()
@@ -102,9 +102,9 @@ final class DavExchange: Exchange {
         return .status(store.tree.move(source, to: destination) ? (existed ? 204 : 201) : 500)
     }
 
-    // MARK: What stands against a request
+    // MARK: Obstacles
 
-    /// The refusal a correct server would give, or `nil` if the request can be done.
+    /// Returns the refusal that a correct server would send; `nil` if the request can be carried out.
     private static func obstacle(
         to request: RecordedRequest, at place: String?, in store: DavStore
     ) -> ResponseScript? {
@@ -151,7 +151,7 @@ final class DavExchange: Exchange {
         return nil
     }
 
-    /// `Destination` may be a whole URL or a path; another host is not looked at, as there is only this one.
+    /// Returns the place of `Destination`, which may be a complete URL or a path. The host is ignored, because only this host exists.
     private static func destination(of request: RecordedRequest, in store: DavStore) -> String? {
         guard let text = request.headers["Destination"] else { return nil }
         guard text.hasPrefix("http") else { return place(of: text, in: store) }

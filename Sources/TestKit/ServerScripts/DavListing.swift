@@ -1,6 +1,6 @@
 import Foundation
 
-/// The least PROPFIND that clients accept: sizes, tags and kinds, for a resource and its direct children.
+/// A minimal PROPFIND response that clients accept: sizes, tags and kinds of a resource and its direct children.
 struct DavListing {
     private let store: DavStore
     private let path: String
@@ -33,7 +33,7 @@ struct DavListing {
         if !isCollection, let facts {
             properties += "<D:getcontentlength>\(facts.size)</D:getcontentlength><D:getetag>\(facts.etag)</D:getetag>"
         }
-        // A path comes percent-encoded, in which only the ampersand needs escaping.
+        // A path is percent-encoded, so only the ampersand needs escaping.
         let link = href.replacingOccurrences(of: "&", with: "&amp;")
         return "<D:response><D:href>\(link)</D:href><D:propstat><D:prop>\(properties)</D:prop>"
             + "<D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>"

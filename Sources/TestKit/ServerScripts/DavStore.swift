@@ -1,24 +1,25 @@
 import Foundation
 
-/// A WebDAV-like sink for uploads, with faults on demand. Mounted by `FaultyServer.mount(_:)`. Bodies go straight to
-/// disk, whatever their size: into a hidden file first, then in place by one rename, so a broken upload leaves nothing.
+/// A WebDAV-like store for uploads, with faults on demand. `FaultyServer.mount(_:)` mounts it. Bodies of any size are written to disk:
+/// first into a hidden file, which is then renamed. A broken upload therefore leaves no file.
 public final class DavStore: MountedStore {
-    /// Where the store hangs on the server, such as `/dav`.
+    /// The path prefix of the store on the server, such as `/dav`.
     public let prefix: String
     /// The folder that holds the files.
     public let directory: URL
 
     let tree: DavTree
     private let isTemporary: Bool
-    /// What goes wrong with uploads to it.
+    /// The faults of uploads to this store.
     public let faults = UploadFaults()
 
-    /// A store under a prefix. There is no variant in memory: one code path, and large uploads stay cheap.
+    /// Creates a store under a prefix. No variant in memory exists, so that only one code path is necessary, and large uploads need little
+    /// memory.
     ///
     /// - Parameters:
-    ///   - prefix: without a slash at its end.
-    ///   - directory: kept afterwards. `nil`: a temporary one, removed with the store.
-    /// - Throws: when the folder cannot be made.
+    ///   - prefix: The path prefix, without a slash at its end.
+    ///   - directory: A folder that is kept. If `nil`, a temporary folder is used and removed with the store.
+    /// - Throws: An error if the folder cannot be created.
     public init(prefix: String = "/dav", directory: URL? = nil) throws {
         self.prefix = prefix
         isTemporary = directory == nil
@@ -33,26 +34,26 @@ public final class DavStore: MountedStore {
 
     package func exchange(for request: RecordedRequest) -> any Exchange { DavExchange(self, request) }
 
-    // MARK: What is there
+    // MARK: Content
 
-    /// The bytes at a path below the prefix (`/photos/a.jpg`, decoded), or `nil`.
+    /// Returns the bytes at a path below the prefix (`/photos/a.jpg`, decoded); `nil` if there are none.
     public func contents(of path: String) -> Data? {
         tree.resolve(path).flatMap { FileManager.default.contents(atPath: $0) }
     }
 
-    /// Creates a collection, with those above it.
-    /// - Throws: when the folder cannot be made.
+    /// Creates a collection and its parents.
+    /// - Throws: An error if the folder cannot be created.
     public func makeCollection(_ path: String) throws {
         guard let place = tree.resolve(path) else { throw CocoaError(.fileWriteInvalidFileName) }
         try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
     }
 
-    /// Accepts the next PUTs with the status of success, and keeps nothing of their bodies.
+    /// Responds to the next PUTs with a success status, and does not store their bodies.
     public func keepNothing(ofNext count: Int = 1) { faults.add(.keepNothing, "PUT", count) }
 
-    /// All files, as sorted paths below the prefix. Uploads not finished are not among them.
+    /// All files, as sorted paths below the prefix, without incomplete uploads.
     public var files: [String] { tree.files }
 
-    /// Hidden files of uploads under way, or left behind.
+    /// The number of hidden files of running or abandoned uploads.
     public var unfinishedUploads: Int { tree.unfinishedUploads }
 }

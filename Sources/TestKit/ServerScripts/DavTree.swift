@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 
-/// The store's files on disk: names, kinds, tags, and the steps that change them.
+/// The store's files on disk: names, kinds, tags, and the operations that change them.
 struct DavTree: Sendable {
-    /// What lies at a path.
+    /// The kind of item at a path.
     enum Kind { case nothing, file, collection }
 
     private static let incoming = ".dav-incoming"
@@ -15,7 +15,7 @@ struct DavTree: Sendable {
             atPath: "\(root.path)/\(Self.incoming)", withIntermediateDirectories: true)
     }
 
-    /// The place on disk of a decoded path; `nil` for one that leaves the root or means our own folder.
+    /// Returns the place on disk of a decoded path; `nil` if the path leaves the root or refers to the internal folder.
     func resolve(_ path: String) -> String? {
         let parts = path.split(separator: "/")
         guard !parts.contains(where: { $0 == ".." || $0 == "." || $0 == Self.incoming || $0.contains("\0") }) else {
@@ -34,7 +34,7 @@ struct DavTree: Sendable {
         place == root || kind((place as NSString).deletingLastPathComponent) == .collection
     }
 
-    /// Size and a strong tag that a rename keeps and a rewrite changes; `nil` if nothing is there.
+    /// Returns the size and a strong tag that a rename keeps and a rewrite changes; `nil` if no item exists.
     func facts(_ place: String) -> (size: Int, etag: String)? {
         var info = stat()
         guard stat(place, &info) == 0 else { return nil }
@@ -43,13 +43,13 @@ struct DavTree: Sendable {
         return (Int(info.st_size), "\"\(parts.joined(separator: "-"))\"")
     }
 
-    /// A fresh hidden file for an upload.
+    /// Creates a new hidden file for an upload.
     func newUpload() -> String? {
         let place = "\(root)/\(Self.incoming)/\(UUID().uuidString)"
         return FileManager.default.createFile(atPath: place, contents: nil) ? place : nil
     }
 
-    /// Puts a file or collection in place of what is there, a file atomically.
+    /// Moves a file or collection to a place and replaces an existing item. A file is replaced atomically.
     func move(_ source: String, to destination: String) -> Bool {
         if kind(destination) == .collection { try? FileManager.default.removeItem(atPath: destination) }
         return rename(source, destination) == 0
@@ -61,7 +61,7 @@ struct DavTree: Sendable {
         place != root && (try? FileManager.default.removeItem(atPath: place)) != nil
     }
 
-    /// Names directly in a collection.
+    /// Returns the names directly in a collection.
     func children(_ place: String) -> [String] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: place)) ?? []
         return names.filter { $0 != Self.incoming }.sorted()

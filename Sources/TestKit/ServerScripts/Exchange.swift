@@ -1,18 +1,18 @@
 import Foundation
 
-/// What a route does with one request. Used by one thread at a time.
+/// The handling of one request by a route. Used by one thread at a time.
 package protocol Exchange: AnyObject {
-    /// A script known at the head. Its `beginning` says when it is played.
+    /// A script that is known when the headers arrived. Its `beginning` determines when it is played.
     var opening: ResponseScript? { get }
-    /// Bytes of the request's body, as they arrive.
+    /// Receives bytes of the request's body, as they arrive.
     func receive(_ bytes: Data)
-    /// The request is complete: the answer, if the opening was not begun before.
+    /// Returns the response when the request is complete, unless the opening was begun before.
     func finish() -> ResponseScript
-    /// The connection ended, or was given up, before the request was complete.
+    /// Handles a connection that ended or was abandoned before the request was complete.
     func abandon()
 }
 
-/// Answers by a script and lets the request's body fall.
+/// Responds with a script and drops the request's body.
 final class ScriptedExchange: Exchange {
     private let script: ResponseScript
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// `multipart/form-data` taken apart (RFC 7578, RFC 2046 §5.1).
+/// The parts of a `multipart/form-data` body (RFC 7578, RFC 2046 §5.1).
 struct FormParts {
     struct Part {
         let name: String
@@ -10,7 +10,7 @@ struct FormParts {
 
     let parts: [Part]
 
-    /// `nil`: not a form, or one that is not whole.
+    /// Parses a body; `nil` if the body is not a complete form.
     init?(_ body: Data, type: String) {
         guard let start = type.range(of: "boundary=") else { return nil }
         let boundary = Data("\r\n--\(type[start.upperBound...])".utf8)
@@ -41,6 +41,6 @@ struct FormParts {
         parts.first { $0.name == name && $0.fileName == nil }.map { String(decoding: $0.contents, as: UTF8.self) }
     }
 
-    /// The last part that is a file.
+    /// The last part that contains a file.
     var file: Part? { parts.last { $0.fileName != nil } }
 }

@@ -1,31 +1,31 @@
 import Foundation
 import Synchronization
 
-/// A server that takes `multipart/form-data`, with faults on demand. Mounted by `FaultyServer.mount(_:)`; what arrives whole is
-/// kept in memory.
+/// A server that accepts `multipart/form-data`, with faults on demand. `FaultyServer.mount(_:)` mounts it. Complete files are kept in
+/// memory.
 public final class FormStore: MountedStore {
-    /// One that was sent: the form's field, the name that the client gave it, its bytes.
+    /// A file that was sent: the form's field, the name from the client, and the bytes.
     public struct File: Sendable, Equatable {
-        /// Of the form.
+        /// The name of the form's field.
         public let field: String
-        /// As the client called it.
+        /// The file name from the client.
         public let name: String
-        /// All of it.
+        /// The complete bytes.
         public let contents: Data
     }
 
-    /// Its paths begin so.
+    /// The path prefix of the store.
     public let prefix: String
-    /// What goes wrong with uploads to it.
+    /// The faults of uploads to this store.
     public let faults = UploadFaults()
     private let kept = Mutex<[File]>([])
 
-    /// A store under a prefix (no slash at its end).
+    /// Creates a store under a prefix (without a slash at its end).
     public init(prefix: String = "/form") { self.prefix = prefix }
 
     package func exchange(for request: RecordedRequest) -> any Exchange { CollectedExchange(faults, request, act: take) }
 
-    /// What arrived, in order.
+    /// The files that arrived, in order.
     public var files: [File] { kept.withLock { $0 } }
 
     private func keep(_ file: File) -> Int {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Named gates: scripts wait at them, tests open them.
+/// Named gates. Scripts wait at them, and tests open them.
 package final class GateKeeper: Sendable {
     private struct State {
         var open: Set<String> = []
@@ -25,7 +25,7 @@ package final class GateKeeper: Sendable {
         state.withLock { _ = $0.open.remove(gate) }
     }
 
-    /// Calls `resume` once when the gate is open, at once if it is. The ticket takes the wait back.
+    /// Calls `resume` once when the gate is open, or at once if it is open already. The returned ticket cancels the wait.
     package func wait(at gate: String, resume: @escaping @Sendable () -> Void) -> Int? {
         let ticket: Int? = state.withLock { state in
             if state.open.contains(gate) { return nil }

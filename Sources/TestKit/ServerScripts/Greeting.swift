@@ -1,34 +1,34 @@
-/// What a client hears that has opened a connection and said its first bytes.
+/// The server's reaction to a client that opened a connection and sent its first bytes.
 ///
-/// Asked for `https://` it can speak TLS with a certificate that is right or wrong, and fail in every way that a handshake ends
-/// before there is one to look at.
+/// For `https://` the server can use TLS with a correct or a wrong certificate. It can also fail in every way in which a handshake ends
+/// before a certificate is shown.
 public enum Greeting: Sendable, Equatable {
-    /// HTTP is spoken.
+    /// HTTP without TLS.
     case http
-    /// TLS 1.2 or 1.3, and HTTP in it. A connection that is then cut ends without TLS's close_notify, as a network's end would be.
+    /// TLS 1.2 or 1.3 with HTTP inside. A later cut ends the connection without TLS's close_notify, as a network failure does.
     case https(ServerCertificate)
-    /// A fatal TLS alert and the end: 40 no common cipher, 70 no common version, 80 trouble inside, 112 no such name (RFC 8446, 6.2).
+    /// A fatal TLS alert, then the end: 40 no common cipher, 70 no common version, 80 internal error, 112 unknown name (RFC 8446, 6.2).
     case alert(UInt8)
-    /// Bytes that are no TLS and no HTTP, and the end.
+    /// Bytes that are neither TLS nor HTTP, then the end.
     case garbage
-    /// The end.
+    /// The end of the connection.
     case hangUp
-    /// Nothing, for as long as the client waits.
+    /// No response, for as long as the client waits.
     case silence
 }
 
-/// A certificate for `localhost` and 127.0.0.1 that the server shows, and what is wrong with it.
+/// A certificate for `localhost` and 127.0.0.1 that the server shows, with an optional fault.
 public enum ServerCertificate: String, Sendable, CaseIterable {
-    /// Nothing, for a client that trusts the server's `FaultyServer.certificateAuthority`.
+    /// No fault, for a client that trusts the server's `FaultyServer.certificateAuthority`.
     case valid
-    /// Its time ended a day ago.
+    /// The certificate expired a day ago.
     case expired
-    /// Its time begins in a day.
+    /// The certificate becomes valid in a day.
     case notYetValid = "not-yet-valid"
-    /// It is made out to `example.org`.
+    /// The certificate is for `example.org`.
     case anotherHost = "another-host"
-    /// An authority signed it that nobody knows.
+    /// An unknown authority signed the certificate.
     case anotherAuthority = "another-authority"
-    /// It signed itself.
+    /// The certificate is self-signed.
     case selfSigned = "self-signed"
 }

@@ -1,26 +1,26 @@
-/// One header line, exactly as on the wire.
+/// A header line, exactly as on the wire.
 public struct HeaderLine: Hashable, Sendable, Codable {
-    /// The name as it was, or is to be, written.
+    /// The name as it is written on the wire.
     public var name: String
     /// The value.
     public var value: String
 
-    /// A line from its two halves. Nothing is checked: a wrong line is often the point.
+    /// Creates a line from a name and a value. The text is not checked, because invalid lines are often intended.
     public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
     }
 }
 
-/// Header lines in order, doubles kept. Written as a dictionary literal: `["ETag": "\"1\"", "ETag": "\"2\""]`.
+/// Header lines in order, including duplicates. Written as a dictionary literal: `["ETag": "\"1\"", "ETag": "\"2\""]`.
 public struct HeaderList: Hashable, Sendable, Codable, ExpressibleByDictionaryLiteral {
     /// The lines in the order of the wire.
     public var lines: [HeaderLine]
 
-    /// A list of lines.
+    /// Creates a list of lines.
     public init(_ lines: [HeaderLine] = []) { self.lines = lines }
 
-    /// A list from a literal; order and doubles are kept.
+    /// Creates a list from a literal. Order and duplicates are kept.
     public init(dictionaryLiteral elements: (String, String)...) {
         lines = elements.map { HeaderLine($0.0, $0.1) }
     }
@@ -31,7 +31,7 @@ public struct HeaderList: Hashable, Sendable, Codable, ExpressibleByDictionaryLi
         return lines.first { $0.name.lowercased() == wanted }?.value
     }
 
-    /// All values under this name, in order.
+    /// Returns all values under this name, in order.
     public func values(_ name: String) -> [String] {
         let wanted = name.lowercased()
         return lines.filter { $0.name.lowercased() == wanted }.map(\.value)
@@ -40,17 +40,17 @@ public struct HeaderList: Hashable, Sendable, Codable, ExpressibleByDictionaryLi
     /// Adds a line at the end.
     public mutating func append(_ name: String, _ value: String) { lines.append(HeaderLine(name, value)) }
 
-    /// The comma-separated words of all lines under this name, lowercased: for `Connection`, `Transfer-Encoding`.
+    /// Returns the comma-separated words of all lines under this name, in lower case: for `Connection`, `Transfer-Encoding`.
     package func tokens(_ name: String) -> [String] {
         values(name).flatMap { $0.lowercased().split(whereSeparator: { $0 == "," || $0 == " " }).map(String.init) }
     }
 
-    /// The lines as bytes, without the empty line that ends a head.
+    /// The lines as bytes, without the empty line that ends the headers.
     package var wire: String { lines.map { "\($0.name): \($0.value)\r\n" }.joined() }
 }
 
 extension HeaderList {
-    /// Lines as pairs, `[["ETag", "\"1\""]]`: short to write in a script; a JSON object would lose order and doubles.
+    /// Reads lines as pairs, `[["ETag", "\"1\""]]`, which are short to write in a script. A JSON object would lose order and duplicates.
     public init(from decoder: any Decoder) throws {
         let pairs = try [[String]](from: decoder)
         lines = try pairs.map { pair in
@@ -62,7 +62,7 @@ extension HeaderList {
         }
     }
 
-    /// The reverse of `init(from:)`.
+    /// Writes the lines as `init(from:)` reads them.
     public func encode(to encoder: any Encoder) throws {
         try lines.map { [$0.name, $0.value] }.encode(to: encoder)
     }

@@ -1,18 +1,18 @@
 import Foundation
 import Synchronization
 
-/// What Immich's interface promises in its published description, with faults on demand: a stand-in, as Immich itself comes in no
-/// package. Mounted by `FaultyServer.mount(_:)`. A photo's SHA-1 is taken from the client's word for it.
+/// A fake server with Immich's API as described in its published documentation, with faults on demand. Immich itself is not available as a
+/// package. `FaultyServer.mount(_:)` mounts the store. The SHA-1 of a photo is taken from the client's header.
 ///
-/// Before version 3 the form has to name the device, and version 3 refuses fields that it does not know.
+/// Before version 3 the form has to name the device, and version 3 refuses unknown fields.
 ///
-/// Faults find the question for duplicates as `CHECK`, the form as `POST`, the version and an original as `GET`.
+/// The names of requests for faults are: `CHECK` for the check for duplicates, `POST` for the form, `GET` for the version and an original.
 public final class ImmichStore: MountedStore {
-    /// What a client has to send as `x-api-key`.
+    /// The key that a client has to send as `x-api-key`.
     public static let key = "immich key"
 
     private struct State {
-        /// By SHA-1, with the number.
+        /// The assets by SHA-1, with their numbers.
         var assets: [String: (id: String, bytes: Data)] = [:]
         var copies = 0
         var version: Int?
@@ -20,9 +20,9 @@ public final class ImmichStore: MountedStore {
         var trash: Set<String> = []
     }
 
-    /// Its paths begin so.
+    /// The path prefix of the site.
     public let prefix: String
-    /// What goes wrong with uploads to it.
+    /// The faults of uploads to this site.
     public let faults = UploadFaults()
     private let state = Mutex(State())
 
@@ -30,7 +30,7 @@ public final class ImmichStore: MountedStore {
     ///
     /// - Parameters:
     ///   - prefix: The path of the site, without a slash at its end.
-    ///   - version: The first number of its version. `nil` if it does not show its version, and is of version 2.
+    ///   - version: The major version; `nil` for a site of version 2 that does not show its version.
     public init(prefix: String = "/immich", version: Int? = 2) {
         self.prefix = prefix
         state.withLock { $0.version = version }
@@ -48,10 +48,10 @@ public final class ImmichStore: MountedStore {
     /// Deletes every photo.
     public func deletePhotos() { state.withLock { $0.assets = [:] } }
 
-    /// The assets.
+    /// The stored photos.
     public var files: [Data] { state.withLock { $0.assets.values.map(\.bytes) } }
 
-    /// Photos that came although they were there.
+    /// The number of photos that were sent although the site already had them.
     public var needlessCopies: Int { state.withLock { $0.copies } }
 
     package func exchange(for request: RecordedRequest) -> any Exchange {

@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// What Nextcloud's chunked uploads (version 2) promise in its developer manual, with faults on demand: a stand-in, as Nextcloud
-/// itself comes in no package. Mounted by `FaultyServer.mount(_:)`; files are under `…/remote.php/dav/files/me/`.
+/// A fake server with Nextcloud's chunked uploads (version 2) as described in its developer manual, with faults on demand. Nextcloud itself
+/// is not available as a package. `FaultyServer.mount(_:)` mounts the store. Files are under `…/remote.php/dav/files/me/`.
 public final class NextcloudStore: MountedStore {
     private struct State {
         var folders: Set<String> = ["files/me", "uploads/me"]
@@ -13,16 +13,16 @@ public final class NextcloudStore: MountedStore {
         var refusesWindowsNames = false
     }
 
-    /// Its paths begin so.
+    /// The path prefix of the site.
     public let prefix: String
-    /// What goes wrong with uploads to it.
+    /// The faults of uploads to this site.
     public let faults = UploadFaults()
     private let state = Mutex(State())
 
-    /// A site under a prefix (no slash at its end).
+    /// Creates a site under a prefix (without a slash at its end).
     public init(prefix: String = "/cloud") { self.prefix = prefix }
 
-    /// The files, without the chunks that wait.
+    /// The files, without chunks that are not combined yet.
     public var files: [Data] { state.withLock { $0.files.filter { $0.key.hasPrefix("files/") }.map(\.value) } }
 
     /// The addresses of the files, decoded, below the user's folder.
@@ -32,7 +32,7 @@ public final class NextcloudStore: MountedStore {
         }
     }
 
-    /// Refuses names with one of these characters, as Nextcloud does that takes only names which Windows takes.
+    /// Refuses names with one of these characters, as a Nextcloud does that accepts only names that are valid on Windows.
     ///
     /// - Parameters:
     ///   - characters: The forbidden characters.
@@ -41,13 +41,14 @@ public final class NextcloudStore: MountedStore {
         state.withLock { ($0.forbidden, $0.language) = (characters, language) }
     }
 
-    /// Refuses reserved names, a dot or a space at the end, and incomplete files, as Nextcloud does that takes only names which Windows takes.
+    /// Refuses reserved names, a dot or a space at the end, and incomplete files, as a Nextcloud does that accepts only names that are
+    /// valid on Windows.
     public func forbidWindowsNames() { state.withLock { $0.refusesWindowsNames = true } }
 
-    /// Body bytes of whole requests, over all.
+    /// The number of body bytes in all complete requests.
     public var bytesTaken: Int { state.withLock { $0.taken } }
 
-    /// Folders of chunks that nobody put together or took away.
+    /// The number of chunk folders that were neither combined nor removed.
     public var openUploads: Int { state.withLock { $0.folders.filter { $0.hasPrefix("uploads/me/") }.count } }
 
     package func exchange(for request: RecordedRequest) -> any Exchange { CollectedExchange(faults, request, act: act) }
@@ -60,7 +61,7 @@ public final class NextcloudStore: MountedStore {
             state.taken += body.count
             let parent = Self.parent(of: place)
             let target = request.method == "HEAD" ? place : destination ?? ""
-            // As Nextcloud: HEAD has no reason, and a chunk is not looked at.
+            // As in Nextcloud, the response to HEAD has no reason, and the names of chunks are not checked.
             if ["HEAD", "MOVE"].contains(request.method), let refusal = Self.refusal(of: target, state) { return refusal }
             switch request.method {
             case "HEAD":
@@ -73,7 +74,7 @@ public final class NextcloudStore: MountedStore {
                 if state.folders.contains(place) { return .status(405) }
                 guard state.folders.contains(parent) else { return .status(409) }
                 if place.hasPrefix("uploads/") {
-                    // Without it, it is an upload of the first version, whose chunks are named otherwise.
+                    // Without a destination, the request is an upload of the first version, whose chunks have other names.
                     guard let destination, state.folders.contains(Self.parent(of: destination)) else { return .status(409) }
                 }
                 state.folders.insert(place)
@@ -99,7 +100,7 @@ public final class NextcloudStore: MountedStore {
         }
     }
 
-    /// `files/me/photos/noon.jpg`, `uploads/me/TOKEN/00001`.
+    /// Returns `files/me/photos/noon.jpg` or `uploads/me/TOKEN/00001` for a path.
     private func place(of path: String) -> String? {
         let root = prefix + "/remote.php/dav/"
         guard path.hasPrefix(root), let decoded = path.dropFirst(root.count).removingPercentEncoding else { return nil }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Bytes to be sent, read piece by piece so that a large body never lies in memory whole.
+/// Bytes to send, read in pieces so that a large body is never completely in memory.
 public struct Payload: Sendable, Equatable, Codable {
     enum Origin: Sendable, Equatable, Codable {
         case bytes(Data)
@@ -9,38 +9,38 @@ public struct Payload: Sendable, Equatable, Codable {
     }
 
     let origin: Origin
-    /// Where this payload begins inside its origin, in bytes.
+    /// The offset of this payload inside its origin, in bytes.
     let offset: Int
-    /// Number of bytes.
+    /// The number of bytes.
     public let count: Int
 
-    /// Bytes held in memory.
+    /// Returns a payload of bytes in memory.
     public static func bytes(_ data: Data) -> Payload {
         Payload(origin: .bytes(data), offset: 0, count: data.count)
     }
 
-    /// The UTF-8 bytes of a text.
+    /// Returns the UTF-8 bytes of a text.
     public static func text(_ text: String) -> Payload { .bytes(Data(text.utf8)) }
 
-    /// `count` bytes computed from their position: large bodies for nothing, in which no two neighbouring
-    /// kilobytes are equal, so a splice at a wrong offset shows.
+    /// Returns `count` bytes that are computed from their position. Large bodies need no memory, and no two neighboring kilobytes are
+    /// equal, so a splice at a wrong offset is detected.
     public static func pattern(_ count: Int) -> Payload {
         Payload(origin: .pattern, offset: 0, count: count)
     }
 
-    /// A file's bytes, read as they are sent. The file must keep at least `count` bytes until then.
+    /// Returns a file's bytes, which are read when they are sent. The file must keep at least `count` bytes until then.
     public static func file(path: String, count: Int) -> Payload {
         Payload(origin: .file(path: path), offset: 0, count: count)
     }
 
-    /// A part of this payload; bounds beyond its end are clamped.
+    /// Returns a part of this payload. Bounds beyond the end are clamped.
     public func slice(_ range: Range<Int>) -> Payload {
         let lower = min(max(range.lowerBound, 0), count)
         let upper = min(max(range.upperBound, lower), count)
         return Payload(origin: origin, offset: offset + lower, count: upper - lower)
     }
 
-    /// Reads up to `length` bytes from `position`. Shorter only at the end, or where a file turned out shorter.
+    /// Reads up to `length` bytes from `position`. Returns fewer bytes only at the end, or if a file is shorter than announced.
     public func read(at position: Int, length: Int) -> Data {
         let part = slice(position..<(position + max(length, 0)))
         guard part.count > 0 else { return Data() }
@@ -62,7 +62,7 @@ public struct Payload: Sendable, Equatable, Codable {
         }
     }
 
-    /// The whole payload in memory: for comparing in tests.
+    /// The complete payload in memory, for comparisons in tests.
     public var data: Data { read(at: 0, length: count) }
 
     private static func patternByte(at position: Int) -> UInt8 {
@@ -73,6 +73,6 @@ public struct Payload: Sendable, Equatable, Codable {
 }
 
 extension Payload: ExpressibleByStringLiteral {
-    /// `.body("hello")`.
+    /// Creates a payload for `.body("hello")`.
     public init(stringLiteral value: String) { self = .text(value) }
 }

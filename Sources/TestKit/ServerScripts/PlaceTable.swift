@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// Places for files that arrive in pieces. What arrives is kept byte by byte, in memory, as a real server keeps it: also of a
-/// request that was cut.
+/// Places for files that arrive in pieces. Bytes are kept in memory as they arrive, as on a real server, also if the request was
+/// interrupted.
 final class PlaceTable: Sendable {
     struct Place {
         var bytes = Data()
@@ -59,11 +59,11 @@ final class PlaceTable: Sendable {
     func remove(_ path: String) -> Bool { state.withLock { $0.places.removeValue(forKey: path) != nil } }
 }
 
-/// How a request to a store of places begins: by a fault, by what a proxy lets through, or as it should.
+/// The begin of a request to a store of places: a fault, a proxy's refusal, or the normal handling.
 struct PlaceOpening {
     let script: ResponseScript?
     let losesAnswer: Bool
-    /// The store sees the request at all.
+    /// `true` if the store receives the request.
     let isHeard: Bool
 
     init(_ faults: UploadFaults, _ table: PlaceTable, _ request: RecordedRequest) {

@@ -1,17 +1,17 @@
 import Foundation
 
 /// A server of the IETF's resumable uploads (draft-ietf-httpbis-resumable-upload) in one interop version, with faults on demand.
-/// Mounted by `FaultyServer.mount(_:)`.
+/// `FaultyServer.mount(_:)` mounts it.
 public final class ResumableStore: MountedStore {
-    /// Its paths begin so.
+    /// The path prefix of the store.
     public let prefix: String
-    /// What goes wrong with uploads to it.
+    /// The faults of uploads to this store.
     public let faults = UploadFaults()
-    /// The only version it speaks; it names it to whoever speaks another.
+    /// The only supported version, which the store reports to clients that use another one.
     let version: Int
     let table: PlaceTable
 
-    /// A store under a prefix (no slash at its end).
+    /// Creates a store under a prefix (without a slash at its end).
     public init(prefix: String = "/resumable", version: Int = 8) {
         self.prefix = prefix
         self.version = version
@@ -20,17 +20,17 @@ public final class ResumableStore: MountedStore {
 
     package func exchange(for request: RecordedRequest) -> any Exchange { ResumableExchange(self, request) }
 
-    /// The files whose end was said.
+    /// The files whose end the client announced.
     public var files: [Data] { table.complete }
 
-    /// Body bytes taken, over all requests.
+    /// The number of body bytes that were accepted in all requests.
     public var bytesTaken: Int { table.bytesTaken }
 
-    /// As a proxy in front: more than this in one request is refused (413).
+    /// Refuses requests with more bytes (413), as a proxy before the server does.
     public func limit(to bytes: Int) { table.mostPerRequest = bytes }
 }
 
-/// One request to a store of resumable uploads.
+/// A request to a store of resumable uploads.
 private final class ResumableExchange: Exchange {
     let opening: ResponseScript?
     private let store: ResumableStore
@@ -62,7 +62,7 @@ private final class ResumableExchange: Exchange {
 
     private var own: HeaderLine { HeaderLine("Upload-Draft-Interop-Version", "\(store.version)") }
 
-    /// What the client says of whether this is the end.
+    /// `true` if the client announces that this request is the last one; `nil` if the header is missing.
     private var saysComplete: Bool? {
         let name = store.version == 3 ? "Upload-Incomplete" : "Upload-Complete"
         let value = request.headers[name].map { $0 == "?1" }
@@ -94,7 +94,7 @@ private final class ResumableExchange: Exchange {
     private func act() -> ResponseScript {
         switch request.method {
         case "POST":
-            // The length is not said in the oldest version.
+            // The oldest version does not announce the length.
             let length = request.headers["Upload-Length"].flatMap(Int.init) ?? Int.max / 2
             guard saysComplete == false else { return .status(400, headers: HeaderList([own])) }
             var headers = state(0, isComplete: false)

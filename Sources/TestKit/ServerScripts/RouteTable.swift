@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Which request gets which answer.
+/// The table that determines the response to each request.
 package final class RouteTable: Sendable {
     package enum Answer {
-        /// One script per request, the last one for all further requests.
+        /// One script per request. The last script is used for all further requests.
         case scripts([ResponseScript], next: Int)
         case handler(@Sendable (RecordedRequest) -> ResponseScript)
         case store(any MountedStore)
@@ -14,7 +14,7 @@ package final class RouteTable: Sendable {
         let pattern: String
         var answer: Answer
 
-        /// How closely the route fits; `nil`: not at all. Exact before prefix, long before short, method before any.
+        /// Returns how closely the route fits; `nil` if it does not fit. Exact before prefix, long before short, method before any.
         package func rank(_ request: RecordedRequest) -> Int? {
             if let method, method != request.method { return nil }
             let methodBonus = method == nil ? 0 : 1
@@ -28,7 +28,7 @@ package final class RouteTable: Sendable {
 
     package init() {}
 
-    /// Sets the answer for a method and pattern, in place of an earlier one for the same pair.
+    /// Sets the response for a method and pattern, and replaces an earlier response for the same pair.
     package func set(_ method: String?, _ pattern: String, _ answer: Answer) {
         routes.withLock { routes in
             routes.removeAll { $0.method == method && $0.pattern == pattern }
@@ -36,23 +36,23 @@ package final class RouteTable: Sendable {
         }
     }
 
-    /// One script per request, the last one for all further ones.
+    /// Sets one script per request. The last script is used for all further requests.
     package func set(_ method: String?, _ pattern: String, _ scripts: [ResponseScript]) {
         precondition(!scripts.isEmpty, "a route needs a script")
         set(method, pattern, .scripts(scripts, next: 0))
     }
 
-    /// A store under its prefix.
+    /// Mounts a store under its prefix.
     package func mount(_ store: some UploadStore) {
         guard let store = store as? any MountedStore else { preconditionFailure("a store of another making") }
         set(nil, store.prefix, .store(store))
         set(nil, store.prefix + "/*", .store(store))
     }
 
-    /// Some route is meant for this request.
+    /// Returns whether a route matches this request.
     package func knows(_ request: RecordedRequest) -> Bool { routes.withLock { $0.contains { $0.rank(request) != nil } } }
 
-    /// What is to be done with a request. Consumes one script of a list.
+    /// Returns the handling of a request. Consumes one script of a list.
     package func exchange(for request: RecordedRequest) -> any Exchange {
         let answer: Answer? = routes.withLock { routes in
             let ranked = routes.indices.compactMap { index in routes[index].rank(request).map { (index, $0) } }

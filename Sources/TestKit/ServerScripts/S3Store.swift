@@ -1,11 +1,11 @@
 import Foundation
 import Synchronization
 
-/// A bucket that speaks like S3, with faults on demand: objects, their metadata, conditions, uploads in parts. Mounted by
-/// `FaultyServer.mount(_:)`. Signatures are not looked at: real servers do that.
+/// A fake S3 bucket with faults on demand: objects, their metadata, conditions, uploads in parts. `FaultyServer.mount(_:)` mounts it.
+/// Unlike real servers, the store does not check signatures.
 ///
-/// Faults find a request by its method, or by `CREATE`, `LIST` and `COMPLETE` for those of an upload in parts, or by `PROBE` for those that
-/// only show what the bucket can do.
+/// The name of a request for faults is its method. Requests of an upload in parts have the names `CREATE`, `LIST` and `COMPLETE`, and
+/// requests that only probe the bucket have the name `PROBE`.
 public final class S3Store: MountedStore {
     private struct Object {
         let bytes: Data
@@ -26,45 +26,45 @@ public final class S3Store: MountedStore {
         var made = 0
         var taken = 0
         var conditions = Conditions.heeded
-        /// What another computer stores at the next PUT of a photo, just before it.
+        /// The object that another computer stores just before the next PUT of a photo.
         var rival: Data?
         var completesWithAnError = false
     }
 
-    /// Its paths begin so.
+    /// The path prefix of the bucket.
     public let prefix: String
-    /// What goes wrong with uploads to it.
+    /// The faults of uploads to this bucket.
     public let faults = UploadFaults()
     private let state = Mutex(State())
 
-    /// A bucket under a prefix (no slash at its end).
+    /// Creates a bucket under a prefix (without a slash at its end).
     public init(prefix: String = "/bucket") { self.prefix = prefix }
 
-    /// The objects.
+    /// The contents of the objects.
     public var files: [Data] { state.withLock { $0.objects.values.map(\.bytes) } }
 
-    /// Uploads in parts that nobody ended.
+    /// The number of uploads in parts that were not ended.
     public var openUploads: Int { state.withLock { $0.uploads.count } }
 
-    /// Body bytes of whole requests, over all.
+    /// The number of body bytes in all complete requests.
     public var bytesTaken: Int { state.withLock { $0.taken } }
 
-    /// Puts an object there, as if somebody else had.
+    /// Stores an object, as if another client had.
     public func put(_ bytes: Data, as key: String) { state.withLock { $0.objects[key] = Object(bytes: bytes, digest: nil) } }
 
-    /// As a server that has never heard of `If-None-Match`: 501.
+    /// Responds with 501 to `If-None-Match`, as a server that does not support the header.
     public func forgetConditions() { state.withLock { $0.conditions = .refused } }
 
     /// Ignores `If-None-Match` from now on, and replaces objects.
     public func ignoreConditions() { state.withLock { $0.conditions = .ignored } }
 
-    /// Another computer stores these bytes under the name of the next photo, after the photo's name was looked at and before the photo comes.
+    /// Stores these bytes as another computer under the name of the next photo, after the check of that name and before the photo arrives.
     public func storeFirst(_ bytes: Data) { state.withLock { $0.rival = bytes } }
 
     /// The names of the objects, sorted.
     public var keys: [String] { state.withLock { $0.objects.keys.sorted() } }
 
-    /// Says yes to the next completion, and no in its words.
+    /// Responds to the next completion with a success status and an error in the body.
     public func failNextCompletion() { state.withLock { $0.completesWithAnError = true } }
 
     package func exchange(for request: RecordedRequest) -> any Exchange {
@@ -151,7 +151,7 @@ public final class S3Store: MountedStore {
         return .status(200, headers: ["ETag": "\"whole\""])
     }
 
-    /// Two at a time, so that the pages after the first are asked for.
+    /// Returns two parts per page, so that clients have to request further pages.
     private static func list(_ upload: Upload?, after marker: String?) -> ResponseScript {
         guard let upload else { return error(404, "NoSuchUpload") }
         let rest = upload.parts.sorted { $0.key < $1.key }.filter { $0.key > Int(marker ?? "0") ?? 0 }

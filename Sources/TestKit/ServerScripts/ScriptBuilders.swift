@@ -1,24 +1,24 @@
 import Foundation
 
 extension ResponseScript {
-    /// A complete answer with a correct `Content-Length`.
+    /// Returns a complete response with a correct `Content-Length`.
     public static func status(
         _ code: Int, headers: HeaderList = [:], body: Payload = ""
     ) -> ResponseScript {
         var all = headers
-        // 204 and 304 have no body and RFC 9110 forbids (204) or discourages (304) a length there.
+        // 204 and 304 have no body, and RFC 9110 forbids (204) or discourages (304) a length for them.
         if code != 204 && code != 304 { all.append("Content-Length", "\(body.count)") }
         return ResponseScript([.status(code), .headers(all), .body(body)])
     }
 
-    /// 200 with a JSON body.
+    /// Returns a response with a JSON body and the status 200, or another one.
     public static func json(_ json: String, status: Int = 200, headers: HeaderList = [:]) -> ResponseScript {
         var all: HeaderList = ["Content-Type": "application/json"]
         all.lines += headers.lines
         return .status(status, headers: all, body: .text(json))
     }
 
-    /// A file that answers ranges and conditions as RFC 9110 says.
+    /// Returns a file that supports ranges and conditions as RFC 9110 requires.
     public static func file(
         _ payload: Payload, etag: String? = nil, lastModified: String? = nil, supportsRange: Bool = true
     ) -> ResponseScript {
@@ -26,11 +26,11 @@ extension ResponseScript {
             ServedFile(payload, etag: etag, lastModified: lastModified, supportsRange: supportsRange))
     }
 
-    /// A file with everything adjustable: pace, cut, lies about ranges.
+    /// Returns a file with all options: pace, interruption, wrong ranges.
     public static func served(_ file: ServedFile) -> ResponseScript { ResponseScript([.resource(file)]) }
 
-    /// A file whose every answer is cut after `count` body bytes, the full length having been announced. It honours
-    /// ranges, so a client may come back for the rest; give a list of scripts when the second answer shall be whole.
+    /// Returns a file whose every response is cut after `count` body bytes, although the full length was announced. The file supports
+    /// ranges, so a client may request the rest. Use a list of scripts if the second response has to be complete.
     public static func cutAfter(
         _ count: Int, of payload: Payload, etag: String? = nil, supportsRange: Bool = true,
         by ending: ServedFile.Ending = .cut
@@ -40,8 +40,8 @@ extension ResponseScript {
         return .served(file)
     }
 
-    /// A JSON answer that takes `seconds` from the first byte to the last, as a weather service on a bad line would
-    /// give it: chunked and without any validator, so only the living connection saves the bytes.
+    /// Returns a JSON response that takes `seconds` from the first byte to the last, like a weather service on a bad line. The response is
+    /// chunked and has no validator, so the bytes are lost if the connection ends.
     public static func dripping(_ json: String, seconds: Double, pieces: Int = 20) -> ResponseScript {
         let count = max(1, min(pieces, json.utf8.count))
         let size = max(1, (json.utf8.count + count - 1) / count)
@@ -54,21 +54,21 @@ extension ResponseScript {
         ])
     }
 
-    /// A redirect.
+    /// Returns a redirect.
     public static func redirect(_ code: Int = 302, to location: String) -> ResponseScript {
         .status(code, headers: ["Location": location])
     }
 
-    /// Takes the request and never answers.
+    /// Accepts the request and never responds.
     public static let silence: ResponseScript = [.stall]
 
-    /// Closes without an answer when the request is complete.
+    /// Closes the connection without a response when the request is complete.
     public static let hangUp: ResponseScript = [.cut]
 
-    /// Resets without an answer when the request is complete.
+    /// Resets the connection without a response when the request is complete.
     public static let resetConnection: ResponseScript = [.reset]
 
-    /// A head of `count` header lines of `length` bytes each: more than a careful client reads.
+    /// Returns a response with `count` header lines of `length` bytes each, which is more than a careful client reads.
     public static func headerFlood(count: Int, length: Int = 1000) -> ResponseScript {
         let value = String(repeating: "x", count: length)
         let lines = (0..<count).map { HeaderLine("X-Flood-\($0)", value) }
@@ -77,7 +77,7 @@ extension ResponseScript {
 }
 
 extension ResponseScript {
-    /// The answer to HEAD: what the body would be like.
+    /// Returns the response to HEAD, with the headers of the body.
     static func head(_ headers: HeaderList) -> ResponseScript { ResponseScript([.status(200), .headers(headers)]) }
 
     static func xml(_ text: String, status: Int = 200) -> ResponseScript {

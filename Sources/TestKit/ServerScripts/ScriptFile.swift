@@ -1,8 +1,8 @@
 import Foundation
 
-/// Routes written down as text, for servers that are started from a shell: ``grammar`` says how.
+/// Routes in a text file, for servers that are started from a shell. ``grammar`` describes the format.
 public struct ScriptFile: Sendable, Equatable {
-    /// How a script is written, for whoever writes one.
+    /// The description of the format, for authors of scripts.
     public static let grammar = #"""
         A script is made of lines. A method and a path (exact, or a beginning and *)
         begin a route; indented lines below it are the steps of its answer; "then"
@@ -57,37 +57,39 @@ public struct ScriptFile: Sendable, Equatable {
         script's folder.
         """#
 
-    /// What is wrong with a script, and where.
+    /// An error in a script, with its line.
     public struct Failure: Error, Equatable, CustomStringConvertible {
-        /// From 1.
+        /// The number of the line, from 1.
         public let line: Int
-        /// Half a sentence, for whoever wrote it.
+        /// A phrase that describes the error for the author of the script.
         public let reason: String
 
         public var description: String { "line \(line): \(reason)" }
     }
 
-    /// One route and its answers.
+    /// A route and its responses.
     public struct Route: Sendable, Equatable {
-        /// In capitals.
+        /// The method in capitals.
         public let method: String
         /// Exact, or a prefix ending in `*`.
         public let path: String
-        /// In their order; the last one stays.
+        /// The responses, in order. The last response is used for all further requests.
         public var answers: [ResponseScript]
     }
 
-    /// What it answers to whom, in the order of the file.
+    /// The routes, in the order of the file.
     public private(set) var routes: [Route] = []
-    /// How connections are greeted.
+    /// The greeting of connections.
     public private(set) var greeting = Greeting.http
 
+    /// Parses a script.
+    ///
     /// - Parameters:
-    ///   - text: as ``grammar`` says.
-    ///   - folder: where relative paths begin.
+    ///   - text: A script in the format of ``grammar``.
+    ///   - folder: The folder for relative paths.
     /// - Throws: ``Failure``, with the line.
     public init(parsing text: String, folder: URL) throws(Failure) {
-        // As editors elsewhere write: with a byte order mark, and lines that end in CR LF.
+        // Editors on other systems write a byte order mark, and lines that end in CR LF.
         let lines = text.drop { $0 == "\u{FEFF}" }.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
         for (index, line) in lines.enumerated() {
             let bare = line.drop { $0 == " " || $0 == "\t" }.trimmingCharacters(in: .whitespaces)
@@ -132,7 +134,7 @@ public struct ScriptFile: Sendable, Equatable {
         case "garbage" where words.count == 1: return .garbage
         case "https" where words.count < 3:
             guard let certificate = words.count == 1 ? .valid : ServerCertificate(rawValue: String(words[1])) else {
-                throw Wrong("\"\(words[1])\" is no fault of a certificate")
+                throw Wrong("\"\(words[1])\" is not a certificate fault")
             }
             return .https(certificate)
         case "alert" where words.count == 2:
@@ -204,7 +206,7 @@ public struct ScriptFile: Sendable, Equatable {
     }
 
     private static func count(_ text: String) throws -> Int {
-        guard let count = Int(text), (0...(1 << 40)).contains(count) else { throw Wrong("\"\(text)\" is no number of bytes") }
+        guard let count = Int(text), (0...(1 << 40)).contains(count) else { throw Wrong("\"\(text)\" is not a number of bytes") }
         return count
     }
 
@@ -227,7 +229,7 @@ public struct ScriptFile: Sendable, Equatable {
             }
             isEscaped = !isEscaped && character == "\\"
         }
-        guard !isEscaped else { throw Wrong("a \\ stands at the end") }
+        guard !isEscaped else { throw Wrong("a \\ is at the end") }
         return text
     }
 

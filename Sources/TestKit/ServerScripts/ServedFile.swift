@@ -1,61 +1,61 @@
-/// A file on the server: turns one request into one answer, with the range and condition rules of RFC 9110, and on
-/// demand with the mistakes real servers make. Pure: the answer is a list of steps.
+/// A file on the server. The file turns a request into a response, with the range and condition rules of RFC 9110, and on demand with the
+/// mistakes of real servers. The type is pure: the response is a list of steps.
 public struct ServedFile: Sendable, Equatable, Codable {
-    /// How an interrupted answer ends.
+    /// How an interrupted response ends.
     public enum Ending: String, Sendable, Codable {
         case cut, reset, stall
     }
 
-    /// Ends the answer early. The announced length stays the full one.
+    /// An early end of the response. The announced length stays the full length.
     public struct Interruption: Sendable, Equatable, Codable {
-        /// Body bytes of this answer sent before.
+        /// The number of body bytes of this response that are sent before the end.
         public var afterBytes: Int
-        /// What happens then.
+        /// The kind of the end.
         public var ending: Ending
 
-        /// An interruption after so many body bytes of the answer.
+        /// Creates an interruption after a number of body bytes.
         public init(afterBytes: Int, ending: Ending = .cut) {
             self.afterBytes = afterBytes
             self.ending = ending
         }
     }
 
-    /// A lie in a 206: each would corrupt a client that does not check.
+    /// A fault in a 206. Each of them would corrupt a file if the client does not check.
     public enum RangeFault: Sendable, Equatable, Codable {
         /// 206 although `If-Range` names another version.
         case ignoresIfRange
-        /// `Content-Range` (and the bytes) begin this many bytes from where they were asked.
+        /// `Content-Range` (and the bytes) begin this many bytes from the requested start.
         case shiftedStart(Int)
-        /// `Content-Range` claims another total.
+        /// `Content-Range` contains another total.
         case wrongTotal(Int)
         /// 206 without `Content-Range`.
         case missingContentRange
-        /// 206 whose ETag is another one than that of the whole file.
+        /// A 206 whose ETag differs from the ETag of the complete file.
         case otherETag(String)
-        /// 416 for every range, as some caches answer.
+        /// A 416 for every range, as some caches respond.
         case alwaysUnsatisfiable
-        /// Every range gets this status, without a body or a word why.
+        /// This status for every range, without a body or a reason.
         case status(Int)
     }
 
     /// The bytes of the current version.
     public var payload: Payload
-    /// Written as given, quotes included: `"\"v1\""` or `"W/\"v1\""`.
+    /// The entity tag, written as given, with quotes: `"\"v1\""` or `"W/\"v1\""`.
     public var etag: String?
     /// An HTTP date, written and compared as text.
     public var lastModified: String?
-    /// `false`: no `Accept-Ranges`, every answer is the whole.
+    /// `false` if the server sends no `Accept-Ranges`, and every response is complete.
     public var supportsRange: Bool
     /// The media type.
     public var contentType = "application/octet-stream"
     /// The pace of the body.
     public var delivery: ResponseScript.Delivery = .atOnce
-    /// An early end.
+    /// The early end, if there is one.
     public var interruption: Interruption?
-    /// A lie about ranges.
+    /// The fault in responses to ranges.
     public var rangeFault: RangeFault?
 
-    /// A file that tells the truth; set the other properties to make it less reliable.
+    /// Creates a correct file. Set the other properties to make it less reliable.
     public init(
         _ payload: Payload, etag: String? = nil, lastModified: String? = nil, supportsRange: Bool = true
     ) {
@@ -65,7 +65,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
         self.supportsRange = supportsRange
     }
 
-    /// The answer to a request with these headers.
+    /// Returns the response to a request with these headers.
     package func answer(method: String, headers: HeaderList) -> [ResponseScript.Step] {
         if let wanted = headers["If-Match"], !matches(wanted, weakly: false) {
             return bodiless(412, ["Content-Length": "0"])
@@ -75,7 +75,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
         } else if let since = headers["If-Modified-Since"], since == lastModified {
             return bodiless(304, [:])
         }
-        // An answer without a body cannot be interrupted in it.
+        // A response without a body cannot be interrupted in the body.
         if method == "HEAD" {
             var quiet = self
             quiet.interruption = nil
@@ -94,7 +94,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
         }
     }
 
-    /// `If-Range` compares strongly: a weak tag never holds, neither as asked nor as ours.
+    /// Returns whether `If-Range` matches. The comparison is strong: a weak tag never matches, in the request or in the file.
     private func conditionHolds(_ ifRange: String?) -> Bool {
         guard let ifRange, rangeFault != .ignoresIfRange else { return true }
         if ifRange.hasPrefix("\"") { return ifRange == etag }
@@ -155,7 +155,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
         return [.status(206), .headers(list)] + framed(payload.slice(range))
     }
 
-    /// Length or chunked coding, the bytes at their pace, and the early end if there is one.
+    /// Returns the length or the chunked coding, the bytes at their pace, and the early end if there is one.
     private func framed(_ body: Payload) -> [ResponseScript.Step] {
         var steps: [ResponseScript.Step] = [
             .headers(

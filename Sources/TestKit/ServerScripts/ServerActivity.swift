@@ -1,51 +1,51 @@
 import Foundation
 
-/// One request as the server saw it.
+/// A request as the server received it.
 public struct RecordedRequest: Sendable, Equatable, Codable, Identifiable {
     /// How the exchange ended.
     public enum Outcome: String, Sendable, Codable {
-        /// Not ended yet.
+        /// The exchange has not ended yet.
         case open
-        /// The script ran to its end and the answer had the length it announced.
+        /// The script ran to its end, and the response had the announced length.
         case answered
-        /// The script closed or reset the connection, or ended short of the announced length.
+        /// The script closed or reset the connection, or sent less than the announced length.
         case cutByScript
-        /// The client went away first.
+        /// The client closed the connection first.
         case clientClosed
-        /// `stop()` or `dropConnections()` ended it.
+        /// `stop()` or `dropConnections()` ended the exchange.
         case serverClosed
     }
 
-    /// Number of the request on this server, from 1.
+    /// The number of the request on this server, from 1.
     public let id: Int
-    /// Number of the connection, from 1.
+    /// The number of the connection, from 1.
     public let connection: Int
     /// The method as written.
     public let method: String
     /// The path as written, still percent-encoded.
     public let path: String
-    /// What follows `?`, still percent-encoded.
+    /// The text after `?`, still percent-encoded.
     public let query: String?
     /// All header lines in order.
     public let headers: HeaderList
-    /// When its head was complete.
+    /// When the request's headers were complete.
     public let receivedAt: Date
-    /// Body bytes that arrived.
+    /// The number of body bytes that arrived.
     public package(set) var bodyByteCount = 0
-    /// Whether the request's body arrived whole.
+    /// `true` if the request's body arrived completely.
     public package(set) var isComplete = false
-    /// The last status line written, 1xx excluded.
+    /// The last status line that was written, without interim responses (1xx).
     public package(set) var status: Int?
-    /// Body bytes of the answer handed to the kernel: an upper bound of what the client got.
+    /// The number of the response's body bytes that were passed to the kernel: an upper bound for what the client received.
     public package(set) var bodyBytesSent = 0
-    /// How it ended.
+    /// How the exchange ended.
     public package(set) var outcome = Outcome.open
 
     /// A request's path and query as written.
     public var target: String { query.map { "\(path)?\($0)" } ?? path }
 }
 
-/// All that happened on a server so far.
+/// The events on a server so far.
 public struct ServerActivity: Sendable {
     /// Requests in the order of arrival.
     public package(set) var requests: [RecordedRequest] = []
@@ -57,11 +57,11 @@ public struct ServerActivity: Sendable {
     package init() {}
 }
 
-/// Why waiting for an event ended without it.
+/// Why waiting for an event failed.
 public enum WaitFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The time passed; with a summary of what had happened instead.
+    /// The time passed. Contains a summary of the events instead.
     case timedOut(summary: String)
-    /// The server stopped; nothing more will happen.
+    /// The server stopped, so no more events will occur.
     case serverStopped(summary: String)
 
     /// The reason and the log.
@@ -74,12 +74,12 @@ public enum WaitFailure: Error, Sendable, Equatable, CustomStringConvertible {
 }
 
 extension ServerActivity {
-    /// Requests to a path (exact, or a prefix ending in `*`).
+    /// Returns the requests to a path (exact, or a prefix ending in `*`).
     package func requests(matching path: String) -> [RecordedRequest] {
         requests.filter { path.hasSuffix("*") ? $0.path.hasPrefix(path.dropLast()) : $0.path == path }
     }
 
-    /// A request's head arrived; its number is its id.
+    /// Records a request whose headers arrived. The number of the request is its id.
     package mutating func receive(connection: Int, method: String, uri: String, headers: HeaderList, at date: Date)
         -> RecordedRequest
     {
@@ -91,7 +91,7 @@ extension ServerActivity {
         return request
     }
 
-    /// Changes an entry. Its first end stays; counts may still grow, as when a refused body is drained.
+    /// Changes an entry. The first outcome is kept. Counts may still grow, for example when a refused body is drained.
     package mutating func change(_ id: Int, _ body: (inout RecordedRequest) -> Void) {
         let before = requests[id - 1].outcome
         body(&requests[id - 1])

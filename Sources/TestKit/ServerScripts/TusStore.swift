@@ -1,14 +1,14 @@
 import Foundation
 
-/// A tus 1.0.0 server (creation, termination), with faults on demand. Mounted by `FaultyServer.mount(_:)`.
+/// A tus 1.0.0 server (creation, termination), with faults on demand. `FaultyServer.mount(_:)` mounts it.
 public final class TusStore: MountedStore {
-    /// Its paths begin so.
+    /// The path prefix of the store.
     public let prefix: String
-    /// What goes wrong with uploads to it.
+    /// The faults of uploads to this store.
     public let faults = UploadFaults()
     let table: PlaceTable
 
-    /// A store under a prefix (no slash at its end).
+    /// Creates a store under a prefix (without a slash at its end).
     public init(prefix: String = "/files") {
         self.prefix = prefix
         table = PlaceTable(prefix: prefix)
@@ -16,17 +16,17 @@ public final class TusStore: MountedStore {
 
     package func exchange(for request: RecordedRequest) -> any Exchange { TusExchange(self, request) }
 
-    /// The whole files.
+    /// The complete files.
     public var files: [Data] { table.whole }
 
-    /// Body bytes taken, over all requests.
+    /// The number of body bytes that were accepted in all requests.
     public var bytesTaken: Int { table.bytesTaken }
 
-    /// As a proxy in front: more than this in one request is refused (413).
+    /// Refuses requests with more bytes (413), as a proxy before the server does.
     public func limit(to bytes: Int) { table.mostPerRequest = bytes }
 }
 
-/// One request to a tus store.
+/// A request to a tus store.
 private final class TusExchange: Exchange {
     let opening: ResponseScript?
     private let store: TusStore
@@ -56,7 +56,7 @@ private final class TusExchange: Exchange {
 
     func abandon() {}
 
-    /// Seen at the head, before a byte is taken.
+    /// The refusal that is known from the headers, before a byte is accepted.
     private var obstacle: ResponseScript? {
         guard request.method == "PATCH" else { return nil }
         guard let place = store.table[request.path] else { return .status(404) }

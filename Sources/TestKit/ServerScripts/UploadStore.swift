@@ -1,18 +1,18 @@
 import Synchronization
 
-/// A place on the server that takes uploads, with faults on demand.
+/// A store on the server that accepts uploads, with faults on demand.
 public protocol UploadStore: AnyObject, Sendable {
-    /// Where it hangs on the server, such as `/dav`.
+    /// The path prefix of the store on the server, such as `/dav`.
     var prefix: String { get }
     var faults: UploadFaults { get }
 }
 
-/// What the server asks of a store.
+/// The interface of a store for the server.
 package protocol MountedStore: UploadStore {
     func exchange(for request: RecordedRequest) -> any Exchange
 }
 
-/// Faults that wait for their requests, taken in the order they were asked for.
+/// Faults that wait for their requests, used in the order in which they were added.
 public final class UploadFaults: Sendable {
     struct Fault {
         enum Kind {
@@ -22,8 +22,8 @@ public final class UploadFaults: Sendable {
             case loseAnswer
             case keepNothing
 
-            /// What the server does in place of what was asked; `nil`: the store acts, and only its answer is lost.
-            /// - Parameter refusesAt: when a refusal goes out.
+            /// Returns what the server does instead of the requested action; `nil` if the store acts, and only its response is lost.
+            /// - Parameter refusesAt: When a refusal is sent.
             func opening(refusesAt: ResponseScript.Beginning = .afterBody) -> ResponseScript? {
                 switch self {
                 case .refuse(let status, let headers, let body):
@@ -54,14 +54,14 @@ public final class UploadFaults: Sendable {
 
     private let waiting = Mutex<[Fault]>([])
 
-    /// Takes back all that were not used.
+    /// Removes all faults that were not used.
     public func clear() { waiting.withLock { $0 = [] } }
 
     func add(_ kind: Fault.Kind, _ method: String?, _ count: Int) {
         waiting.withLock { $0.append(Fault(kind: kind, method: method, remaining: count)) }
     }
 
-    /// The fault for a request, consumed.
+    /// Returns the fault for a request and consumes it.
     func take(for method: String) -> Fault.Kind? {
         waiting.withLock { faults in
             faults.removeAll { $0.remaining <= 0 }
@@ -73,11 +73,11 @@ public final class UploadFaults: Sendable {
 }
 
 extension UploadStore {
-    /// Refuses the next requests. With `Expect: 100-continue` the response comes before the body, else after it.
+    /// Refuses the next requests. With `Expect: 100-continue` the response is sent before the body, without it after the body.
     ///
     /// - Parameters:
     ///   - status: The status, for example 507, 423, 403 or 500.
-    ///   - method: The method of the requests; `nil` means each method.
+    ///   - method: The method of the requests; `nil` for every method.
     ///   - count: The number of requests.
     ///   - headers: The headers of the response.
     ///   - body: The body of the response, for example the reason in XML.
@@ -87,23 +87,23 @@ extension UploadStore {
         faults.add(.refuse(status, headers, body: body), method, count)
     }
 
-    /// Closes the connection of the next requests with a body (PUTs, unless another method is named) once this many of its
-    /// bytes arrived.
+    /// Closes the connection of the next requests with a body when this many of its bytes arrived. The requests are PUTs unless another
+    /// method is given.
     public func cutUploads(afterBytes bytes: Int, method: String = "PUT", next count: Int = 1) {
         faults.add(.cut(afterBytes: bytes), method, count)
     }
 
-    /// Reads no further than about this many body bytes of the next PUTs, and never answers. See
-    /// `ResponseScript.Step.stopReading` for what the log can still know.
+    /// Reads no more than about this many body bytes of the next PUTs, and never responds. `ResponseScript.Step.stopReading` describes what
+    /// the log can still record.
     public func stallUploads(afterBytes bytes: Int, next count: Int = 1) {
         faults.add(.stall(afterBytes: bytes), "PUT", count)
     }
 
-    /// Does what the next requests of a method ask, then closes the connection in place of the answer.
+    /// Carries out the next requests of a method, then closes the connection instead of the response.
     public func loseAnswers(to method: String, next count: Int = 1) {
         faults.add(.loseAnswer, method, count)
     }
 
-    /// Takes back all faults that were not used.
+    /// Removes all faults that were not used.
     public func clearFaults() { faults.clear() }
 }

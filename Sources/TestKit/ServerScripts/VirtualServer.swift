@@ -1,30 +1,30 @@
 import Foundation
 import Synchronization
 
-/// A `FaultyServer` without sockets and without real time: the same routes, scripts, stores and faults, played by whoever
-/// keeps a virtual clock. Given out by the test kit's network, one for each origin.
+/// A `FaultyServer` without sockets and without real time. The routes, scripts, stores and faults are the same, played by the owner of a
+/// virtual clock. The test kit's network creates a server for each origin.
 public final class VirtualServer: Sendable {
     private let routes = RouteTable()
     private let log = Mutex(ServerActivity())
     private let gates = GateKeeper()
     private let now: @Sendable () -> Date
 
-    /// - Parameter now: the virtual clock.
+    /// - Parameter now: The virtual clock.
     package init(now: @escaping @Sendable () -> Date) { self.now = now }
 
     // MARK: Routes
 
-    /// Sets the answer to a method (`nil`: any) and a path: exact, or a prefix ending in `*`. Exact wins over prefix, long over
-    /// short. Of several scripts each request takes the next, and all further ones the last. Replaces an earlier route of the
-    /// same method and path. A path without a route fails the test that reaches it.
+    /// Sets the response to a method (`nil`: any) and a path: exact, or a prefix ending in `*`. An exact path has priority over a prefix,
+    /// and a long prefix over a short one. Each request takes the next script; all further requests take the last one. An earlier route of
+    /// the same method and path is replaced. A path without a route fails the test that requests it.
     public func route(_ method: String?, _ path: String, _ scripts: ResponseScript...) { route(method, path, scripts) }
 
-    /// The same with the scripts as a list, which must not be empty.
+    /// Sets the response as a list of scripts, which must not be empty.
     public func route(_ method: String?, _ path: String, _ scripts: [ResponseScript]) {
         routes.set(method, path, scripts)
     }
 
-    /// Answers by a function of the request's head, as `FaultyServer` does.
+    /// Responds with a function of the request's headers, as `FaultyServer` does.
     public func handle(_ method: String?, _ path: String, _ handler: @escaping @Sendable (RecordedRequest) -> ResponseScript) {
         routes.set(method, path, .handler(handler))
     }
@@ -34,28 +34,28 @@ public final class VirtualServer: Sendable {
 
     // MARK: Gates
 
-    /// Opens a gate: every script that holds there goes on, and later ones pass.
+    /// Opens a gate. Every script that waits there continues, and later scripts pass.
     public func openGate(_ name: String) { gates.open(name) }
 
-    /// Closes a gate for scripts that come to it from now on.
+    /// Closes a gate for scripts that reach it from now on.
     public func closeGate(_ name: String) { gates.close(name) }
 
-    /// Calls `resume` when the gate is open; at once if it is.
+    /// Calls `resume` when the gate is open, or at once if it is open already.
     package func wait(at gate: String, resume: @escaping @Sendable () -> Void) { _ = gates.wait(at: gate, resume: resume) }
 
-    // MARK: What happened
+    // MARK: Activity
 
-    /// Everything so far.
+    /// The events so far.
     public var activity: ServerActivity { log.withLock { $0 } }
 
-    /// Requests received so far, all or those to a path (exact, or a prefix ending in `*`).
+    /// Returns the requests so far, all of them or only requests to a path (exact, or a prefix ending in `*`).
     public func requests(matching path: String = "*") -> [RecordedRequest] {
         activity.requests(matching: path)
     }
 
     // MARK: Serving
 
-    /// A request arrives. `nil`: no route was made for it.
+    /// Handles a request; `nil` if no route matches it.
     package func begin(method: String, target: String, headers: [(String, String)]) -> VirtualExchange? {
         let list = HeaderList(headers.map { HeaderLine($0.0, $0.1) })
         let request = log.withLock { log in
@@ -70,27 +70,26 @@ public final class VirtualServer: Sendable {
     }
 }
 
-/// One request of a ``VirtualServer`` and the way to its end, pulled step by step by whoever keeps the clock. One thread at a
-/// time.
+/// A request of a ``VirtualServer`` until its end, pulled step by step by the owner of the clock. Used by one thread at a time.
 package final class VirtualExchange {
-    /// What comes next on the wire.
+    /// The next output on the wire.
     package enum Output {
-        /// The rest of the request is needed first.
+        /// The rest of the request has to arrive first.
         case needsRequest
         case wait(Double)
         case hold(gate: String)
         case interim(Int, HeaderList)
         case head(Int, HeaderList)
         case body(Data)
-        /// The server takes no more of the request.
+        /// The server reads no more of the request.
         case stopsReading
-        /// The answer is whole.
+        /// The response is complete.
         case end
-        /// The connection ended before the answer did.
+        /// The connection ended before the response did.
         case cut
-        /// Nothing more comes.
+        /// No more output follows.
         case stall
-        /// Something that is no HTTP.
+        /// Bytes that are not HTTP.
         case garbage
     }
 
@@ -115,10 +114,10 @@ package final class VirtualExchange {
         if let opening = exchange.opening, opening.beginning == .atHead { steps = opening.steps[...] }
     }
 
-    /// The answer began: what is still to be sent may be of no use.
+    /// `true` if the response began, so that the rest of the request may be unnecessary.
     package var hasBegun: Bool { steps != nil }
 
-    /// Bytes of the request's body arrive.
+    /// Receives bytes of the request's body.
     package func receive(_ bytes: Data) {
         guard !isOver else { return }
         received += bytes.count
@@ -130,7 +129,7 @@ package final class VirtualExchange {
         }
     }
 
-    /// The request is whole.
+    /// Handles the end of the request.
     package func finishRequest() {
         guard !isOver, !isRequestDone else { return }
         isRequestDone = true
@@ -138,7 +137,7 @@ package final class VirtualExchange {
         if steps == nil { steps = exchange.finish().steps[...] }
     }
 
-    /// The client, or the network, is gone.
+    /// Handles the loss of the client or of the network.
     package func abandon(byServer: Bool = false) {
         guard !isOver else { return }
         isOver = true
@@ -146,7 +145,9 @@ package final class VirtualExchange {
         update(request.id) { $0.outcome = byServer ? .serverClosed : .clientClosed }
     }
 
-    /// - Parameter pieceLimit: bytes of body handed out at once, at most.
+    /// Returns the next output.
+    ///
+    /// - Parameter pieceLimit: The maximum number of body bytes in one piece.
     package func next(pieceLimit: Int = 65_536) -> Output {
         guard !isOver else { return .stall }
         if let pause = mustPause {
@@ -185,7 +186,7 @@ package final class VirtualExchange {
         case .raw: return finish(.cutByScript, .garbage)
         case .delay(let seconds): return .wait(seconds)
         case .hold(let gate):
-            // What was written before is on its way.
+            // The headers that were written before are sent first.
             if !isHeadOut, head != nil {
                 steps = [step] + (steps ?? [])
                 return headOut()

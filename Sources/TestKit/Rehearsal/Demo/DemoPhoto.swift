@@ -1,21 +1,21 @@
 import Foundation
 
-/// A small photo of a storm, drawn here: dark clouds, one flash, and in its metadata where it was taken.
+/// A small photo of a storm, drawn by this code: dark clouds and one flash. Its metadata contains the place where it was taken.
 ///
-/// A real JPEG (ITU-T T.81, baseline, grey) whose blocks of 8 × 8 pixels have one brightness each: that needs no transform and no
-/// library. Its Exif block (Exif 3.0 §4.6) holds a GPS directory.
+/// The photo is a real JPEG (ITU-T T.81, baseline, grey) whose blocks of 8 × 8 pixels have one brightness each. Such a picture needs no
+/// transform and no library. Its Exif block (Exif 3.0 §4.6) contains a GPS directory.
 enum DemoPhoto {
-    /// Blocks across and down.
+    /// The number of blocks across and down.
     private static let (columns, rows) = (40, 25)
 
     static func bytes() -> Data {
         Data([0xFF, 0xD8]) + segment(0xE1, Array("Exif\0\0".utf8) + place) + picture + Data([0xFF, 0xD9])
     }
 
-    /// Whether the photo says where it was taken.
+    /// Returns whether the photo contains the place where it was taken.
     static func isLocated(_ photo: Data) -> Bool { photo.firstRange(of: Data(latitude)) != nil }
 
-    /// What there is to be seen: the tables and all that is behind them. `nil`: no such photo.
+    /// Returns the visible picture: the tables and all data after them. `nil` if the data is not this photo.
     static func pixels(of photo: Data) -> Data? {
         photo.firstRange(of: picture).map { photo[$0] }
     }
@@ -25,12 +25,12 @@ enum DemoPhoto {
         return Data([0xFF, mark, UInt8(length >> 8), UInt8(length & 0xFF)] + content)
     }
 
-    // MARK: Where it was taken
+    // MARK: Location
 
-    /// 43° 6′ 0″, as three fractions.
+    /// The latitude 43° 6′ 0″, as three fractions.
     private static let latitude = fractions(43, 6, 0)
 
-    /// A TIFF structure: one entry that leads to the GPS directory, and that.
+    /// A TIFF structure: one entry that points to the GPS directory, and the directory.
     private static var place: [UInt8] {
         let directory = [
             entry(1, type: 2, count: 2, value: Array("S\0\0\0".utf8)), entry(2, type: 5, count: 3, value: little(80)),
@@ -49,14 +49,14 @@ enum DemoPhoto {
 
     private static func little(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(value >> (8 * $0) & 0xFF) } }
 
-    // MARK: What there is to be seen
+    // MARK: Picture
 
     private static let picture: Data = {
         let (width, height) = (columns * 8, rows * 8)
         let frame: [UInt8] = [
             8, UInt8(height >> 8), UInt8(height & 0xFF), UInt8(width >> 8), UInt8(width & 0xFF), 1, 1, 0x11, 0,
         ]
-        // How many codes there are of each length, and what they mean: sizes of differences (T.81, table K.3), and "no more".
+        // The number of codes of each length, and their meanings: sizes of differences (T.81, table K.3), and the end of a block.
         let sizes: [UInt8] = [0x00, 0, 1, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0] + Array(0...11)
         let ends: [UInt8] = [0x10, 1] + Array(repeating: 0, count: 16)
         return segment(0xDB, [0] + Array(repeating: 8, count: 64)) + segment(0xC0, frame) + segment(0xC4, sizes)
@@ -66,7 +66,7 @@ enum DemoPhoto {
     private static var scan: [UInt8] {
         var bits: [Bool] = []
         func write(_ value: Int, _ count: Int) { for bit in (0..<count).reversed() { bits.append(value >> bit & 1 == 1) } }
-        // T.81, table K.3, as it follows from the lengths.
+        // The codes of T.81, table K.3, which follow from the lengths.
         let codes = [0b00, 0b010, 0b011, 0b100, 0b101, 0b110, 0b1110, 0b11110, 0b111110]
         let lengths = [2, 3, 3, 3, 3, 3, 4, 5, 6]
         var last = 0
@@ -88,7 +88,7 @@ enum DemoPhoto {
         return bytes.flatMap { $0 == 0xFF ? [0xFF, 0x00] : [$0] }
     }
 
-    /// 0 to 255.
+    /// Returns the brightness of a block, from 0 to 255.
     private static func brightness(_ column: Int, _ row: Int) -> Int {
         let flash = columns / 2 + [0, 1, 2, 1, 0, -1, 0, 1][row % 8]
         if column == flash, row < rows * 3 / 4 { return 250 }

@@ -1,21 +1,21 @@
 import FaultyServer
 import Foundation
 
-/// The demo's weather service and photo server, on loopback: real HTTP, with a weather answer that takes too long.
+/// The demo's weather service and photo server on loopback: real HTTP, with a weather response that takes too long.
 struct DemoServers {
     private let server: FaultyServer
     private let photos: DavStore
-    /// Where the photos are, if they are not kept.
+    /// The folder of the photos, if they are not kept.
     private let temporary: URL?
 
-    /// - Parameter evidence: where the server's log and the photos it received are kept for whoever checks from outside.
+    /// - Parameter evidence: the folder where the server's log and the received photos are kept for a check from outside.
     static func start(evidence: URL?) async throws -> DemoServers {
         if let evidence { try FileManager.default.createDirectory(at: evidence, withIntermediateDirectories: true) }
         let server = try await FaultyServer.start(logFile: evidence?.appendingPathComponent("server.jsonl").path)
         let folder = evidence?.appendingPathComponent("received")
         if let folder { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
-        // Not the store's own: that would stay where the demo is interrupted.
-        let temporary = try folder == nil ? Leftovers.shared.makeFolder("stormy-demo-photos") : nil
+        // The folder is not the store's own, because that folder would stay if the demo is interrupted.
+        let temporary = try folder == nil ? Cleanup.shared.makeFolder("stormy-demo-photos") : nil
         let photos = try DavStore(prefix: "/photos", directory: folder ?? temporary)
         server.mount(photos)
         return DemoServers(server: server, photos: photos, temporary: temporary)
@@ -23,11 +23,11 @@ struct DemoServers {
 
     var url: String { server.url }
 
-    /// The first half at once, the rest when ``finishForecast()`` says so.
+    /// Serves the first half of the forecast at once, and the rest after ``finishForecast()``.
     func serveSlowForecast(now: Date) { server.route("GET", "/v1/forecast*", Self.halfForecast(now: now, until: "rest")) }
 
-    /// Half of a stormy forecast at once, the rest when a gate is open. Chunked, without a validator, as Open-Meteo answers:
-    /// only the living connection can save the first half.
+    /// Returns a response with half of a stormy forecast at once, and the rest when a gate is open. Like a response of Open-Meteo, it is
+    /// chunked and has no validator. Only the open connection can save the first half.
     static func halfForecast(now: Date, until gate: String) -> ResponseScript {
         let forecast = stormyForecast(now: now)
         let half = forecast.prefix(forecast.count / 2)
@@ -43,7 +43,7 @@ struct DemoServers {
         _ = try await server.waitForRequest(timeout: .seconds(120)) { $0.path.hasPrefix("/v1/forecast") }
     }
 
-    /// Requests for weather, and the connections they came on.
+    /// The number of weather requests, their connections, and the finished requests.
     var weatherTraffic: (requests: Int, connections: Int, finished: Int) {
         let requests = server.requests(matching: "/v1/forecast*")
         return (requests.count, Set(requests.map(\.connection)).count, requests.filter { $0.outcome == .answered }.count)
@@ -55,10 +55,10 @@ struct DemoServers {
 
     func stop() async {
         await server.stop()
-        if let temporary { Leftovers.shared.remove(temporary) }
+        if let temporary { Cleanup.shared.remove(temporary) }
     }
 
-    /// Three hours of thunder, four hours from now.
+    /// Returns a forecast with three hours of thunder, four hours from now.
     static func stormyForecast(now: Date) -> Data {
         let start = Int(now.timeIntervalSince1970 / 3600) * 3600
         let hours = (0..<72).map { start + $0 * 3600 }

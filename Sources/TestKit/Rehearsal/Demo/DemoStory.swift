@@ -4,7 +4,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// What the demo promises, and whether it held.
+/// The promises of the demo, and whether they were kept.
 struct DemoClaims {
     private(set) var lines: [(claim: String, seen: String, held: Bool)] = []
 
@@ -16,16 +16,16 @@ struct DemoClaims {
     var allHeld: Bool { lines.allSatisfy(\.held) }
 }
 
-/// The main job, told as it happens. Every step is a real process against a real server; nothing is pretended.
+/// The main job, step by step. Every step is a real process with a real server, and nothing is simulated.
 struct DemoStory {
-    /// Seconds a noon check gets in the demo, so that nobody waits half a minute for it to run out.
+    /// The time limit of a noon check in the demo, in seconds. It is short so that the user does not wait half a minute.
     static let budget = 2
 
     let home: ThrowawayHome
     let servers: DemoServers
     let evidence: URL?
     var claims = DemoClaims()
-    /// A real notification is on the screen: worth a few seconds to look at it before everything is taken away.
+    /// `true` if a real notification is on the screen. The demo then waits a few seconds before it removes everything.
     private(set) var isOnDesktop = false
 
     init(home: ThrowawayHome, servers: DemoServers, evidence: URL?) {
@@ -50,7 +50,8 @@ struct DemoStory {
         Output.line("   $ stormy place add \"Storm Bay\" -43.1,147.5")
         let began = Date()
         try home.stormy("place", "add", "Storm Bay", "-43.1,147.5", "--no-sync")
-        // Whole seconds, three ahead, as a person would type it; more where a verb takes long: what has passed is tomorrow's.
+        // The time is in whole seconds, three seconds ahead, as a user would type it. The lead is longer if a command takes long, because a
+        // time that has passed means tomorrow.
         let lead = max(3, 5 * Date().timeIntervalSince(began))
         let due = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + lead).rounded(.up))
         let parts = Calendar.current.dateComponents([.hour, .minute, .second], from: due)
@@ -64,32 +65,33 @@ struct DemoStory {
     // MARK: 2
 
     private mutating func wakeAndExpire(due: Date) async throws {
-        Output.line(Output.bold("2. The agent wakes the app; the weather service answers half and hangs"))
+        Output.line(Output.bold("2. The agent launches the app; the weather service sends half of its response and stops"))
         try await servers.waitForWeatherRequest()
         let ended = try home.wait(15) { try $0.history(limit: 10).first { $0.kind == .appRefresh && $0.outcome != nil } }
         let delay = ended.map { $0.startedAt.timeIntervalSince(due) } ?? .infinity
-        claims.add("woken at the second it asked for", abs(delay) < 1.5, seen: String(format: "%.2f s late", delay))
+        claims.add("launched at the requested second", abs(delay) < 1.5, seen: String(format: "%.2f s late", delay))
         let spent = ended.flatMap { launch in launch.endedAt.map { $0.timeIntervalSince(launch.startedAt) } } ?? .infinity
         claims.add(
-            // Later it would have been killed, and that is another outcome: seconds say how busy the machine is.
-            "its time ran out, it ended in time", ended?.outcome == .expired,
+            // A later end would be a kill, which is another outcome. The seconds only show how busy the machine is.
+            "the check ended in time when its time was up", ended?.outcome == .expired,
             seen: String(format: "%.1f s, budget %d s", spent, Self.budget))
         let next = try home.wait(5) { try $0.request("StormyNoon")?.occurrence }
-        claims.add("tomorrow's check stands already", (next ?? .distantPast) > due, seen: next.map { Output.moment($0) } ?? "")
+        claims.add(
+            "tomorrow's check is scheduled already", (next ?? .distantPast) > due, seen: next.map { Output.moment($0) } ?? "")
     }
 
     // MARK: 3
 
     private mutating func handOver() throws {
-        Output.line(Output.bold("3. The download lives on in the agent; now the service finishes"))
+        Output.line(Output.bold("3. The download continues in the agent; now the service completes its response"))
         servers.finishForecast()
-        // On a busy machine the demo's short budget ends an app that has barely started: then the agent delivers again.
+        // On a busy machine the demo's short time limit can end an app that has just started. In that case the agent delivers again.
         let delivered = try home.wait(30) {
             try $0.history(limit: 10).first { $0.kind == .urlSession && $0.outcome == .completed }
         }
         let traffic = servers.weatherTraffic
         claims.add(
-            "not a byte was asked for twice",
+            "no byte was requested twice",
             traffic.requests == 1 && traffic.connections == 1 && traffic.finished == 1,
             seen: "\(traffic.requests) request on \(traffic.connections) connection")
         claims.add("its result launched the app again", delivered != nil, seen: delivered?.detail ?? "")
@@ -98,8 +100,8 @@ struct DemoStory {
     // MARK: 4
 
     private mutating func notify() throws {
-        Output.line(Output.bold("4. The person is told, once"))
-        // Shown, or known to have nobody who could show it.
+        Output.line(Output.bold("4. One notification is shown"))
+        // The wait ends when the notification is shown, or when no server can show it.
         let notices = try home.wait(10) { transaction -> [NotificationRecord]? in
             let storms = try transaction.notifications().filter { $0.identifier.hasPrefix("storm-") }
             let isSettled = !storms.isEmpty && storms.allSatisfy { $0.deliveredAt != nil || $0.trouble != nil }
@@ -114,7 +116,7 @@ struct DemoStory {
             isOnDesktop = true
         }
         let jobs = try photoJobs(in: "awaitingPhoto")
-        claims.add("one photo job waits for a photo", jobs == 1)
+        claims.add("one photo request waits for a photo", jobs == 1)
     }
 
     private func draw(_ notice: NotificationRecord) {
@@ -148,22 +150,22 @@ struct DemoStory {
         let received = servers.receivedPhoto("storm.jpg") ?? Data()
         let digest = FileDigest.sha256(of: received)
         claims.add(
-            "it arrived whole, under its own name",
+            "the photo arrived complete, under its name",
             try result.status == 0 && sentDigest() == digest && DemoPhoto.pixels(of: received) == DemoPhoto.pixels(of: bytes)
                 && servers.receivedFiles.count == 1,
             seen: "SHA-256 \(digest.prefix(12))…")
         claims.add(
-            "where it was taken stayed here",
+            "its location was removed",
             DemoPhoto.isLocated(bytes) && !received.isEmpty && !DemoPhoto.isLocated(received),
-            seen: "43.1° S, 147.5° E is in your file, and not in theirs")
-        claims.add("the photo job is filled", try photoJobs(in: "awaitingPhoto") == 0)
+            seen: "43.1° S, 147.5° E is in your file, and not in the uploaded one")
+        claims.add("the photo request is fulfilled", try photoJobs(in: "awaitingPhoto") == 0)
     }
 
     private func photoJobs(in state: String) throws -> Int {
         try transfers().filter { $0["state"] as? String == state }.count
     }
 
-    /// Of the photo, as the receipt says.
+    /// Returns the digest of the photo, as the receipt contains it.
     private func sentDigest() throws -> String? {
         try transfers().first { $0["kind"] as? String == "upload" && $0["state"] as? String == "completed" }?["sha256"] as? String
     }

@@ -5,14 +5,14 @@ import Glibc
 import ProcessSupport
 import Synchronization
 
-/// What this process made for a while and has to take away again, also when it is interrupted half-way: folders, and homes with the
-/// processes that run in them.
-final class Leftovers: Sendable {
-    static let shared = Leftovers()
+/// The temporary folders and homes of this process, which have to be removed even if the process is interrupted. Processes that run in the
+/// homes are ended.
+final class Cleanup: Sendable {
+    static let shared = Cleanup()
 
     private struct State {
         var isInterrupted = false
-        /// Paths.
+        /// The paths of the folders.
         var folders: Set<String> = []
         var homes: [ObjectIdentifier: ThrowawayHome] = [:]
     }
@@ -21,16 +21,16 @@ final class Leftovers: Sendable {
 
     private init() {}
 
-    /// Makes a folder with a name that nobody has.
+    /// Creates a folder with a unique name.
     ///
     /// - Parameters:
-    ///   - name: what its name begins with.
-    ///   - parent: kept there when all is over; `nil`: gone then.
-    /// - Throws: ``CommandFailure`` that names the place. Does not return once this process was interrupted.
+    ///   - name: the beginning of the folder's name.
+    ///   - parent: the folder that keeps the new folder afterwards; `nil` if the new folder is removed.
+    /// - Throws: ``CommandFailure`` that names the place. Does not return after this process was interrupted.
     func makeFolder(_ name: String, keptIn parent: URL? = nil) throws -> URL {
         let place = parent ?? FileManager.default.temporaryDirectory
         let template = place.appendingPathComponent("\(name)-XXXXXX").path
-        // Made and remembered in one step: an interruption comes before or after it.
+        // The folder is created and registered in one step, so that an interruption comes before or after both.
         let made = state.withLock { state -> Result<URL, CommandFailure>? in
             if state.isInterrupted { return nil }
             var path = Array(template.utf8CString)
@@ -46,13 +46,13 @@ final class Leftovers: Sendable {
         return try made.get()
     }
 
-    /// Removes a folder now.
+    /// Removes a folder immediately.
     func remove(_ folder: URL) {
         Self.removeForGood(folder.path)
         state.withLock { _ = $0.folders.remove(folder.path) }
     }
 
-    /// From here on something may run in that home. Does not return once this process was interrupted.
+    /// Registers a home in which processes may run from now on. Does not return after this process was interrupted.
     func add(_ home: ThrowawayHome) {
         let isTooLate = state.withLock { state -> Bool in
             if !state.isInterrupted { state.homes[ObjectIdentifier(home)] = home }
@@ -61,25 +61,25 @@ final class Leftovers: Sendable {
         if isTooLate { Self.park() }
     }
 
-    /// Nothing runs there any more.
+    /// Removes a home from the register, because no process runs in it any more.
     func forget(_ home: ThrowawayHome) { state.withLock { _ = $0.homes.removeValue(forKey: ObjectIdentifier(home)) } }
 
     // MARK: Interruptions
 
-    /// For a thread that would begin something, or end the process, while everything is taken away: whoever takes it away ends the
+    /// Blocks a thread that would start something or end the process during the removal. The thread that removes everything also ends the
     /// process.
     static func park() -> Never { while true { pause() } }
 
-    /// As long as these live, Ctrl-C, SIGTERM and the end of the terminal take everything away, and then end this process with the
-    /// code of a process that such a signal ended.
+    /// Handles Ctrl-C, SIGTERM and the end of the terminal as long as the returned sources exist. A signal removes everything and ends this
+    /// process with the exit code for that signal.
     func watchForInterruptions() -> [any DispatchSourceSignal] {
-        // One queue: a second signal does not cut the first one's work short.
+        // All signals share one queue, so that a second signal does not interrupt the removal.
         let queue = DispatchQueue(label: "interrupt")
         return [SIGINT, SIGTERM, SIGHUP].map { number -> any DispatchSourceSignal in
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler { @Sendable in
-                Leftovers.shared.takeAway()
+                Cleanup.shared.takeAway()
                 ProcessExit.leave(128 + number)
             }
             source.activate()
@@ -92,7 +92,7 @@ final class Leftovers: Sendable {
             state.isInterrupted = true
             return (Array(state.homes.values), state.folders)
         }
-        // Side by side: each waits for an agent.
+        // The homes end in parallel, because each end waits for an agent.
         let ended = DispatchSemaphore(value: 0)
         for home in homes {
             let thread = Thread {
@@ -106,7 +106,7 @@ final class Leftovers: Sendable {
     }
 
     private static func removeForGood(_ folder: String) {
-        // A thread of ours may be writing there in this moment, which makes it fail.
+        // Another thread of this process may write into the folder at this moment, which makes the removal fail.
         for _ in 0..<50 {
             try? FileManager.default.removeItem(atPath: folder)
             if access(folder, F_OK) != 0 { return }
