@@ -1,5 +1,5 @@
-// A download manager of the iOS kind: it begins transfers, leaves, and is launched when they have ended. Its delegate writes
-// what it hears to a log; the tests of background sessions are about what stands there.
+// A download manager like those on iOS. The app begins transfers, exits, and is launched when the transfers are complete. The session's
+// delegate writes every event to a log, and the tests of background sessions read that log.
 import BackgroundCommands
 import BackgroundScenes
 import Foundation
@@ -13,7 +13,7 @@ struct CourierApp: App {
                 let delegate = CourierDelegate()
                 let session = URLSession(
                     configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
-                // An app that knows how many it waits for, and returns while its delegate is still busy with the last.
+                // Simulates an app that counts its transfers, and that returns while its delegate still processes the last one.
                 if let count = ProcessInfo.processInfo.environment["COURIER_COUNT"].flatMap({ Int($0) }) {
                     await delegate.completions(count)
                 } else {
@@ -24,7 +24,7 @@ struct CourierApp: App {
     }
 }
 
-/// Whether the app was started before, as many an app asks its defaults; and in a suite how often.
+/// Logs whether the app was started before, according to `UserDefaults.standard`, and how often, according to an app group's suite.
 func noteStart() {
     let defaults = UserDefaults.standard
     let suite = UserDefaults(suiteName: "group.courier")
@@ -34,7 +34,7 @@ func noteStart() {
     suite?.set(count + 1, forKey: "starts")
 }
 
-/// A line of the log, written whole.
+/// Appends a line to the log with a single `write`.
 func log(_ line: String) {
     let path = ProcessInfo.processInfo.environment["COURIER_LOG"] ?? "/dev/stdout"
     let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
@@ -58,8 +58,9 @@ enum CourierMain {
         CourierApp.main()
     }
 
-    /// Instead of a scene: a session with a delegate, made before anything else. Only in launches, which have no arguments; the
-    /// commands make their own.
+    /// Runs a session with a delegate instead of a scene. The session is made before anything else.
+    ///
+    /// Applies to launches only: a launch has no arguments, and commands make their own session.
     private static func hearAsDelegate() {
         guard CommandLine.arguments.count == 1 else { return }
         let session = URLSession(
@@ -67,13 +68,13 @@ enum CourierMain {
         withExtendedLifetime(session) { BGTaskScheduler.shared.run() }
     }
 
-    /// Instead of a scene: an application delegate.
+    /// Runs an application delegate instead of a scene.
     @MainActor private static func hearAsApplication() {
         guard CommandLine.arguments.count == 1 else { return }
         CourierApplication.main()
     }
 
-    /// Instead of a scene: as `UIApplicationDelegate` is asked.
+    /// Handles the events of sessions in a closure instead of a scene, with the parameters of `UIApplicationDelegate`'s method.
     private static func hearAsHandler() {
         guard CommandLine.arguments.count == 1 else { return }
         BackgroundTransfers.handleEventsForBackgroundURLSession { identifier, completionHandler in
@@ -82,7 +83,7 @@ enum CourierMain {
             let session = URLSession(
                 configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
             Task {
-                // An app that knows how many it waits for, and returns while its delegate is still busy with the last.
+                // Simulates an app that counts its transfers, and that returns while its delegate still processes the last one.
                 if let count = ProcessInfo.processInfo.environment["COURIER_COUNT"].flatMap({ Int($0) }) {
                     await delegate.completions(count)
                 } else {

@@ -1,12 +1,12 @@
 import BackgroundScenes
 import Foundation
 
-/// The courier as an application delegate, which makes its session when it is told of events.
+/// An application delegate that makes its session when it receives events of the session.
 final class CourierApplication: BackgroundSessionApplicationDelegate {
     func applicationDidFinishLaunching() {
         log("launched")
         guard let url = ProcessInfo.processInfo.environment["COURIER_EPISODE"].flatMap(URL.init(string:)) else { return }
-        // An app that begins its unfinished downloads in each launch, and keeps the bytes in memory.
+        // Simulates an app that begins its unfinished downloads in each launch, and keeps the bytes in memory.
         URLSession.shared.dataTask(with: url) { data, _, _ in log("episode \(data?.count ?? -1)") }.resume()
     }
 

@@ -1,7 +1,7 @@
 import BackgroundScenes
 import Foundation
 
-/// What a person, or a test, asks of the app in the foreground.
+/// The commands that a user, or a test, gives to the app in the foreground.
 struct CourierCommands {
     private let delegate = CourierDelegate()
     private var session: URLSession {
@@ -49,18 +49,18 @@ struct CourierCommands {
         }
     }
 
-    /// Begins and waits; the same address twice is two tasks.
+    /// Begins a download of each address, and waits until all are complete. An address that is given twice makes two tasks.
     private func begin(_ words: [String]) async {
         let session = session
         let tasks = words.dropFirst().compactMap(URL.init(string:)).map { session.downloadTask(with: $0) }
         for (index, task) in tasks.enumerated() { task.taskDescription = "get\(index)" }
-        // All in one durable commit.
+        // Starts all tasks in a single durable commit.
         session.resume(tasks)
         await delegate.completions(tasks.count)
         session.finishTasksAndInvalidate()
     }
 
-    /// Begins and leaves: no delegate, no wait.
+    /// Begins `count` downloads, and returns without a delegate and without waiting.
     private func leave(_ url: URL, count: Int) {
         let configuration = URLSessionConfiguration.background(withIdentifier: "courier")
         configuration.sessionSendsLaunchEvents = ProcessInfo.processInfo.environment["COURIER_QUIET"] == nil
@@ -80,7 +80,7 @@ struct CourierCommands {
         task.resume()
     }
 
-    /// Cancelled in the middle, in a way that can be gone on from.
+    /// Cancels a download after its first bytes, and keeps the resume data.
     private func breakOff(_ url: URL) async {
         let task = session.downloadTask(with: url)
         task.taskDescription = "broken"
@@ -116,7 +116,7 @@ struct CourierCommands {
         }
     }
 
-    /// A later process finds what an earlier one held, and lets it go on.
+    /// Resumes the tasks that an earlier process suspended, and waits until they are complete.
     private func goOn() async {
         let tasks = await session.allTasks
         for task in tasks { task.resume() }
@@ -169,7 +169,7 @@ struct CourierCommands {
         }
     }
 
-    /// In an ordinary session: nothing of it is the agent's.
+    /// Requests the addresses in an ordinary session, which does not use the agent.
     private func ask(_ addresses: [URL]) async throws {
         for url in addresses {
             let (data, response) = try await URLSession.shared.data(from: url)
@@ -177,7 +177,7 @@ struct CourierCommands {
         }
     }
 
-    /// An awaited download whose await is cancelled; a task with an equal request adopts it, and the app leaves.
+    /// Cancels the await of a download. A task with an equal request continues the download in the agent after the app exits.
     private func drop(_ url: URL) async throws {
         let session = URLSession(configuration: .background(withIdentifier: "courier"))
         let work = Task {
@@ -189,7 +189,7 @@ struct CourierCommands {
                 task.resume()
             }
         }
-        // A line on its standard input: the test says when.
+        // The test writes a line to standard input when the await is to be cancelled.
         _ = readLine()
         work.cancel()
         do { _ = try await work.value } catch { log("dropped \((error as? URLError)?.code.rawValue ?? 0)") }

@@ -2,7 +2,7 @@ import BackgroundScenes
 import Foundation
 import Synchronization
 
-/// Writes down what it hears; what arrived is moved into the app's own folder, as on iOS.
+/// A delegate that logs every event, and moves downloaded files into the app's own folder, as an app on iOS does.
 final class CourierDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate, Sendable {
     private struct Waiting {
         var isDelivered = false
@@ -103,7 +103,7 @@ final class CourierDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDat
         log("metrics \(name(task)) \(metrics.attemptCount)")
     }
 
-    /// For a later process.
+    /// Stores resume data for a later process.
     func keep(resumeData: Data) {
         do {
             try resumeData.write(to: Self.folder.appendingPathComponent("resume"))

@@ -1,14 +1,14 @@
 import BackgroundScenes
 import Foundation
 
-/// The courier as an app without scenes, which begins uploads where nothing waits for them.
+/// An application delegate that begins uploads without waiting for them.
 final class CourierUploads: ApplicationDelegate {
     func applicationDidFinishLaunching() {
-        // As a method of an actor would: not on the main thread.
+        // A method of an actor does not run on the main thread either.
         Task.detached { for _ in 0..<2 { Self.begin() } }
     }
 
-    /// As some tools end: by `exit`, beside a thread that copies and hashes files.
+    /// Exits with `exit` while another thread copies and hashes files, as some tools do.
     static func exitBesideUploads() -> Never {
         let begun = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
@@ -27,7 +27,7 @@ final class CourierUploads: ApplicationDelegate {
             return
         }
         let configuration = URLSessionConfiguration.background(withIdentifier: "courier")
-        // A launch would begin further uploads.
+        // With launch events, each launch would begin more uploads.
         configuration.sessionSendsLaunchEvents = false
         var put = URLRequest(url: url)
         put.httpMethod = "PUT"

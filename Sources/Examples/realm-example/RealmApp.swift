@@ -1,5 +1,5 @@
-// Realm's way of refreshing: when the app leaves the foreground it asks to be woken ten seconds later, and then opens its
-// data with a download first, so that whoever opens the app next, offline perhaps, finds it fresh.
+// Refreshes data as Realm's example for iOS does. When the app enters the background, it requests a launch ten seconds later. The launch
+// opens the data with `downloadBeforeOpen`, so that the next start of the app finds fresh data, even without a network.
 import BackgroundCommands
 import BackgroundScenes
 import Foundation
@@ -14,7 +14,7 @@ struct RealmApp: App {
             }
             .backgroundTask(.appRefresh("refreshTodoRealm")) {
                 guard await TodoItems.isUserLoggedIn else { return }
-                // Nothing is written in here: opening downloads.
+                // Opening the items downloads and stores them, so the result is not needed.
                 _ = try? await TodoItems.open(downloadBeforeOpen: .always)
             }
     }
@@ -26,7 +26,7 @@ func scheduleRefresh() {
     do { try BGTaskScheduler.shared.submit(request) } catch { print("not scheduled: \(error.localizedDescription)") }
 }
 
-/// Remote first; on any failure what is here, and only without that an error.
+/// Prints the items of the server, or the stored items if the download fails. Prints an error only if both fail.
 func showItems() async {
     do {
         let (items, source) = try await TodoItems.autoOpen()

@@ -1,15 +1,15 @@
 import BackgroundScenes
 import Foundation
 
-/// A list that lives on a server (`REALM_SERVER`) and in a file here.
+/// A list of items that is stored on a server (`REALM_SERVER`) and in a local file.
 struct TodoItems: Codable, Sendable {
-    /// What comes before opening what is here.
+    /// The download that precedes opening the local file.
     enum OpenBehavior: Sendable {
-        /// Nothing: whatever is here, at once.
+        /// No download: opens the local file at once.
         case never
-        /// A download, if nothing is here yet.
+        /// A download if the local file is missing.
         case once
-        /// A download; without one it fails.
+        /// A download every time. Opening fails if the download fails.
         case always
     }
 
@@ -26,7 +26,7 @@ struct TodoItems: Codable, Sendable {
         return try JSONDecoder().decode([String].self, from: Data(contentsOf: file))
     }
 
-    /// - Returns: the items, and where they came from.
+    /// - Returns: the items, and a description of their source.
     static func autoOpen() async throws -> ([String], String) {
         do {
             return (try await open(downloadBeforeOpen: .always), "fresh from the server")
@@ -43,7 +43,7 @@ struct TodoItems: Codable, Sendable {
         return URL(fileURLWithPath: home).appendingPathComponent("realm-example/items.json")
     }
 
-    /// Replaces the file as a whole: half a download is none.
+    /// Replaces the file atomically, so that an incomplete download is never stored.
     private static func download() async throws {
         guard let server else { throw URLError(.userAuthenticationRequired) }
         let (data, response) = try await URLSession.shared.data(for: URLRequest(url: server.appendingPathComponent("items")))

@@ -2,7 +2,7 @@ import BackgroundCommands
 import BackgroundScenes
 import Foundation
 
-/// Somebody else's app: told of the tide every day at six, beside Stormy, with an agent and a ledger of its own.
+/// An app of another vendor, with a separate agent and a separate ledger. The app shows the tide every day at six, independently of Stormy.
 struct TideApp: App {
     var body: some Scene {
         Worker { scheduleTide() }
@@ -16,15 +16,15 @@ struct TideApp: App {
                     try await UNUserNotificationCenter.current().add(
                         UNNotificationRequest(identifier: "tide-\(day)", content: content, trigger: nil))
                 } catch {
-                    BGTaskScheduler.shared.failCurrentLaunch("the tide could not be told: \(error)")
+                    BGTaskScheduler.shared.failCurrentLaunch("the tide could not be shown: \(error)")
                 }
             }
             .backgroundTask(.notificationResponse) { response in
-                // Read is read.
+                // A notification that was opened is removed.
                 UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: [response.identifier])
             }
             .backgroundTask(.significantTimeChange) {
-                // Yesterday's tide, or that of another coast.
+                // The delivered notifications are about another day or another time zone.
                 UNUserNotificationCenter.current().removeAllDeliveredNotifications()
             }
     }
@@ -38,7 +38,7 @@ func scheduleTide() {
 
 @main
 enum Tide {
-    /// `tide-example` schedules; `tide-example background why` and its like ask about it.
+    /// Schedules the daily task. Commands such as `tide-example background why` show its state.
     static func main() {
         BackgroundCommands.runIfAsked()
         TideApp.main()

@@ -1,9 +1,9 @@
 import BackgroundTransfer
 import Foundation
 
-/// Fetches what a chain has grown by, block by block; each is kept once it is there, so that stopping costs nothing.
+/// Downloads the new blocks of a chain, one by one. Each block is stored when it is received, so a stop loses nothing.
 ///
-/// The server is named by `ZASHI_SERVER`: `/height` is the number of blocks, `/block/N` the Nth.
+/// The server's address is `ZASHI_SERVER`. `/height` returns the number of blocks, and `/block/N` returns block N.
 struct Synchronizer: Sendable {
     private let server = ProcessInfo.processInfo.environment["ZASHI_SERVER"].flatMap(URL.init(string:))
     private let file: URL = {
@@ -12,12 +12,12 @@ struct Synchronizer: Sendable {
         return URL(fileURLWithPath: home).appendingPathComponent("zashi-example/blocks")
     }()
 
-    /// Blocks that are here, a line each.
+    /// The number of stored blocks, one per line of the file.
     var height: Int {
         ((try? String(contentsOf: file, encoding: .utf8)) ?? "").split(separator: "\n").count
     }
 
-    /// `true`: everything is here. `false`: stopped, or something went wrong; what came is kept.
+    /// Returns `true` if all blocks are stored, and `false` after a stop or an error. Received blocks are kept in either case.
     func run() async -> Bool {
         guard let server else { return false }
         do {

@@ -1,6 +1,6 @@
-// Zashi's way of syncing in the background: a processing task for the night, on external power and a network that costs
-// nothing, stopped by its expiration handler, complete when it says so. The parts of a launch are in the order of the app
-// it is modelled on: schedule the next, check the network oneself, start, say how to stop, complete.
+// Synchronizes in the background as the iOS app Zashi does: a processing task at night, with external power and an unmetered network. The
+// expiration handler stops the task. The parts of a launch have the order of that app: schedule the next task, check the network, start the
+// work, set the expiration handler, complete the task.
 import BackgroundCommands
 import BackgroundTasks
 import Foundation
@@ -12,7 +12,7 @@ func scheduleBackgroundSync() {
     let request = BGProcessingTaskRequest(identifier: identifier)
     request.requiresNetworkConnectivity = true
     request.requiresExternalPower = true
-    // Tonight: not before three in the morning.
+    // Not before three in the morning.
     request.earliestBeginDate = Calendar.current.nextDate(
         after: Date(), matching: DateComponents(hour: 3), matchingPolicy: .nextTime)
     do {
@@ -43,6 +43,6 @@ BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: .main)
 }
 BGTaskScheduler.shared.run()
 
-// Nobody launched us: a person did, and leaves again.
+// This line is reached only if the user started the app; a launch by the agent does not return from `run()`.
 scheduleBackgroundSync()
 print("\(Synchronizer().height) blocks are here; the next sync is scheduled")

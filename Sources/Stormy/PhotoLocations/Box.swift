@@ -1,4 +1,4 @@
-/// A box of ISO base media files (ISO 14496-12 §4.2): a size, a type, a content.
+/// A box of ISO base media files (ISO 14496-12 §4.2), which consists of a size, a type and a content.
 struct Box {
     /// The offset of the box in its list, and the size of the header.
     let (start, header): (Int, Int)
@@ -8,7 +8,7 @@ struct Box {
     let size: Int
     private let list: ByteView
 
-    /// `nil` at the end, and if the size is not possible.
+    /// `nil` at the end of the list, or if the size is impossible.
     init?(_ list: ByteView, at start: Int) {
         guard start + 8 <= list.count, var size = list.number(start, 4) else { return nil }
         var header = 8
@@ -24,7 +24,7 @@ struct Box {
         content = list.part(start + header, size - header)
     }
 
-    /// The boxes of a list, up to the first one that is not possible.
+    /// Returns the boxes of a list, up to the first impossible box.
     static func all(in list: ByteView, from first: Int = 0) -> [Box] {
         var (boxes, position) = ([Box](), first)
         while boxes.count < 200_000, let box = Box(list, at: position) {
@@ -43,31 +43,31 @@ struct Box {
     /// The handler of a box `hdlr`.
     var handler: String { content.name(8) }
 
-    /// The boxes inside. A box `meta` has a version, except in files of QuickTime.
+    /// The boxes inside. A box `meta` begins with a version, except in QuickTime files.
     var children: [Box] {
         guard type == "meta" else { return Box.all(in: content) }
         return Box.all(in: content, from: content.has("hdlr", at: 4) ? 0 : 4)
     }
 
-    /// The first box of a type inside.
+    /// Returns the first box of a type inside this box.
     func child(_ type: String) -> Box? { children.first { $0.type == type } }
 }
 
-/// The numbers of a box in order.
+/// Reads the numbers of a box in order.
 struct BoxReader {
     private let view: ByteView
     private(set) var position: Int
 
     init(_ view: ByteView, at position: Int) { (self.view, self.position) = (view, position) }
 
-    /// 0 for a length of 0; `nil` beyond the end.
+    /// Returns a number. The number is 0 for a length of 0. `nil` beyond the end.
     mutating func number(_ length: Int) -> Int? {
         guard length > 0 else { return 0 }
         defer { position += length }
         return view.number(position, length)
     }
 
-    /// A text that ends with a zero.
+    /// Returns a text that ends with a zero.
     mutating func text() -> String? {
         guard let bytes = view.bytes(position, min(1_000, max(0, view.count - position))), let end = bytes.firstIndex(of: 0)
         else { return nil }

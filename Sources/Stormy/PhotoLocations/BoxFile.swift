@@ -39,7 +39,7 @@ struct BoxFile {
     private var view: ByteView { film.view }
     private let block: String
 
-    /// All bytes to the end. Other films can be behind the first one.
+    /// All bytes to the end, because other films may follow the first one.
     init(_ view: ByteView, _ block: String) { self.init(film: Film(view), block) }
 
     private init(film: Film, _ block: String) { (self.film, self.block) = (film, block) }
@@ -54,7 +54,7 @@ struct BoxFile {
         guard view.search.begin("boxes", at: view.offset(0)) else { return }
         view.search.nest(block) {
             var start = 0
-            // The offsets in a film that is appended count from the beginning of this film.
+            // The offsets of an appended film count from the beginning of that film.
             for end in nextFilms + [view.count] where !view.search.isFinished {
                 let part = view.part(start, end - start)
                 if start == 0 || view.search.begin("boxes", at: part.offset(0)) {
@@ -65,14 +65,14 @@ struct BoxFile {
         }
     }
 
-    /// The end of the boxes that a film has at its top. `nil` if a box there is not known.
+    /// The end of the top-level boxes of a film. `nil` if one of these boxes is unknown.
     var knownEnd: Int? {
         var end = 0
         while let box = Box(view, at: end), Self.first.contains(box.type) || Self.tops.contains(box.type) { end += box.size }
         return end > 0 ? min(end, view.count) : nil
     }
 
-    /// The positions of further films.
+    /// The positions of other films in the file.
     private var nextFilms: [Int] {
         var (result, hasContent) = ([Int](), false)
         for box in film.boxes {
@@ -97,7 +97,7 @@ struct BoxFile {
         if position < view.count { Trailer(view.from(position)).clean() }
     }
 
-    /// True if a known box follows: the box in front of that box is one with a damaged name.
+    /// Returns whether a known box follows. The box before it is then a box with a damaged name.
     private func isBox(behind box: Box) -> Bool {
         guard let next = Box(view, at: box.start + box.size) else { return false }
         return Self.first.contains(next.type) || Self.lists.contains(next.type) || Self.pixels.contains(next.type)
@@ -163,11 +163,11 @@ struct BoxFile {
         }
     }
 
-    /// Searches media data that no table leads to. Dashcams and editors store text there.
+    /// Searches media data that no table names. Dashcams and editors store text there.
     private func cleanUnnamed(_ boxes: [Box]) {
         let named = NamedMedia(film, block)
         for part in boxes.flatMap({ named.unnamed(in: $0.content) }) where part.count > 8 && !view.search.isFinished {
-            // Without a table all data are unnamed: a long film without a find at its beginning is not read to its end.
+            // Without a table all data is unnamed. A long film without a find at its beginning is then not read to its end.
             let beginning = part.part(0, named.isEmpty ? MediaSearch.beginning : NamedMedia.longestGap)
             OpaqueBytes(beginning, "box mdat of \(block)").clean()
             if beginning.isTouched, beginning.count < part.count {
@@ -176,7 +176,7 @@ struct BoxFile {
         }
     }
 
-    /// True if compressed Exif or XMP is removed. The old JPEG file cannot be made again without its metadata.
+    /// `true` if compressed Exif or XMP is removed, because the original JPEG file cannot be restored without its metadata.
     private var isWithoutMetadata: Bool {
         Box.all(in: view).contains { $0.type == "brob" && ["Exif", "xml "].contains($0.content.name(0)) }
     }
@@ -193,7 +193,7 @@ struct BoxFile {
             && children.allSatisfy { Self.isName($0.type) }
     }
 
-    /// Free space can hold anything. Editors make free space of old boxes, and dashcams store boxes there.
+    /// Cleans free space, which may contain any data. Editors turn old boxes into free space, and dashcams store boxes there.
     private func cleanSpace(_ box: Box, _ depth: Int, _ name: String) {
         if holdsBoxes(box) {
             for child in box.children { clean(child, depth: depth + 1) }
@@ -202,13 +202,13 @@ struct BoxFile {
         }
     }
 
-    /// A deflated directory of QuickTime: behind four bytes of its size, a box `moov`.
+    /// Cleans a deflated directory of QuickTime: four bytes with its size, and a box `moov`.
     private func cleanCompressedMovie(_ box: Box, _ name: String) {
         guard let data = box.child("cmvd")?.content.from(4), let movie = Deflate.inflate(data.allBytes(), limit: 32 << 20) else {
             return view.search.fail(.unproven(block: name))
         }
         let directory = Box(ByteView(LocationSearch(MemoryBytes(movie))), at: 0)
-        // The samples are in this file, and their tables are not.
+        // The samples are in this file, but their tables are not.
         if directory?.children.contains(where: { $0.type == "trak" && TimedMetadata.isMetadata($0) }) ?? true {
             return view.search.fail(.unproven(block: name))
         }
@@ -221,7 +221,7 @@ struct BoxFile {
         }
     }
 
-    /// The offset of the header of TIFF, and TIFF.
+    /// Cleans a content that consists of the offset of the TIFF header, and TIFF.
     private func cleanExif(_ content: ByteView, _ name: String) {
         let start = 4 + (content.number(0, 4) ?? 0)
         if var tiff = TIFFFile(content.from(start), "Exif in \(name)") {

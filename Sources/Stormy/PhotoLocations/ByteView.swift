@@ -1,8 +1,8 @@
 import Glibc
 
-/// A part of the file, or several parts joined to one: an item of HEIC in two extents, XMP in several segments.
+/// A part of the file, or several parts joined to one, for example an item of HEIC in two extents, or XMP in several segments.
 struct ByteView {
-    /// Bytes that are neighbours in the file.
+    /// A range of bytes that are adjacent in the file.
     private struct Extent {
         /// The offset in the view.
         var start: Int
@@ -15,7 +15,7 @@ struct ByteView {
     private let extents: [Extent]
     let count: Int
 
-    /// All bytes of the file.
+    /// Creates a view of all bytes of the file.
     init(_ search: LocationSearch) { self.init(search, [0..<search.source.count]) }
 
     /// - Parameter ranges: Ranges of the file, in the order of the view.
@@ -35,12 +35,12 @@ struct ByteView {
         (self.extents, self.count) = (extents, count)
     }
 
-    /// The views after each other.
+    /// Joins views in their order.
     init(joining views: [ByteView], in search: LocationSearch) {
         self.init(search, views.flatMap { $0.ranges(0..<$0.count) })
     }
 
-    /// The bytes from an offset. Bytes beyond the end are left out.
+    /// Returns the bytes from an offset. Bytes beyond the end are left out.
     func part(_ start: Int, _ count: Int) -> ByteView {
         guard start >= 0, count > 0, start < self.count else { return ByteView(search, []) }
         return ByteView(search, ranges(start..<start + min(count, self.count - start)))
@@ -48,7 +48,7 @@ struct ByteView {
 
     func from(_ start: Int) -> ByteView { part(start, count - start) }
 
-    /// The ranges of the file behind a range of the view.
+    /// Returns the ranges of the file that contain a range of the view.
     func ranges(_ range: Range<Int>) -> [Range<Int>] {
         if extents.count == 1, range.upperBound <= count, range.lowerBound >= 0 {
             return [extents[0].offset + range.lowerBound..<extents[0].offset + range.upperBound]
@@ -71,10 +71,10 @@ struct ByteView {
         return result
     }
 
-    /// The offset in the file, -1 beyond the end.
+    /// Returns the offset in the file, or -1 beyond the end.
     func offset(_ position: Int) -> Int { ranges(position..<position + 1).first?.lowerBound ?? -1 }
 
-    /// `nil` beyond the end, and for more than the largest block.
+    /// Returns bytes. `nil` beyond the end, or if the range is larger than the largest block.
     func bytes(_ start: Int, _ length: Int, current: Bool = true) -> [UInt8]? {
         guard start >= 0, length >= 0, start <= count, length <= count - start, length <= LocationSearch.maximumBlock else {
             return nil
@@ -89,7 +89,7 @@ struct ByteView {
         return result
     }
 
-    /// All bytes, up to the largest block.
+    /// Returns all bytes, up to the largest block.
     func allBytes(current: Bool = true) -> [UInt8] {
         bytes(0, min(count, LocationSearch.maximumBlock), current: current) ?? []
     }
@@ -98,7 +98,7 @@ struct ByteView {
 
     func has(_ text: String, at start: Int) -> Bool { has(Array(text.utf8), at: start) }
 
-    /// A number without sign. `nil` beyond the end, and if it does not fit in `Int`.
+    /// Returns a number without sign. `nil` beyond the end, or if the number is too large for `Int`.
     func number(_ start: Int, _ length: Int, little: Bool = false) -> Int? {
         guard let bytes = bytes(start, length) else { return nil }
         var result = 0
@@ -109,7 +109,7 @@ struct ByteView {
         return result
     }
 
-    /// Four bytes as a name of a box or chunk, in ISO 8859-1.
+    /// Returns four bytes as the name of a box or chunk, in ISO 8859-1.
     func name(_ start: Int) -> String {
         String(String.UnicodeScalarView((bytes(start, 4) ?? []).map { Unicode.Scalar($0) }))
     }
@@ -132,7 +132,8 @@ struct ByteView {
         }
     }
 
-    /// Fills what is behind the last pixels that begin in front of the end of the view. A damaged size of a trailer can reach over a picture.
+    /// Fills the bytes after the last pixels that begin before the end of the view, because a damaged size of a trailer can include a
+    /// picture.
     ///
     /// - Returns: `false` if bytes were left because of pixels.
     @discardableResult
@@ -147,7 +148,7 @@ struct ByteView {
         return isComplete
     }
 
-    /// True if a byte of the view is overwritten.
+    /// `true` if a byte of the view is overwritten.
     var isTouched: Bool { touchedBlock != nil }
 
     /// The name of the first block that is overwritten in the view.
@@ -162,7 +163,7 @@ struct ByteView {
 
     // MARK: Searching
 
-    /// The offset of a pattern, from an offset on. Reads as far as needed, piece by piece.
+    /// Returns the offset of a pattern after an offset. Reads only as many pieces as needed.
     func find(_ pattern: [UInt8], from start: Int = 0, to end: Int = .max) -> Int? {
         let end = min(end, count)
         var position = max(0, start)
@@ -178,7 +179,7 @@ struct ByteView {
 }
 
 extension Array where Element == UInt8 {
-    /// The index of the first occurrence of a pattern, from an index on.
+    /// Returns the index of the first occurrence of a pattern after an index.
     func firstRange(of pattern: [UInt8], from start: Int = 0) -> Int? {
         withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress, let first = pattern.first else { return nil }

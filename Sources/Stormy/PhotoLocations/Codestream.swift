@@ -1,4 +1,4 @@
-/// A codestream of JPEG 2000 (ISO 15444-1 Annex A): marker segments of the picture and of each tile part, and coded data behind them.
+/// A codestream of JPEG 2000 (ISO 15444-1 Annex A): marker segments of the picture and of each tile part, followed by coded data.
 ///
 /// Comments are text. Segments that do not control the decoder are searched as well.
 struct Codestream {
@@ -12,7 +12,7 @@ struct Codestream {
     private let view: ByteView
     private let block: String
 
-    /// - Parameter view: From the first marker on.
+    /// - Parameter view: the bytes from the first marker on.
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
     /// Returns whether a codestream begins at a position: the markers, and a possible size of the second segment.
@@ -21,7 +21,8 @@ struct Codestream {
         return size >= 41 && (size - 38) % 3 == 0
     }
 
-    /// - Returns: The end of the picture in the view, or where a damaged picture cannot be read further. 0 if the picture was read before.
+    /// - Returns: The end of the picture in the view, or the position at which a damaged picture becomes unreadable. 0 if the picture was
+    ///   read before.
     @discardableResult
     func clean() -> Int {
         guard view.search.begin("codestream", at: view.offset(0)) else { return 0 }
@@ -29,7 +30,7 @@ struct Codestream {
         var end = 0
         view.search.nest(block) {
             end = readSegments(&comments)
-            // A text that is longer than a segment is split at any letter.
+            // A text that is longer than a segment may be split at any letter.
             let name = "comment of \(block)"
             OpaqueBytes(ByteView(joining: comments, in: view.search), name).cleanText()
             for comment in comments { OpaqueBytes(comment, name).clean() }
@@ -55,7 +56,7 @@ struct Codestream {
             case let kind:
                 guard let size = view.number(position + 2, 2), size >= 2 else { return position }
                 if kind == 0x90, let length = view.number(position + 6, 4) {
-                    // The length counts from this marker. 0 means up to the last marker.
+                    // The length counts from this marker. A length of 0 extends to the last marker.
                     tileEnd = length == 0 ? view.count : min(view.count, position + length)
                 }
                 clean(kind, view.part(position + 4, size - 2), &comments)
@@ -71,7 +72,7 @@ struct Codestream {
         let name =
             kind == 0x64 ? "comment of \(block)" : "marker segment FF\(String(kind, radix: 16, uppercase: true)) of \(block)"
         content.noteBlock(name)
-        // In front of a comment: 1 for a text in ISO 8859-1, 0 for other bytes, which can be a text in UTF-8.
+        // The comment begins with 1 for a text in ISO 8859-1, and with 0 for other bytes, which may be UTF-8.
         let text = content.from(2)
         let isText = kind == 0x64 && (content.number(0, 2) != 0 || text.allBytes().allSatisfy { $0 >= 0x20 || 9...13 ~= $0 })
         if isText { comments.append(text) } else { OpaqueBytes(content, name).clean() }

@@ -1,7 +1,7 @@
 extension LocationSearch {
     /// Searches all bytes as a file.
     ///
-    /// - Parameter block: The name for messages; `nil` for the name of the format.
+    /// - Parameter block: The name for messages. `nil` for the name of the format.
     /// - Returns: `false` if no parser knows the format.
     @discardableResult
     func cleanFile(_ block: String?) -> Bool {
@@ -9,7 +9,7 @@ extension LocationSearch {
         let isKnown = Container.clean(view, block)
         Trailer(view).cleanFromEnd()
         if isKnown {
-            // Gaps that no parser read, and blocks behind damaged ones.
+            // Gaps that no parser has read, and blocks after damaged ones.
             var covered = ProtectedRanges()
             for range in pixels { covered.add(range) }
             covered.prepare()
@@ -24,9 +24,9 @@ extension LocationSearch {
     }
 }
 
-/// The choice of the parser for a file, by the first bytes.
+/// Chooses the parser for a file by its first bytes.
 enum Container {
-    /// - Parameter block: The name for messages; `nil` for the name of the format.
+    /// - Parameter block: The name for messages. `nil` for the name of the format.
     /// - Returns: `false` if no parser knows the format.
     static func clean(_ view: ByteView, _ block: String?) -> Bool {
         guard let first = view.bytes(0, min(16, view.count)) else { return false }
@@ -63,7 +63,7 @@ enum Container {
             return false
         }
         if first.starts(with: MatroskaFile.start) {
-            // The bytes are searched as well.
+            // The film's bytes are searched as well.
             MatroskaFile(view, block ?? "the film").hold()
             return false
         }
@@ -78,7 +78,8 @@ enum Container {
         return false
     }
 
-    /// An attribute of OpenEXR has a name, a type, a size, and a value. Readers use a location also if its type or size is damaged.
+    /// Fails if an attribute of OpenEXR is a location. An attribute has a name, a type, a size and a value. Readers use a location even if
+    /// its type or size is damaged.
     private static func holdOpenEXR(_ view: ByteView) {
         for name in ["latitude", "longitude"] {
             guard let place = view.find(Array("\(name)\0".utf8), to: 1 << 20),
@@ -89,8 +90,8 @@ enum Container {
         }
     }
 
-    /// A codestream of JPEG XL without boxes has no metadata, and only a decoder finds its end. A location in the file is behind the end, or
-    /// looks like one by chance: the photo is held.
+    /// Fails for a location in a JPEG XL codestream without boxes. Such a codestream has no metadata, and only a decoder finds its end. The
+    /// location is after the end, or occurs by chance, so the photo is held.
     private static func holdJPEGXL(_ view: ByteView) {
         let name = "data in the JPEG XL picture"
         OpaqueBytes(view, name).clean()

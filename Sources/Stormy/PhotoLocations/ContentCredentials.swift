@@ -1,9 +1,9 @@
-/// Content credentials (C2PA) in a superbox of JUMBF. Credentials sign the bytes of the file, and can hold a copy of Exif.
+/// Content credentials (C2PA) in a JUMBF superbox. The credentials sign the bytes of the file, and may contain a copy of Exif.
 struct ContentCredentials {
     private let view: ByteView
     private let block: String
 
-    /// - Parameter view: The bytes of the superbox, or parts of it.
+    /// - Parameter view: The bytes of the superbox, or parts of the superbox.
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
     private static let words = ["c2pa", "jumb"]
@@ -13,9 +13,10 @@ struct ContentCredentials {
         "LocationShown",
     ]
 
-    /// Has the credentials removed if anything in the file changes, because they do not hold then, or if they name a location.
+    /// Registers the credentials for removal. They are removed if anything in the file changes, because they are then invalid, or if they
+    /// contain a location.
     ///
-    /// - Parameter remove: Overwrites them; its argument is the name for messages.
+    /// - Parameter remove: Overwrites the credentials. The argument is the name for messages.
     func note(remove: @escaping (String) -> Void) {
         let bytes = view.allBytes()
         guard Self.words.contains(where: { bytes.firstRange(of: Array($0.utf8)) != nil }) else {

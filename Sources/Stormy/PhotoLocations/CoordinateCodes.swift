@@ -1,8 +1,8 @@
-/// Places that are written as a code: plus codes, what3words, geohashes, locators, and numbers of a grid.
+/// Places that are written as a code: plus codes, what3words, geohashes, locators, and grid references.
 ///
 /// Source of the rule: the specification of Open Location Code, the help of what3words, NGA.SIG.0012 (UTM and MGRS).
 extension CoordinateText {
-    /// The beginnings of labels in front of a code.
+    /// The beginnings of labels before a code.
     static let labels = [
         "what3words", "w3w", "geohash", "maidenhead", "locator", "qth", "mgrs", "usng", "utm", "lv95", "lv03", "ch1903", "osgb",
         "plus code", "pluscode", "plus.codes",
@@ -10,7 +10,7 @@ extension CoordinateText {
 
     private static let grids = ["mgrs", "usng", "utm", "lv95", "lv03", "ch1903", "osgb"]
 
-    /// The code behind a label at an index, or behind the "///" of what3words.
+    /// Returns the code after a label at an index, or after the "///" of what3words.
     func code(at index: Int) -> Find? {
         if has("///", at: index) {
             return [58, 47].contains(letter(index - 1)) || letter(index + 3) == 47 ? nil : threeWords(at: index + 3)
@@ -31,7 +31,7 @@ extension CoordinateText {
         return Self.grids.first(where: label.hasPrefix).flatMap { grid(behind: index + $0.utf8.count) }
     }
 
-    /// Skips the marks and short words between a label and its code, for example ": ", ".org/" and " locator: ".
+    /// Returns the start of a code, after the marks and short words that follow a label, for example ": ", ".org/" and " locator: ".
     private func start(behind label: Int) -> Int {
         var index = label
         for word in [".com", ".co", ".org", " square", " locator", " address"] where has(word, at: index) {
@@ -52,7 +52,7 @@ extension CoordinateText {
         return Find(blanks: [start..<end], end: end)
     }
 
-    /// "JN47GI": a field, a square and a smaller square.
+    /// Returns whether a locator such as "JN47GI" begins at an index: a field, a square and a smaller square.
     private func isLocator(_ start: Int) -> Bool {
         func isBetween(_ index: Int, _ last: UInt8) -> Bool { (65...last).contains(letter(start + index) & 0xDF) }
         return isBetween(0, 82) && isBetween(1, 82) && Self.isDigit(letter(start + 2)) && Self.isDigit(letter(start + 3))
@@ -74,7 +74,7 @@ extension CoordinateText {
 
     private static func isPlusDigit(_ byte: UInt8) -> Bool { "23456789CFGHJMPQRVWX".utf8.contains(byte) }
 
-    /// "8FVC9GXX+XP", at its plus. A number of a part has few letters.
+    /// Finds a plus code such as "8FVC9GXX+XP" by its plus sign. A part number has few letters.
     func plusCode(at plus: Int) -> Find? {
         guard letter(plus) == UInt8(ascii: "+"), plus >= 8 else { return nil }
         let (start, end) = (plus - 8, letters[(plus + 1)...].prefix(8).prefix(while: Self.isPlusDigit).endIndex)
@@ -87,7 +87,7 @@ extension CoordinateText {
         return Find(blanks: [start..<plus, plus + 1..<end], end: end)
     }
 
-    /// "9GXX+XP" behind a label.
+    /// Finds a short plus code such as "9GXX+XP" after a label.
     private func shortCode(behind label: Int) -> Find? {
         let start = start(behind: label)
         let code = letters[min(start, letters.count)...].prefix(16).prefix { Self.isPlusDigit($0) || $0 == 43 }
@@ -105,7 +105,8 @@ extension CoordinateText {
         "x", "y", "m", "me", "mn", "is",
     ]
 
-    /// "32T MT 65937 46605", "32N 465937 5246605", "2683456.12, 1247123.45": numbers with eight digits together.
+    /// Finds a grid reference such as "32T MT 65937 46605", "32N 465937 5246605" or "2683456.12, 1247123.45". Its numbers have at least
+    /// eight digits together.
     private func grid(behind label: Int) -> Find? {
         guard !Self.isLetter(letter(label)), !Self.isDigit(letter(label)) else { return nil }
         var (index, numbers, digits) = (label, [Range<Int>](), 0)
@@ -131,17 +132,17 @@ extension CoordinateText {
     }
 }
 
-/// Addresses of maps with numbers that have no name, or a name with other meanings.
+/// Addresses of maps in which numbers have no name, or a name with other meanings.
 extension CoordinateText {
     private static let maps: Set<String> = [
         "windy", "mapy", "zoom", "ventusky", "lightningmaps", "blitzortung", "rainviewer", "flightradar24", "suncalc",
         "peakfinder", "peakbagger", "strava", "komoot", "mapillary", "toolforge", "yandex", "waze", "here", "openstreetmap",
         "goo",
     ]
-    /// Companies with a map among other services. The address has "map" or "ditu" in it.
+    /// Companies with a map among other services. Addresses of these maps contain "map" or "ditu".
     private static let companies: Set<String> = ["google", "apple", "bing", "baidu", "amap", "qq", "admin", "maps"]
 
-    /// The numbers in an address of a map: "windy.com/?47.370094,8.549106,11", "mapy.cz/zakladni?x=8.549106&y=47.370094".
+    /// Finds the numbers in an address of a map: "windy.com/?47.370094,8.549106,11", "mapy.cz/zakladni?x=8.549106&y=47.370094".
     func link(at dot: Int) -> Find? {
         let host = letters[..<dot].suffix(20).reversed().prefix { Self.isLetter($0) || Self.isDigit($0) }.reversed()
         let name = String(decoding: host, as: UTF8.self)
@@ -150,7 +151,7 @@ extension CoordinateText {
         let address = Array(letters[max(0, dot - 20)..<end])
         let isMap = ["map", "ditu", ".geo."].contains { address.firstRange(of: Array($0.utf8)) != nil }
         guard Self.maps.contains(name) || isMap && Self.companies.contains(name) else { return nil }
-        // Parts of angles in a link of Wikipedia, and metres in links of Baidu and of Switzerland.
+        // Links of Wikipedia contain parts of angles, and links of Baidu and of Switzerland contain metres.
         let (isAngle, isMetres) = (name == "toolforge", ["baidu", "admin"].contains(name))
         var (numbers, place) = ([Number](), dot)
         while place < end {
@@ -171,7 +172,7 @@ extension CoordinateText {
     }
 }
 
-/// The beginnings of what `CoordinateText` finds.
+/// The beginnings of everything that `CoordinateText` finds.
 extension CoordinateText {
     private static let sentences = ["$GPRMC", "$GPGGA", "$GNRMC", "$GNGGA", "$GPGLL", "$GNGLL", "$GLGGA", "$GPSINFO"]
     /// The beginnings of names.
@@ -185,9 +186,9 @@ extension CoordinateText {
         "!2d", ":q=", "EPSG:4326", "///", "%2B", "%2b", "where1", "egree", "%40", "%2540", "q%3D", "q%253D", "ll%3D", "ll%253D",
         "%C2%B0", "%c2%b0", "%25C2%25B0", "LINESTR",
     ]
-    /// The ends of the names of computers with maps.
+    /// The ends of the host names of map services.
     private static let domains = [".com/", ".org/", ".cz/", ".ru/", ".earth/", ".gl/", ".gl?", ".apple/", ".ch/"]
-    /// The words of texts about a location. The patterns have two letters or more.
+    /// The words of texts about a location, as patterns of two letters or more.
     static let words: [[UInt8]] = {
         var result = (links + domains + sentences + ["deg ", "@-"]).map { Array($0.utf8) } + labels
         result += names.flatMap(PlainLetters.cases).map { Array($0.utf8) }
@@ -201,7 +202,7 @@ extension CoordinateText {
         }
         for letter in "CFGHJMPQRVWX".utf8 { result.append([UInt8(ascii: "+"), letter]) }
         for side in ["N", "S"] { result += [Array(",\(side),".utf8), Array("[\(side)]".utf8)] }
-        // A degree sign, and the sign of ordinal numbers, in UTF-8 and Latin-1.
+        // A degree sign and the ordinal indicator, in UTF-8 and Latin-1.
         result.append([0xC2, 0xB0])
         for next in " 0123456789'NSEW".utf8 { result += [[0xB0, next], [0xBA, next]] }
         return result + PlainLetters.words
@@ -209,7 +210,7 @@ extension CoordinateText {
 }
 
 extension CoordinateText {
-    /// "GPS(11.5,48.1,20)" of a drone's subtitles.
+    /// Finds a list such as "GPS(11.5,48.1,20)" in a drone's subtitles.
     func list(at index: Int) -> Find? {
         let part = letters[index...].prefix(100)
         guard let start = part.firstIndex(of: UInt8(ascii: "(")), let end = part.firstIndex(of: UInt8(ascii: ")")), start < end

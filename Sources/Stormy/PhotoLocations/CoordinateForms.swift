@@ -1,8 +1,8 @@
-/// Forms of coordinates that need no name: places of ISO 6709, sentences of GPS receivers, and hemispheres in front of numbers.
+/// Forms of coordinates that need no name: places of ISO 6709, sentences of GPS receivers, and numbers with hemispheres.
 extension CoordinateText {
-    /// A place of ISO 6709, for example "+48.1373+011.5755/".
+    /// Finds a place of ISO 6709, for example "+48.1373+011.5755/".
     ///
-    /// Numbers of catalogues have the same form. A place has digits behind its points or a "/" at its end, and possible minutes.
+    /// Catalogue numbers have the same form. A place has digits after its points or a "/" at its end, and valid minutes.
     func place(at position: Int) -> Find? {
         let text = Array(letters[position...].prefix(60))
         var parts: [(digits: Int, fraction: Int, isPossible: Bool)] = []
@@ -29,7 +29,7 @@ extension CoordinateText {
             end: position + index)
     }
 
-    /// Degrees of two or three digits, then minutes and seconds of two digits each.
+    /// Returns whether digits are possible: degrees of two or three digits, then minutes and seconds of two digits each.
     private static func isPossible(_ digits: ArraySlice<UInt8>, degrees count: Int) -> Bool {
         func number(_ digits: ArraySlice<UInt8>) -> Int { digits.reduce(0) { $0 * 10 + Int($1) - 48 } }
         let rest = digits.dropFirst(count)
@@ -37,7 +37,7 @@ extension CoordinateText {
             && number(rest.prefix(2)) < 60 && number(rest.dropFirst(2)) < 60
     }
 
-    /// "4722.2056,N,00832.9464,E" of any sentence of a receiver, at the comma in front of the first letter.
+    /// Finds "4722.2056,N,00832.9464,E" in any sentence of a receiver, by the comma before the first letter.
     func receiver(at comma: Int) -> Find? {
         var start = comma
         while start > 0, comma - start < 16, Self.isDigit(letters[start - 1]) || letters[start - 1] == 46 { start -= 1 }
@@ -51,17 +51,17 @@ extension CoordinateText {
         return sided(start..<side + 1, latitude, longitude, isSouth: letter(comma + 1) == UInt8(ascii: "S"), side)
     }
 
-    /// East and west. "O" is Ost, ouest and oeste behind a latitude, and otherwise a word.
+    /// East and west. "O" is Ost, ouest or oeste after a latitude, and otherwise a word.
     private static let sidesOfSecond = "EWO"
 
-    /// Degrees, or degrees with minutes and seconds behind one kind of mark: "47.370094", "47-22-12.3", "47 22.205".
+    /// Degrees with optional minutes and seconds, all separated by the same mark: "47.370094", "47-22-12.3", "47 22.205".
     struct BareAngle {
         var range: Range<Int>
         var degrees: Double
         var parts = 1
-        /// Digits behind the point.
+        /// The number of digits after the point.
         var fraction: Int
-        /// Digits of the last part in front of the point.
+        /// The number of digits of the last part before the point.
         var whole: Int
 
         /// Returns whether two angles are precise enough to be a place. Less precise numbers can be measures.
@@ -93,7 +93,7 @@ extension CoordinateText {
         return result
     }
 
-    /// "48.1373 N, 11.5755 E", "47-22-12.3N 008-32-56.8E" and "47 22.205 N 8 32.946 E", at the last digit of the first angle.
+    /// Finds "48.1373 N, 11.5755 E", "47-22-12.3N 008-32-56.8E" and "47 22.205 N 8 32.946 E", by the last digit of the first angle.
     func hemispheres(at index: Int) -> Find? {
         let side = letter(index + 1) == 0x20 ? index + 2 : index + 1
         guard Self.isDigit(letter(index)), isHemisphere(side) else { return nil }
@@ -118,7 +118,7 @@ extension CoordinateText {
         return nil
     }
 
-    /// "N47.370094 E8.549106", and degrees with minutes in one number: "N47222056E008329464", "[N][47222056][E][008329464]".
+    /// Finds "N47.370094 E8.549106", and degrees with minutes in one number: "N47222056E008329464", "[N][47222056][E][008329464]".
     func sides(at index: Int) -> Find? {
         let north = letter(index) == UInt8(ascii: "[") ? index + 1 : index
         guard "NS".utf8.contains(letter(north)), !Self.isLetter(letter(index - 1)), let first = angle(behindSide: north) else {
@@ -134,7 +134,8 @@ extension CoordinateText {
             north..<second.range.upperBound, latitude, longitude, isSouth: letter(north) == UInt8(ascii: "S"), east)
     }
 
-    /// Degrees, minutes and seconds in one number: "4722.2056", "472212.34", and "47222056" with four digits of a fraction.
+    /// Returns the degrees of numbers that contain degrees, minutes and seconds: "4722.2056", "472212.34", and "47222056" with four digits
+    /// of a fraction.
     private func packed(_ first: BareAngle, _ second: BareAngle) -> (Double, Double)? {
         guard first.parts == 1, second.parts == 1 else { return nil }
         let wholes = [first, second].map { letters[$0.range].prefix { $0 != 46 } }
@@ -164,18 +165,18 @@ extension CoordinateText {
         return Find(blanks: [range], places: [place], end: range.upperBound)
     }
 
-    /// Degrees times 100, and minutes.
+    /// Returns the degrees of a number that is 100 times the degrees, plus minutes.
     private static func degrees(_ value: Double, upTo limit: Double) -> Double? {
         let (degrees, minutes) = ((value / 100).rounded(.down), value.truncatingRemainder(dividingBy: 100))
         return value >= 0 && degrees <= limit && minutes < 60 ? degrees + minutes / 60 : nil
     }
 
-    /// The bytes of typographic marks of minutes and seconds in Windows-1252.
+    /// The bytes of typographic minute and second marks in Windows-1252.
     static let minuteMarks: Set<UInt8> = [0x92, 0x94, 0xB4]
 
-    /// "48°08'14.3"N" and "48 deg 8' 14.28" N": an angle with a hemisphere, and with minutes or a fraction.
+    /// Finds "48°08'14.3"N" and "48 deg 8' 14.28" N": an angle with a hemisphere, and with minutes or a fraction.
     ///
-    /// - Parameter isSecond: The angle is behind a latitude.
+    /// - Parameter isSecond: `true` if the angle follows a latitude.
     func degrees(at mark: Int, isSecond: Bool = false) -> Find? {
         let sides = isSecond ? Self.sidesOfSecond : "NSEW"
         var start = mark
@@ -184,7 +185,7 @@ extension CoordinateText {
         while start > 0, mark - start < 20, Self.isDigit(letters[start - 1]) || letters[start - 1] == 46 { start -= 1 }
         while start < digits, letters[start] == 46 { start += 1 }
         guard let number = number(at: start), number.range.upperBound == digits, number.value <= 360 else { return nil }
-        // The degree sign in Latin-1 and "d" are frequent in bytes that are not text. Minutes need a mark behind them.
+        // The degree sign in Latin-1 and "d" are frequent in bytes that are not text. Minutes must therefore have a mark.
         let hasLetter = letters[mark] == UInt8(ascii: "d") && !has("deg", at: mark)
         let isOneByte = hasLetter || [0xB0, 0xBA].contains(letters[mark])
         var end = mark + (isOneByte ? 1 : letters[mark] == 0xC2 ? 2 : 3)
@@ -192,7 +193,7 @@ extension CoordinateText {
         while end < letters.count, end - mark < 32, !isHemisphere(end, of: sides) {
             let letter = letters[end]
             let isDigit = Self.isDigit(letter)
-            // A sentence ends with a point.
+            // The point at the end of a sentence is not part of the angle.
             if letter == 46, !Self.isDigit(self.letter(end + 1)) { break }
             guard
                 isDigit || " .,'\"`".utf8.contains(letter) || Self.minuteMarks.contains(letter)
@@ -204,7 +205,7 @@ extension CoordinateText {
             if isOneByte ? isMinuteMark : isDigit { isPrecise = true }
             end += 1
         }
-        // "N48", "N 48", or "48 N". In "48 N 11 E" the N belongs to the first angle.
+        // The forms are "N48", "N 48" and "48 N". In "48 N 11 E" the N belongs to the first angle.
         let front = letter(start - 1) == 0x20 ? start - 2 : start - 1
         let isInFront = isHemisphere(front, of: sides)
         let isOfOther =
@@ -231,7 +232,7 @@ extension CoordinateText {
         return find
     }
 
-    /// "47.370094°, 8.549106°": angles of equipment have fewer digits.
+    /// Finds "47.370094°, 8.549106°". Angles of equipment have fewer digits.
     private func withoutSides(_ first: Number) -> Find? {
         let mark = first.range.upperBound
         var start = mark + (letter(mark) == 0xC2 ? 2 : 1)
@@ -242,7 +243,7 @@ extension CoordinateText {
         return Self.find([first, second])
     }
 
-    /// The longitude behind a latitude.
+    /// Returns the longitude after a latitude.
     private func second(behind end: Int) -> Find? {
         var start = end
         while start - end < 5, " \t\r\n,;/|+'\"".utf8.contains(letter(start)) { start += 1 }
@@ -253,7 +254,7 @@ extension CoordinateText {
         return degrees(at: mark, isSecond: true)
     }
 
-    /// Whether eight letters of text are beside a find, or little else is there.
+    /// Returns whether eight letters of text are next to a find, or whether the text contains little else.
     private func isInText(_ find: Range<Int>) -> Bool {
         if letters.count - find.count < 8 { return true }
         let isText = { (letter: UInt8) in (0x20...0x7E).contains(letter) || [9, 10, 13, 0x92, 0x94, 0xB0, 0xB4].contains(letter) }

@@ -1,12 +1,12 @@
-/// The meaning of a name in front of numbers: "lat", "geo:lon", "GPSLatitude", "coordinates", "center".
+/// The meaning of a name before numbers: "lat", "geo:lon", "GPSLatitude", "coordinates", "center".
 ///
 /// Source of the rule: RFC 5870 (geo URIs), RFC 7946 (GeoJSON), GeoRSS, GML, KML, machine tags of Flickr, links of map services.
 enum CoordinateName: Equatable {
-    /// One number. `isClear` is false if the name has other meanings as well, so that the number must look like a coordinate.
+    /// A single number. `isClear` is `false` if the name has other meanings as well, so that the number must look like a coordinate.
     case single(isLatitude: Bool, isClear: Bool)
-    /// One number behind a word that also means a size, for example "long" and "Breite".
+    /// A single number after a word that also means a size, for example "long" and "Breite".
     case size(isLatitude: Bool)
-    /// Two numbers or more. `digits` is the smallest number of digits behind each point.
+    /// Two numbers or more. `digits` is the minimum number of digits after each point.
     case pair(digits: Int)
 
     private static let latitudes: Set<String> = ["lat", "mlat", "gpslat", "geolat", "latdeg", "sitelat", "obslat"]
@@ -19,20 +19,20 @@ enum CoordinateName: Equatable {
     private static let (widths, lengths): (Set<String>, Set<String>) = (
         ["breite", "breedte", "szerokosc"], ["long", "lange", "laenge", "lengte", "dlugosc"]
     )
-    /// Names of places of the world.
+    /// Names of geographic places.
     private static let places: Set<String> = [
         "geo", "geom", "geotag", "coord", "coords", "coordinate", "coordinates", "coordinaten", "coordonnees", "coordenadas",
         "koordinate", "koordinaten", "wspolrzedne", "latlng", "latlon", "latlong",
         "lnglat",
         "lonlat", "ll", "sll", "gps", "location", "loc", "georss", "gml", "kml", "wgs84", "wgs", "icbm",
     ]
-    /// Names that can also be of a place inside a picture. Links of map services use these names.
+    /// Names that may also be of a point in a picture. Links of map services use these names.
     private static let points: Set<String> = [
         "pos", "poslist", "position", "point", "center", "centre", "geometry", "polygon", "place", "map", "q", "query", "daddr",
         "saddr", "origin", "marker", "markers", "viewpoint", "near", "where1",
         "addr", "destination", "dir", "search", "cp", "pin", "linestring", "multipoint", "multilinestring", "multipolygon",
     ]
-    /// Words behind a name that do not change its meaning.
+    /// Words after a name that do not change its meaning.
     private static let units: Set<String> = [
         "deg", "degree", "degrees", "dec", "decimal", "d", "e5", "e6", "e7", "wgs", "wgs84", "n", "e", "tag", "off", "obs",
     ]
@@ -58,7 +58,7 @@ enum CoordinateName: Equatable {
         String(decoding: word.map { (65...90).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
     }
 
-    /// - Parameter name: Letters, digits, and "_", ":", "." or "-" between them.
+    /// - Parameter name: Letters, digits, and the marks "_", ":", "." or "-" between them.
     init?(_ name: some Sequence<UInt8>) {
         let name = Array(name)
         var words = Self.words(name)
@@ -73,7 +73,7 @@ enum CoordinateName: Equatable {
             self = .single(isLatitude: false, isClear: true)
             return
         }
-        // A telescope in the header of FITS: latitude and longitude, or metres from the centre of the Earth.
+        // Names in the FITS header of a telescope: latitude and longitude, or metres from the centre of the Earth.
         if let axis = words.last, words.dropLast().last == "obsgeo", ["b", "l", "x", "y", "z"].contains(axis) {
             self = .single(isLatitude: axis == "b", isClear: true)
             return
@@ -99,7 +99,7 @@ enum CoordinateName: Equatable {
         }
     }
 
-    /// The words of a name in small letters: "GPSLatitude" is "gps", "latitude".
+    /// Returns the words of a name in small letters: "GPSLatitude" is "gps", "latitude".
     private static func words(_ name: [UInt8]) -> [String] {
         var (words, current) = ([String](), [UInt8]())
         func isBig(_ index: Int) -> Bool { name.indices.contains(index) && (65...90).contains(name[index]) }

@@ -1,18 +1,18 @@
-/// Finds names and numbers of a location in the letters of a text: JSON, tags, links of maps, subtitles, sentences of a GPS receiver.
+/// Finds names and numbers of a location in a text: JSON, tags, links of maps, subtitles, sentences of a GPS receiver.
 ///
-/// Pure. A number counts only with a name, a hemisphere, or the form of a link, so that prices, dates and exposures stay.
+/// Pure. A number counts only with a name, with a hemisphere, or in the form of a link, so that prices, dates and exposures are kept.
 struct CoordinateText {
     struct Find: Equatable {
         /// Letters that become spaces.
         var blanks: [Range<Int>] = []
-        /// Letters that become "0" after that, for readers that expect a number.
+        /// Letters that become "0" afterwards, for readers that expect a number.
         var zeros: [Int] = []
         var places: [FoundPlace] = []
-        /// Where looking continues.
+        /// The index at which the search continues.
         var end = 0
     }
 
-    /// ASCII. Other letters are any bytes from 0x80 on.
+    /// The letters of the text in ASCII. Other letters are any bytes from 0x80 on.
     let letters: [UInt8]
     private let plain: PlainLetters
 
@@ -23,7 +23,7 @@ struct CoordinateText {
 
     private static let table = PatternTable(words.map { ($0, ()) })
 
-    /// All finds in order, without overlaps.
+    /// Returns all finds in order, without overlaps.
     func all() -> [Find] {
         var (finds, index) = ([Find](), 0)
         while let (found, _) = Self.table.first(in: plain.text, from: index) {
@@ -39,7 +39,7 @@ struct CoordinateText {
 
     /// Returns the find for one of the words at an index of the text. `nil` if the text there is not about a location.
     ///
-    /// - Parameter isPlace: The word is the sign of a place of ISO 6709.
+    /// - Parameter isPlace: `true` if the word is the sign of a place of ISO 6709.
     func find(at index: Int, isPlace: Bool = false) -> Find? {
         let letter = plain.letter(at: index)
         return (isPlace ? place(at: letter) ?? plusCode(at: letter) : word(at: letter)).map(plain.source)
@@ -65,7 +65,7 @@ struct CoordinateText {
         case UInt8(ascii: "+"): return plusCode(at: index)
         case UInt8(ascii: "/"): return code(at: index)
         case UInt8(ascii: "["), UInt8(ascii: "N"), UInt8(ascii: "S"):
-            // Other scripts have one letter for "N" behind a number.
+            // Some scripts have a single letter for "N", which follows the number.
             if let find = sides(at: index) ?? hemispheres(at: letter(index - 1) == 0x20 ? index - 2 : index - 1) { return find }
         default: break
         }
@@ -110,7 +110,7 @@ struct CoordinateText {
         }
     }
 
-    /// The complete name around an index: letters, and digits or marks that a letter follows.
+    /// Returns the complete name around an index: letters, and digits or marks that are followed by a letter.
     private func name(around index: Int) -> Range<Int>? {
         var (start, end) = (index, index)
         func joins(_ place: Int) -> Bool {
@@ -120,18 +120,18 @@ struct CoordinateText {
         }
         while start > 0, index - start < 40, joins(start - 1) { start -= 1 }
         while end < letters.count, end - index < 40, joins(end) { end += 1 }
-        // "latE7" and "lat1" end with a digit.
+        // Names such as "latE7" and "lat1" end with a digit.
         if Self.isDigit(letter(end)), !Self.isDigit(letter(end + 1)), letter(end + 1) != 46 { end += 1 }
         return start < end ? start..<end : nil
     }
 
-    /// Returns the start of the value, behind the marks that are between a name and its value.
+    /// Returns the start of the value, after the marks between a name and its value.
     private func value(behind name: Range<Int>, isMarkup: Bool) -> Int? {
         var index = name.upperBound
         let limit = min(letters.count, index + 40)
         while index < limit, !Self.isNumberStart(letters, index) {
             if Self.isLetter(letters[index]), !isHemisphere(index) {
-                // "latitude is 47.370094", "Latitude (WGS84): 47.370094"
+                // Examples: "latitude is 47.370094", "Latitude (WGS84): 47.370094".
                 let word = letters[index..<limit].prefix { Self.isLetter($0) || Self.isDigit($0) }
                 guard CoordinateName.isFiller(word) else { break }
                 index += word.count
@@ -143,11 +143,11 @@ struct CoordinateText {
             index += 1
         }
         if index < limit, Self.isNumberStart(letters, index) { return index }
-        // <Item name="latitude" sample="0">48.1373</Item>
+        // Example: <Item name="latitude" sample="0">48.1373</Item>
         guard isMarkup, let close = letters[name.upperBound...].prefix(160).firstIndex(where: { [60, 62].contains($0) }),
             letters[close] == UInt8(ascii: ">")
         else { return nil }
-        // <Item name="latitude" value="48:8:14"/>
+        // Example: <Item name="latitude" value="48:8:14"/>
         for word in [" value=\"", " value='", " content=\"", " content='"] {
             if let found = Array(letters[name.upperBound..<close]).firstRange(of: Array(word.utf8)) {
                 index = name.upperBound + found + word.utf8.count
@@ -159,7 +159,7 @@ struct CoordinateText {
         return Self.isNumberStart(letters, index) ? index : nil
     }
 
-    /// "Long" and "Breite" are angles if another angle is near them, or "geographic".
+    /// Returns whether "Long" or "Breite" is an angle, because another angle or "geographic" is near.
     private func isBesideAngle(_ range: Range<Int>, _ isLatitude: Bool) -> Bool {
         let (before, behind) = (letters[..<range.lowerBound].suffix(80), letters[range.upperBound...].prefix(80))
         return [before, behind].contains { part in
@@ -167,7 +167,7 @@ struct CoordinateText {
         }
     }
 
-    /// "12.505 m"
+    /// Returns whether a unit follows, as in "12.505 m".
     private func hasUnit(_ index: Int) -> Bool {
         let word = letters[index...].prefix(4).drop { $0 == 0x20 }.prefix(while: Self.isLetter)
         return ["m", "mm", "cm", "km", "ft", "in"].contains(String(decoding: word, as: UTF8.self))
@@ -175,7 +175,7 @@ struct CoordinateText {
 
     // MARK: Values
 
-    /// Reads one angle behind a name. The name stays, as its number becomes 0.
+    /// Reads one angle after a name. The name is kept, because its number becomes 0.
     ///
     /// - Parameter between: The letters between the name and the number.
     private func single(_ between: ArraySlice<UInt8>, _ value: Int, isLatitude: Bool, isClear: Bool) -> Find? {
@@ -185,15 +185,15 @@ struct CoordinateText {
             guard let number else { return nil }
             let isMarked = letters[range].contains { $0 >= 0x80 || "NSEW".utf8.contains($0) }
             let isAssigned = between.contains { [58, 61, 62].contains($0) }
-            // "latE7" is a whole number.
+            // A name such as "latE7" has an integer.
             let isScaled = Self.isDigit(letters[between.startIndex - 1]) || number.fraction == 0 && number.range.count > 7
             guard isMarked || number.fraction > 2 || isAssigned, isScaled || abs(number.value) <= (isLatitude ? 90 : 360) else {
                 return nil
             }
         }
-        // "lat/lon: 48.1373, 11.5755"
+        // Example: "lat/lon: 48.1373, 11.5755"
         if let number, number.fraction > 0, let pair = pair(from: value, digits: 3, isStructured: true) { return pair }
-        // {"lat":{"deg":47,"min":22,"sec":12.3}} and {"lat":[47,22,12.3]}
+        // Examples: {"lat":{"deg":47,"min":22,"sec":12.3}} and {"lat":[47,22,12.3]}
         if number?.fraction == 0, let open = between.last(where: { $0 == 91 || $0 == 123 }),
             let close = letters[value...].prefix(80).firstIndex(of: open + 2)
         {
@@ -206,7 +206,7 @@ struct CoordinateText {
                 blanks: numbers, zeros: numbers.map(\.lowerBound), places: degrees.map { [Self.place($0, isLatitude)] } ?? [],
                 end: close)
         }
-        // "GPSLatitude 47, 22, 12.34"
+        // Example: "GPSLatitude 47, 22, 12.34"
         if isClear, let number, number.fraction == 0, let minutes = self.number(behind: number), minutes.value < 60,
             let seconds = self.number(behind: minutes), seconds.value < 60, minutes.fraction == 0
         {
@@ -221,10 +221,10 @@ struct CoordinateText {
             end: range.upperBound)
     }
 
-    /// Digits with the marks of degrees, minutes, seconds and hemispheres.
+    /// Returns the range of digits with the marks of degrees, minutes, seconds and hemispheres.
     private func angle(at start: Int) -> Range<Int>? {
         var (index, hasMark) = (start, false)
-        // "47 22 12.3 N"
+        // Example: "47 22 12.3 N"
         let digits = Self.isDigit(letter(start)) ? start : start + 1
         if let bare = bareAngle(at: digits), bare.parts + min(1, bare.fraction) > 2 {
             return withSide(start..<bare.range.upperBound)
@@ -236,11 +236,11 @@ struct CoordinateText {
             switch byte {
             case 48...57, 43, 45, 46, 44, 47, 39: break
             case 58 where Self.isDigit(letter(index + 1)) && Self.isDigit(letter(index - 1)): break
-            // Signs of degrees, minutes and seconds.
+            // The signs of degrees, minutes and seconds.
             case 0xB0, 0xBA, 0xC2: break
             case _ where Self.minuteMarks.contains(byte): break
             case _ where "dms".utf8.contains(byte) && isNext && Self.isDigit(letter(index - 1)): break
-            // "48° 8' 14.3" N"
+            // Example: "48° 8' 14.3" N"
             case 0x20: if !hasMark || !isNext { return withSide(trimmed(start..<index)) }
             case 34: if !hasMark || Self.isDigit(letter(index + 1)) { return trimmed(start..<index) }
             default: if !isHemisphere(index) { return trimmed(start..<index) }
@@ -250,7 +250,7 @@ struct CoordinateText {
         return trimmed(start..<index)
     }
 
-    /// The range with the hemisphere behind it: "47.37 N".
+    /// Returns the range with the hemisphere after it: "47.37 N".
     private func withSide(_ range: Range<Int>?) -> Range<Int>? {
         guard let range, letter(range.upperBound) == 0x20, isHemisphere(range.upperBound + 1),
             !Self.isDigit(letter(range.upperBound + 2))
@@ -258,19 +258,19 @@ struct CoordinateText {
         return range.lowerBound..<range.upperBound + 2
     }
 
-    /// The range up to its last digit or hemisphere.
+    /// Returns the range up to its last digit or hemisphere.
     func trimmed(_ range: Range<Int>) -> Range<Int>? {
         let last = range.last { Self.isDigit(letters[$0]) || isHemisphere($0) }
         return last.map { range.lowerBound..<$0 + 1 }
     }
 
-    /// Two numbers, and those that follow in a list.
+    /// Finds two numbers, and the numbers that follow in a list.
     ///
-    /// - Parameter digits: How many digits are behind each point. A place in a picture has both numbers below 1.
+    /// - Parameter digits: The minimum number of digits after each point. For a point in a picture both numbers are below 1.
     private func pair(from start: Int, digits: Int, isStructured: Bool, needsZoom: Bool = false) -> Find? {
         guard var first = number(at: start) else { return nil }
         var hasZoom = false
-        // "17/48.1373/11.5755"
+        // Example: "17/48.1373/11.5755"
         if first.fraction == 0, (0...22).contains(first.value), letter(first.range.upperBound) == UInt8(ascii: "/"),
             let next = number(at: first.range.upperBound + 1)
         {
@@ -288,7 +288,7 @@ struct CoordinateText {
         return Self.find(numbers, isStructured: isStructured)
     }
 
-    /// The find of a list of numbers with latitudes and longitudes in any order.
+    /// Returns the find of a list of numbers with latitudes and longitudes in any order.
     static func find(_ numbers: [Number], isStructured: Bool = false) -> Find {
         var find = Find(blanks: numbers.map(\.range), end: numbers[numbers.count - 1].range.upperBound)
         if isStructured { find.zeros = numbers.map(\.range.lowerBound) }
@@ -299,7 +299,7 @@ struct CoordinateText {
         return find
     }
 
-    /// A further place of a list, or a height: not a date or a sentence behind a place.
+    /// Returns whether a number is another place of a list, or a height, and not a date or a sentence after a place.
     private func isListed(_ next: Number, behind numbers: [Number]) -> Bool {
         if next.fraction > 2 { return true }
         let between = letters[numbers[numbers.count - 1].range.upperBound..<next.range.lowerBound]
@@ -312,11 +312,11 @@ struct CoordinateText {
     struct Number {
         var range: Range<Int>
         var value: Double
-        /// Digits behind the point.
+        /// The number of digits after the point.
         var fraction: Int
     }
 
-    /// A decimal number with its sign.
+    /// Reads a decimal number with its sign.
     func number(at start: Int) -> Number? {
         guard start >= 0, start < letters.count else { return nil }
         var index = start
@@ -333,7 +333,7 @@ struct CoordinateText {
         return Number(range: start..<end, value: isNegative ? -value : value, fraction: fraction)
     }
 
-    /// The next number of a list.
+    /// Reads the next number of a list.
     private func number(behind number: Number) -> Number? {
         var index = number.range.upperBound
         let limit = min(letters.count, index + 8)
@@ -356,7 +356,7 @@ struct CoordinateText {
 
     func has(_ word: String, at index: Int) -> Bool { letters[min(index, letters.count)...].starts(with: word.utf8) }
 
-    /// Returns whether a letter is one of the sides, and not part of a word. In "12.3sN" the "s" is a mark of seconds.
+    /// Returns whether a letter is one of the sides, and not part of a word. In "12.3sN" the "s" is a seconds mark.
     func isHemisphere(_ index: Int, of sides: String = "NSEW") -> Bool {
         let before = letter(index - 1)
         return sides.utf8.contains(letter(index)) && !Self.isLetter(letter(index + 1))

@@ -1,7 +1,7 @@
-/// A camera's raw file inside a DNG file (DNG 1.7, OriginalRawFileData): up to eight parts. A part is four letters, or a fork of the
-/// original file, which is deflated in blocks of 65,536 bytes.
+/// A camera's raw file inside a DNG file (DNG 1.7, OriginalRawFileData), in up to eight parts. A part is four letters, or a fork of the
+/// original file. A fork is deflated in blocks of 65,536 bytes.
 ///
-/// A block with a location is deflated again, into the bytes that it had. The MD5 of the data, if the DNG file has one, is written again.
+/// A block with a location is deflated again into its old bytes. The MD5 of the data is updated if the DNG file has one.
 struct EmbeddedRaw {
     private let view: ByteView
     private let digest: ByteView?
@@ -15,7 +15,7 @@ struct EmbeddedRaw {
     func clean() {
         view.noteBlock(block)
         var position = 0
-        // Parts 2, 3, 6 and 7 are the types and creators of files of the old Mac OS.
+        // Parts 2, 3, 6 and 7 are the types and creators of files of the classic Mac OS.
         for part in 0..<8 where position + 4 <= view.count {
             guard let size = view.number(position, 4) else { return }
             if size == 0 || part & 2 != 0 {
@@ -36,7 +36,7 @@ struct EmbeddedRaw {
     private func hold() { view.search.fail(.unproven(block: block)) }
 
     private func clean(_ fork: Fork) {
-        // Marks of other blocks are in deflated bytes by chance.
+        // Deflated bytes contain the marks of other blocks by chance.
         for deflated in fork.blocks { deflated.notePixels(0, deflated.count) }
         guard let inner = view.search.search(nested: fork, as: block) else { return }
         for (index, deflated) in fork.blocks.enumerated() where inner.overwrites.touches(fork.range(index)) {
@@ -47,7 +47,7 @@ struct EmbeddedRaw {
         }
     }
 
-    /// The bytes of a fork. The fork is inflated block by block.
+    /// The bytes of a fork, which is inflated block by block.
     private final class Fork: PhotoBytes {
         private static let blockSize = 1 << 16
 
@@ -61,7 +61,7 @@ struct EmbeddedRaw {
         /// - Parameter size: The number of inflated bytes.
         init?(_ view: ByteView, size: Int) {
             let count = (size + Self.blockSize - 1) / Self.blockSize
-            // Behind the size: the offset of each block, and of the end.
+            // The size is followed by the offset of each block and the offset of the end.
             guard 4 * (count + 2) <= view.count else { return nil }
             var (blocks, start) = ([ByteView](), view.number(4, 4) ?? 0)
             for index in 0..<count {

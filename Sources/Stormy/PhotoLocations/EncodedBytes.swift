@@ -1,4 +1,4 @@
-/// Digits of base64.
+/// The digits of base64.
 enum Base64 {
     private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     private static let values: [UInt8] = {
@@ -12,29 +12,30 @@ enum Base64 {
     static func digit(_ value: UInt8) -> UInt8 { digits[Int(value & 63)] }
 }
 
-/// Bytes that are written as base64 or hexadecimal digits inside a text. The decoded bytes are searched like a file, and the digits are overwritten.
+/// Bytes that are written as base64 or hexadecimal digits inside a text. The decoded bytes are searched like a file, and the digits are
+/// overwritten.
 struct EncodedBytes {
     private let view: ByteView
     private let block: String
     /// The offset of each digit in the view.
     private var positions: [Int] = []
     private var values: [UInt8] = []
-    /// Bits of one digit.
+    /// The number of bits of one digit.
     private let width: Int
 
-    /// Base64 in a range of the view.
+    /// Reads base64 in a range of the view.
     init(_ view: ByteView, _ range: Range<Int>, _ block: String) {
         self.init(view, block, width: 6)
         var isEntity = false
         for (index, byte) in (view.bytes(range.lowerBound, range.count) ?? []).enumerated() {
-            // "&#xA;" is a line's end in an attribute.
+            // In an attribute, "&#xA;" is the end of a line.
             if byte == UInt8(ascii: "&") { isEntity = true }
             if !isEntity, let value = Base64.value(byte) { append(value, at: range.lowerBound + index) }
             if byte == UInt8(ascii: ";") { isEntity = false }
         }
     }
 
-    /// Hexadecimal digits in a range of the view; other letters are skipped.
+    /// Reads hexadecimal digits in a range of the view. Other letters are skipped.
     init(hexadecimal view: ByteView, _ range: Range<Int>, _ block: String) {
         self.init(view, block, width: 4)
         for (index, byte) in (view.bytes(range.lowerBound, range.count) ?? []).enumerated() {
@@ -59,7 +60,7 @@ struct EncodedBytes {
         positions.append(position)
     }
 
-    /// The bytes that the digits mean.
+    /// The decoded bytes.
     var decoded: [UInt8] {
         var (result, bits, count) = ([UInt8](), 0, 0)
         result.reserveCapacity(values.count)
@@ -103,8 +104,8 @@ struct EncodedBytes {
 extension LocationSearch {
     /// Searches decoded bytes like a file.
     ///
-    /// - Parameter write: Receives the bytes with their overwrites if there are some. The number of bytes is as before.
-    /// - Returns: True if there were overwrites.
+    /// - Parameter write: Receives the bytes with their overwrites, if there are any. The number of bytes does not change.
+    /// - Returns: `true` if there were overwrites.
     @discardableResult
     func clean(nested bytes: [UInt8], as block: String, write: ([UInt8]) -> Void) -> Bool {
         guard let inner = search(nested: MemoryBytes(bytes), as: block) else { return false }

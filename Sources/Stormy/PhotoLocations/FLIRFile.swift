@@ -29,7 +29,7 @@ struct FLIRFile {
         view.noteBlock(block)
         guard view.search.begin("FLIR", at: view.offset(0)) else { return }
         guard view.has("FFF\0", at: 0) || view.has("AFF\0", at: 0) else { return OpaqueBytes(view, block).clean() }
-        // The version is between 100 and 199; that shows the order of bytes.
+        // The version is between 100 and 199, which reveals the order of bytes.
         let little = !(100..<200).contains(view.number(0x14, 4) ?? 0)
         guard let list = view.number(0x18, 4, little: little), let count = view.number(0x1C, 4, little: little) else { return }
         for index in 0..<min(count, 10_000) {
@@ -43,14 +43,14 @@ struct FLIRFile {
                 // An unused entry.
                 view.fill(entry, 2, block)
             } else if kind != 1 {
-                // Not the thermal picture.
+                // Records other than the thermal picture are searched.
                 OpaqueBytes(view.part(start, size), block).clean()
             }
         }
         cleanUnlisted()
     }
 
-    /// Records that the list does not name: the letters of the hemispheres, and doubles behind them.
+    /// Cleans records that the list does not contain: the letters of the hemispheres, followed by doubles.
     private func cleanUnlisted() {
         for north in ["N\0", "S\0"] {
             for east in ["E\0", "W\0"] {
@@ -63,10 +63,10 @@ struct FLIRFile {
         }
     }
 
-    /// - Returns: True if the numbers are a place.
+    /// - Returns: `true` if the numbers are a place.
     @discardableResult
     private func notePlace(_ start: Int) -> Bool {
-        // The letters of the hemispheres, then two doubles. Both orders of bytes are tried.
+        // The letters of the hemispheres are followed by two doubles, whose order of bytes is unknown.
         for little in [true, false] {
             guard let latitude = view.bytes(start + 16, 8), let longitude = view.bytes(start + 24, 8) else { return false }
             var x = Double(bitPattern: GPSDirectory.word(latitude, little))

@@ -15,7 +15,7 @@ struct GIFFile {
                 Trailer(view.from(position + 1)).clean()
                 return true
             case 0x2C:
-                // The picture: its place, its colours, the size of a code.
+                // The descriptor of the picture: its position, its colours, and the size of a code.
                 guard let flags = view.number(position + 9, 1), let end = subBlocks(from: position + 11 + Self.colours(flags)).end
                 else { return false }
                 view.notePixels(position, end - position)
@@ -25,7 +25,7 @@ struct GIFFile {
                 let name = view.number(position + 1, 1) == 0xFE ? "comment of \(block)" : "extension of \(block)"
                 let joined = ByteView(joining: parts.map { view.part($0.lowerBound, $0.count) }, in: view.search)
                 joined.noteBlock(name)
-                // XMP is not in sub-blocks. The search of all bytes finds it.
+                // XMP is not stored in sub-blocks. The search of all bytes finds it.
                 if joined.count > 8, !joined.has("XMP DataXMP", at: 0) { OpaqueBytes(joined, name).clean() }
                 guard let end else { return false }
                 position = end
@@ -35,10 +35,10 @@ struct GIFFile {
         return false
     }
 
-    /// The bytes of a table of colours.
+    /// Returns the number of bytes of a colour table.
     private static func colours(_ flags: Int) -> Int { flags & 0x80 == 0 ? 0 : 6 << (flags & 7) }
 
-    /// - Returns: The contents, and where they end. `nil` if the file ends before.
+    /// - Returns: The contents, and their end. `nil` if the file ends before.
     private func subBlocks(from start: Int) -> (parts: [Range<Int>], end: Int?) {
         var (parts, position) = ([Range<Int>](), start)
         while let size = view.number(position, 1) {

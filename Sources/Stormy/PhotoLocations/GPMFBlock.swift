@@ -1,4 +1,5 @@
-/// Telemetry of GoPro cameras (GPMF): a name, a type, the size of a value, how many values, values. Values of positions become FREE, which readers skip.
+/// Telemetry of GoPro cameras (GPMF): a name, a type, the size of a value, the number of values, and the values. Values of positions become
+/// FREE, which readers skip.
 struct GPMFBlock {
     private let view: ByteView
     private let block: String
@@ -7,7 +8,7 @@ struct GPMFBlock {
 
     func clean() {
         clean(view, depth: 0)
-        // Values in a list that is damaged in front of them.
+        // Also finds values in a list that is damaged before them.
         for name in ["GPS", "GLPI", "GPRI"] {
             var from = 0
             while let place = view.find(Array(name.utf8), from: from) {
@@ -20,13 +21,13 @@ struct GPMFBlock {
         }
     }
 
-    /// The types of values of positions, and the sizes of one value.
+    /// The types of position values, and the sizes of one value.
     private static let values: [String: (type: Character, sizes: ClosedRange<Int>)] = [
         "GPS5": ("l", 20...20), "GPS9": ("?", 28...36), "GPSU": ("U", 16...16), "GPSF": ("L", 4...4), "GPSP": ("S", 2...2),
         "GPSA": ("F", 4...4), "GLPI": ("?", 8...48), "GPRI": ("?", 8...64),
     ]
 
-    /// Returns whether the name, the type and the size of a value of positions are there. Other data contain the name by chance.
+    /// Returns whether a position value begins here, by its name, type and size. Other data contains the name by chance.
     static func isValue(at position: Int, in view: ByteView) -> Bool {
         guard let value = values[view.name(position)], let size = view.number(position + 5, 1) else { return false }
         return view.number(position + 4, 1) == Int(value.type.asciiValue!) && value.sizes.contains(size)
@@ -59,7 +60,7 @@ struct GPMFBlock {
         }
     }
 
-    /// GPS5 and GPS9: latitude and longitude first, each 1e-7 degrees.
+    /// Records a place of GPS5 or GPS9: latitude and longitude are first, in units of 1e-7 degrees.
     private func notePlace(_ content: ByteView, _ size: Int) {
         guard size >= 20, let first = content.number(0, 4), let second = content.number(4, 4) else { return }
         let (latitude, longitude) = (Int32(truncatingIfNeeded: first), Int32(truncatingIfNeeded: second))

@@ -8,23 +8,23 @@ struct GPSDirectory {
         (self.directory, self.view, self.little) = (directory, view, little)
     }
 
-    /// Returns whether all entries have numbers and types of GPS entries. A damaged pointer leads to other bytes.
+    /// Returns whether all entries have numbers and types of GPS entries. A damaged pointer may lead to other data.
     static func isPlausible(at offset: Int, in view: ByteView, little: Bool, isBig: Bool) -> Bool {
         guard offset > 0, let directory = TIFFDirectory(view, at: offset, little: little, isBig: isBig) else { return false }
         return (1...32).contains(directory.entries.count)
             && directory.entries.allSatisfy { $0.tag < 0x20 && (1...12).contains($0.type) && $0.count > 0 }
     }
 
-    /// The entry of the latitude in both orders of bytes: tag 2, three rationals.
+    /// The entry of the latitude in both byte orders: tag 2, three rationals.
     static let latitudes: [[UInt8]] = [[2, 0, 5, 0, 3, 0, 0, 0], [0, 2, 0, 5, 0, 0, 0, 3]]
 
-    /// Cleans a directory that no entry leads to, for example after a tool removed the entry alone.
+    /// Cleans a directory without a pointer, for example after a tool removed only the pointer.
     ///
     /// - Parameter entry: The position of the entry of the latitude.
     static func cleanUnlinked(at entry: Int, in view: ByteView, _ block: String) {
         guard let first = view.number(entry, 1) else { return }
         let little = first == 2
-        // In front of it: the letter, and the version.
+        // The entry may be preceded by the entries of the reference letter and of the version.
         var start = entry
         if view.number(start - 12, 4, little: little) == (little ? 0x2_0001 : 0x1_0002) { start -= 12 }
         if view.number(start - 12, 4, little: little) == (little ? 0x1_0000 : 1) { start -= 12 }
@@ -33,8 +33,8 @@ struct GPSDirectory {
             let plain = TIFFDirectory(view, at: start, little: little), plain.entries.contains(where: { $0.tag == 4 }),
             let lowest = plain.entries.filter({ !$0.isInline }).map(\.value).min()
         else { return }
-        // Values count from the header, or are behind the directory as writers put them. In a damaged file a wrong header can look right,
-        // so numbers behind the directory that are written like coordinates are removed as well.
+        // The offsets of values count from the header, or the values follow the directory, as writers usually store them. In a damaged file
+        // a wrong header may seem right, so numbers after the directory are also removed if they look like coordinates.
         let headers = view.search.headers.reversed().map { $0 - view.offset(0) }.filter { $0 < entry }.prefix(100)
         let behind = [plain.range.upperBound - lowest, plain.range.upperBound - 4 - lowest]
         var found: [GPSDirectory] = []
@@ -56,7 +56,7 @@ struct GPSDirectory {
         if !found.isEmpty { view.fill(start, plain.range.count, "GPS directory in \(block)") }
     }
 
-    /// Whether degrees and minutes have the denominators that cameras write: 1, 10, 100 and so on.
+    /// `true` if degrees and minutes have the denominators that cameras write: 1, 10, 100 and so on.
     private var hasDecimalFractions: Bool {
         [2, 4].allSatisfy { tag in
             guard let entry = entry(tag), entry.type == 5 else { return false }
@@ -84,7 +84,7 @@ struct GPSDirectory {
 
     private func entry(_ tag: Int) -> TIFFDirectory.Entry? { directory.entries.first { $0.tag == tag } }
 
-    /// Up to three rationals, or doubles: degrees, minutes, seconds.
+    /// Returns degrees from up to three rationals or doubles: degrees, minutes, seconds.
     private func degrees(_ tag: Int, reference: Int) -> Double? {
         guard let entry = entry(tag) else { return nil }
         var (result, unit) = (0.0, 1.0)

@@ -69,7 +69,7 @@ struct HEIFItems {
                 extents += 1
                 var (start, isTooLarge) = base.addingReportingOverflow(offset)
                 guard !isTooLarge, let source = method & 15 == 1 ? data : file else { continue }
-                // Offsets of a picture that is appended can count from the beginning of the file.
+                // Offsets of an appended picture may count from the beginning of the file.
                 if method & 15 == 0, start >= file.count, start >= film.start { start -= film.start }
                 ranges.append(length == 0 ? source.from(start) : source.part(start, length))
             }
@@ -106,8 +106,7 @@ struct HEIFItems {
         }
     }
 
-    /// Deflated XMP is deflated again without its location. If the stream is longer than before, the text becomes spaces that are stored
-    /// without compression.
+    /// Cleans deflated XMP, and deflates it again without its location. If the new stream is longer, the text becomes uncompressed spaces.
     private func cleanEncoded(_ part: ByteView, _ name: String) {
         guard let text = Deflate.inflate(part.allBytes(), limit: 32 << 20) else {
             return part.search.fail(.unproven(block: name))

@@ -1,28 +1,28 @@
-/// A block of IPTC datasets (IPTC-IIM 4.2 §1.5). A dataset about a location becomes dataset 2:255, which has no meaning, with spaces.
-/// Other datasets are searched as text, for example keywords and the caption.
+/// A block of IPTC datasets (IPTC-IIM 4.2 §1.5). A dataset about a location becomes dataset 2:255, which has no meaning, with spaces. Other
+/// datasets are searched as text, for example keywords and the caption.
 struct IPTCBlock {
     private let view: ByteView
     private let block: String
 
-    /// Content location, city, sub-location, province, country.
+    /// The datasets content location, city, sub-location, province and country.
     static let locations: Set<UInt8> = [26, 27, 90, 92, 95, 100, 101]
 
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
-    /// - Returns: True if something was overwritten.
+    /// - Returns: `true` if a dataset was overwritten.
     @discardableResult
     func clean() -> Bool {
         let bytes = view.allBytes()
         var (position, datasets) = (0, 0)
         while position + 5 <= bytes.count, datasets < 200_000 {
-            // There can be other bytes between datasets.
+            // Other bytes may be between datasets.
             guard bytes[position] == 0x1C else {
                 position += 1
                 continue
             }
             var (content, size) = (position + 5, Int(bytes[position + 3]) << 8 | Int(bytes[position + 4]))
             if size & 0x8000 != 0 {
-                // The size of the size.
+                // The number of bytes of an extended size.
                 let width = size & 0x7FFF
                 guard width <= 4, content + width <= bytes.count else {
                     position += 1
@@ -46,9 +46,10 @@ struct IPTCBlock {
 
     // MARK: Loose datasets
 
-    /// The size of a dataset about a location in bytes of another format. `nil` if its three marks are a coincidence.
+    /// Returns the size of a dataset about a location in bytes of another format. `nil` if its three marks are a coincidence.
     ///
-    /// The dataset holds text, and is beside another dataset. A single dataset holds a name, and a zero or the end follows.
+    /// The dataset contains text, and another dataset is next to it. A single dataset contains a name, and is followed by a zero or the
+    /// end.
     static func looseDataset(at position: Int, in view: ByteView) -> Int? {
         guard let size = textDataset(at: position, in: view) else { return nil }
         if textDataset(at: position + size, in: view) != nil || isBehindDataset(position, in: view) { return size }
@@ -59,7 +60,7 @@ struct IPTCBlock {
         return position + size == view.count || view.number(position + size, 1) == 0 ? size : nil
     }
 
-    /// The size of a dataset of the records 1 to 3 whose value is text, or the version of the record.
+    /// Returns the size of a dataset of the records 1 to 3 whose value is text, or the version of the record.
     private static func textDataset(at position: Int, in view: ByteView) -> Int? {
         guard let head = view.bytes(position, 5), head[0] == 0x1C, (1...3).contains(head[1]) else { return nil }
         let size = Int(head[3]) << 8 | Int(head[4])

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A JPEG file, or one of the pictures in a file: its segments, its scans, and what follows them.
+/// A JPEG file, or one of the pictures in a file: its segments, its scans, and the data after them.
 struct JPEGFile {
     private let view: ByteView
     private let block: String
 
-    /// - Parameter view: From the mark of the start (SOI) on.
+    /// - Parameter view: the bytes from the start marker (SOI) on.
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
     private struct Segment {
@@ -13,7 +13,7 @@ struct JPEGFile {
         var content: ByteView
     }
 
-    /// - Returns: The end of the picture in the view, behind the last marker.
+    /// - Returns: The end of the picture in the view, after the last marker.
     @discardableResult
     func clean() -> Int {
         guard view.has([0xFF, 0xD8], at: 0), view.search.begin("JPEG", at: view.offset(0)) else { return 0 }
@@ -33,7 +33,7 @@ struct JPEGFile {
         var (position, segments) = (2, [Segment]())
         while let byte = view.number(position, 1), !view.search.isFinished {
             guard byte == 0xFF, let marker = view.number(position + 1, 1) else {
-                // Bytes between segments: readers look for the next marker.
+                // Bytes between segments are skipped, as readers do.
                 position = nextMarker(from: position)
                 continue
             }
@@ -61,7 +61,7 @@ struct JPEGFile {
         return (segments, view.count)
     }
 
-    /// The next marker behind coded pixels: not a stuffed zero, and not a restart. The end of the view if there is none.
+    /// Returns the next marker after coded pixels that is neither a stuffed zero nor a restart. The end of the view if there is none.
     private func nextMarker(from start: Int) -> Int {
         var position = start
         while position < view.count {
@@ -73,7 +73,7 @@ struct JPEGFile {
                 if marker != 0, marker != 0xFF, !(0xD0...0xD7).contains(marker) { return position + found }
                 index = found + (marker == 0xFF ? 1 : 2)
             }
-            // The last byte is read again with the one behind it.
+            // The last byte is read again together with the next one.
             if piece.count < 2 { break }
             position += piece.last == 0xFF ? piece.count - 1 : piece.count
             if position == view.count - 1 { break }
@@ -91,7 +91,7 @@ struct JPEGFile {
     }
 
     private func cleanExif(_ segments: [Segment]) {
-        // Markers below 0xC0 are reserved. Readers leave their segments out.
+        // Markers below 0xC0 are reserved, and readers skip their segments.
         for segment in segments where !(0xC0..<0xE0).contains(segment.marker) && segment.content.count > 4 && !isJoined(segment) {
             let number = segment.marker < 0xC0 ? "segment \(segment.marker)" : "APP\(segment.marker & 15)"
             let name = "\(segment.marker == 0xFE ? "comment" : number) of \(block)"
@@ -109,14 +109,14 @@ struct JPEGFile {
             OpaqueBytes(segment.content, name).clean()
         }
         cleanSplitExif(segments)
-        // A text that is longer than a segment is split at any letter.
+        // A text that is longer than a segment may be split at any letter.
         let comments = segments.filter { $0.marker == 0xFE }.map(\.content)
         let joined = ByteView(joining: comments, in: view.search)
         OpaqueBytes(joined, "comment of \(block)").cleanText()
         for comment in comments { OpaqueBytes(comment, "comment of \(block)").clean() }
     }
 
-    /// Exif in several segments: each begins with the mark, the first one with the header of TIFF.
+    /// Cleans Exif in several segments. Each segment begins with the mark, and the first one also with the TIFF header.
     private func cleanSplitExif(_ segments: [Segment]) {
         let parts = segments.filter { $0.marker == 0xE1 && $0.content.has("Exif\0\0", at: 0) }.map { $0.content.from(6) }
         guard parts.count > 1, parts.dropFirst().contains(where: { TIFFFile($0, "")?.hasKnownVersion != true }) else { return }
@@ -136,7 +136,7 @@ struct JPEGFile {
             $0.content.from(Self.xmp.count)
         }
         for main in mains { XMPText(main, "XMP of \(block)").clean() }
-        // The parts of extended XMP: the digest, the size of all, the offset of this one.
+        // The parts of extended XMP contain the digest, the complete size, and the offset of the part.
         var parts: [[UInt8]: [(offset: Int, part: ByteView)]] = [:]
         let start = Self.extended.count
         for segment in segments where segment.marker == 0xE1 && segment.content.has(Self.extended, at: 0) {
@@ -164,7 +164,7 @@ struct JPEGFile {
         }
     }
 
-    /// Segments in a row are one list of resources.
+    /// Cleans Photoshop segments. Consecutive segments are one list of resources.
     private func cleanPhotoshop(_ segments: [Segment]) {
         var run: [ByteView] = []
         func flush() {
@@ -176,7 +176,7 @@ struct JPEGFile {
         for segment in segments {
             if segment.marker == 0xED, segment.content.has(Self.photoshop, at: 0) {
                 let part = segment.content.from(Self.photoshop.count)
-                // A list that begins again is another one.
+                // A segment that begins with the mark may start another list.
                 if part.has("8BIM", at: 0), let last = run.last, !last.has("8BIM", at: 0) || last.count < 65_000 { flush() }
                 run.append(part)
             } else {
@@ -186,15 +186,15 @@ struct JPEGFile {
         flush()
     }
 
-    /// Blocks that are longer than one segment: thermal data, content credentials.
+    /// Cleans blocks that are longer than one segment: thermal data and content credentials.
     private func cleanJoined(_ segments: [Segment]) {
-        // Behind the mark: a byte 1, the number of this part, the number of the last.
+        // The mark is followed by a byte 1, the number of the part, and the number of the last part.
         let thermal = segments.filter { $0.marker == 0xE1 && $0.content.has("FLIR\0", at: 0) && $0.content.count > 8 }
         if !thermal.isEmpty {
             let joined = ByteView(joining: thermal.map { $0.content.from(8) }, in: view.search)
             FLIRFile(joined, "thermal data (FLIR) of \(block)").clean()
         }
-        // Behind the mark: the number of the box (2 bytes), and of the packet (4).
+        // The mark is followed by the number of the box (2 bytes) and the number of the packet (4 bytes).
         let boxes = segments.filter { $0.marker == 0xEB && $0.content.has("JP", at: 0) && $0.content.count > 8 }
         guard !boxes.isEmpty else { return }
         for (_, list) in Dictionary(grouping: boxes, by: { $0.content.number(2, 2) ?? 0 }) {

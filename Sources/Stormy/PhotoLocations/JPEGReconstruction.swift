@@ -1,32 +1,32 @@
-/// The box `jbrd` of JPEG XL: what is needed to make the old JPEG file again. Markers that JPEG XL does not know are compressed in it
-/// with Brotli and can hold a location, for example IPTC.
+/// The box `jbrd` of JPEG XL, which contains the data for restoring the original JPEG file. Markers that JPEG XL does not know are
+/// compressed in the box with Brotli, and may contain a location, for example in IPTC.
 struct JPEGReconstruction {
     private let bytes: [UInt8]
     private var position = 0
 
-    /// - Parameter content: The content of the box. The first bits are not compressed.
+    /// - Parameter content: The content of the box, whose first bits are not compressed.
     init(_ content: ByteView) { bytes = content.bytes(0, min(content.count, 4_096)) ?? [] }
 
-    /// True if the box has compressed markers other than the one of JFIF, or cannot be read.
+    /// `true` if the box has a comment or compressed markers other than the JFIF marker, or cannot be read.
     var holdsUnknownMarkers: Bool {
         var copy = self
         return copy.readMarkers()
     }
 
     private mutating func readMarkers() -> Bool {
-        // Whether the picture is gray; then the markers in order, up to the end of the picture.
+        // The first bit is set for a gray picture. The markers follow in order, up to the end of the picture.
         guard bits(1) != nil else { return true }
         var markers: [Int] = []
         while let marker = bits(6) {
             if marker + 0xC0 == 0xD9 { return unknown(markers) }
             if (0xE0...0xEF).contains(marker + 0xC0) { markers.append(marker + 0xC0) }
-            // A comment.
+            // The marker of a comment.
             if marker + 0xC0 == 0xFE { return true }
         }
         return true
     }
 
-    /// The kinds of the markers, each with a size of 16 bits: 0 is unknown, 1 a colour profile, 2 Exif, 3 XMP.
+    /// Returns whether a marker is unknown. Each marker has a kind (0 unknown, 1 colour profile, 2 Exif, 3 XMP) and a size of 16 bits.
     private mutating func unknown(_ markers: [Int]) -> Bool {
         for marker in markers {
             guard let selector = bits(2) else { return true }
@@ -41,7 +41,7 @@ struct JPEGReconstruction {
         return false
     }
 
-    /// A number whose lowest bit is first.
+    /// Returns a number whose lowest bit is first.
     private mutating func bits(_ count: Int) -> Int? {
         guard position + count <= 8 * bytes.count else { return nil }
         var result = 0

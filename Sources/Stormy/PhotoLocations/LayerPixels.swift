@@ -1,4 +1,5 @@
-/// The layers of Photoshop in a TIFF file (tag 37724): behind a name, blocks with a mark, a key and a size. The channels of layers are pixels.
+/// The layers of Photoshop in a TIFF file (tag 37724): a name, followed by blocks with a mark, a key and a size. The channels of layers are
+/// pixels.
 struct LayerPixels {
     private let view: ByteView
 
@@ -8,7 +9,7 @@ struct LayerPixels {
         let isLarge = view.has("Adobe Photoshop Document Data V0002\0", at: 0)
         guard isLarge || view.has("Adobe Photoshop Document Data Block\0", at: 0) else { return }
         var position = 36
-        // Numbers and names have the order of bytes of the TIFF file.
+        // Numbers and names have the TIFF file's order of bytes.
         while let little = mark(at: position) {
             let key = String(little ? String(view.name(position + 4).reversed()) : view.name(position + 4))
             let isLayers = ["Layr", "Lr16", "Lr32"].contains(key)
@@ -28,7 +29,7 @@ struct LayerPixels {
         }
     }
 
-    /// The records of all layers, then the channels of all layers.
+    /// Marks the channels of layers as pixels. The records of all layers are followed by the channels of all layers.
     private func noteLayers(_ content: ByteView, _ little: Bool, _ width: Int) {
         guard let stored = content.number(0, 2, little: little) else { return }
         var (position, sizes) = (2, 0)

@@ -1,9 +1,9 @@
-/// The names of properties about the location of a picture: in XMP, in text chunks, in the keys of films.
+/// The names of properties about the location of a picture, in XMP, in text chunks, and in the keys of films.
 ///
-/// Source of the rule: Exif 3.0 §4.6.6 (GPS), IPTC Photo Metadata 2023 (location created, location shown, and the older
-/// city, state and country), the schemas of XMP, Dublin Core (coverage), the W3C's vocabulary of places, Darwin Core, makers' names.
+/// Source of the rule: Exif 3.0 §4.6.6 (GPS), IPTC Photo Metadata 2023 (location created, location shown, and the older city, state and
+/// country), the schemas of XMP, Dublin Core (coverage), the W3C's vocabulary of places, Darwin Core, makers' names.
 enum LocationNames {
-    /// - Parameter name: Without the prefix of a namespace. ASCII.
+    /// - Parameter name: An ASCII name without the prefix of a namespace.
     static func isLocation(_ name: some Sequence<UInt8>) -> Bool {
         let name = String(decoding: name.map { (65...90).contains($0) ? $0 + 32 : $0 }, as: UTF8.self)
         guard name.utf8.count > 2, name.utf8.count < 200, !pixelPlaces.contains(name), !isAddressOfAPerson(name) else {
@@ -23,11 +23,12 @@ enum LocationNames {
         "coverage", "spatial",
     ]
 
-    /// The address of the photographer or the licensor, for example "CreatorCity" (IPTC) and "LicensorCity" (PLUS). The photo was taken elsewhere.
+    /// Returns whether a name is the address of the photographer or the licensor, for example "CreatorCity" (IPTC) and "LicensorCity"
+    /// (PLUS). Such an address is not the location of the photo.
     private static func isAddressOfAPerson(_ name: String) -> Bool {
         name.hasPrefix("creator") || name.hasPrefix("licensor") || name.hasPrefix("ciadr")
     }
 
-    /// Places inside the picture, not of the world.
+    /// Places inside a picture, which are not geographic.
     private static let pixelPlaces: Set<String> = ["subjectlocation", "facelocation", "subjectarea"]
 }

@@ -1,26 +1,26 @@
 import CZlib
 import Glibc
 
-/// Finds known places in bytes of any format: as rationals, doubles, floats and whole numbers in both orders of bytes, as decimal text,
-/// as degrees and minutes, in UTF-16, in hexadecimal digits, and in deflated streams.
+/// Finds known places in bytes of any format. The forms are rationals, doubles, floats and integers in both byte orders, decimal text,
+/// degrees and minutes, UTF-16, hexadecimal digits, and deflated streams.
 ///
-/// Knows the places alone. Shares no code with the parsers, so that an error of a parser is not repeated here.
+/// Only the places are known here. No code is shared with the parsers, so that an error of a parser is not repeated.
 struct LocationProof {
-    /// The bytes behind a piece that are given with the piece: a deflated block of 65,536 bytes ends there.
+    /// The number of bytes after a piece that are given with the piece. A deflated block of 65,536 bytes ends within them.
     static let overlap = 1 << 17
-    /// The length of a pattern and of its confirmation at most.
+    /// The maximum length of a pattern and its confirmation.
     private static let reach = 256
-    /// How far latitude and longitude are from each other at most, if one alone could be a coincidence.
+    /// The maximum distance between latitude and longitude, if a single number may be a coincidence.
     private static let neighbourhood = 64
-    /// Inflated bytes that are looked at for one stream, and for all streams.
+    /// The maximum numbers of inflated bytes, for one stream and for all streams.
     private static let (maximumStream, maximumStreams) = (1 << 20, 256 << 20)
 
     private enum Kind {
-        /// Unusual enough alone.
+        /// The pattern is unusual enough on its own.
         case certain
-        /// Counts with one for the other axis of the same place near it.
+        /// The pattern counts only near a pattern for the other axis of the same place.
         case paired
-        /// Two numbers of a rational. The next two must complete the angle.
+        /// The two numbers of a rational. The next two rationals must complete the angle.
         case rational(little: Bool)
     }
 
@@ -29,9 +29,9 @@ struct LocationProof {
         var kind: Kind
         var place: Int
         var isLatitude: Bool
-        /// Degrees without sign.
+        /// The degrees without sign.
         var degrees: Double
-        /// A digit in front would make another number of it.
+        /// `true` for text, in which a preceding digit would make another number.
         var isText: Bool
     }
 
@@ -39,13 +39,13 @@ struct LocationProof {
     private var lists: [[Int]] = []
     private var listIndex = [UInt32](repeating: 0, count: 1 << 16)
     private var known: Set<[UInt8]> = []
-    /// The zeros at the beginning of a pattern at most.
+    /// The maximum number of zeros at the beginning of a pattern.
     private var leadingZeros = 0
     private var inflatedBytes = 0
 
     init(_ places: [FoundPlace]) {
         for (number, place) in places.enumerated() {
-            // A latitude that was found alone belongs to each longitude that was found alone.
+            // A latitude that was found without a longitude is combined with each longitude that was found without a latitude.
             let index = place.latitude == nil || place.longitude == nil ? -1 : number
             if let degrees = place.latitude { add(degrees, index, isLatitude: true) }
             if let degrees = place.longitude { add(degrees, index, isLatitude: false) }
@@ -78,7 +78,7 @@ struct LocationProof {
 
     private mutating func add(_ signed: Double, _ place: Int, isLatitude: Bool) {
         let degrees = abs(signed)
-        // A number of one digit behind the point is in many values, and a place of ten kilometres.
+        // A number with one digit after the point occurs in many values, and has a precision of only ten kilometres.
         guard degrees > 0.001, degrees <= 360, abs(degrees * 10 - (degrees * 10).rounded()) > 1e-6 else { return }
         for (text, kind) in Self.texts(degrees) {
             let bytes = Array(text.utf8)
@@ -91,7 +91,7 @@ struct LocationProof {
             add(
                 order(Self.bytes(whole)) + order(Self.bytes(1)), .rational(little: little), place, isLatitude, degrees,
                 isText: false)
-            // A number of few bits is found by chance.
+            // A number with few bits occurs by chance.
             guard (degrees * 64).rounded() != degrees * 64 else { continue }
             for value in [signed, degrees, signed * .pi / 180] {
                 let bytes = (0..<8).map { UInt8(truncatingIfNeeded: value.bitPattern >> (56 - 8 * UInt64($0))) }
@@ -116,23 +116,23 @@ struct LocationProof {
         (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * UInt32($0))) }
     }
 
-    /// The beginnings of the number as text.
+    /// Returns the beginnings of the number as text.
     private static func texts(_ degrees: Double) -> [(String, Kind)] {
         var result: [(String, Kind)] = []
         func kind(_ text: String) -> Kind { text.utf8.filter { (48...57).contains($0) }.count >= 6 ? .certain : .paired }
-        // With six digits after the point, cut and rounded: the digits of a text can be more, or fewer by two.
+        // Six digits after the point, cut and rounded. The text in the file may have more digits, or up to two fewer.
         for value in Set([degrees, degrees + 2e-7, (degrees * 1e4).rounded() / 1e4 + 1e-9, degrees - 2e-7]) {
             for digits in [4, 3] {
                 let text = decimal(value, digits)
                 if (value * 100).rounded() / 100 == value, digits == 3 { continue }
                 result.append((text, digits == 4 && !text.hasSuffix("000") ? kind(text) : .paired))
-                // Many languages have a comma in front of the fraction.
+                // Many languages have a comma before the fraction.
                 if digits == 4, !text.hasSuffix("000") {
                     result.append((String(text.map { $0 == "." ? "," : $0 }), kind(text)))
                 }
             }
         }
-        // Few digits: the text as the number is.
+        // If the number has few digits, the text is the number itself.
         let short = decimal(degrees + 1e-9, 2)
         if short.hasSuffix("0"), !short.hasSuffix("00"), abs(degrees * 10 - (degrees * 10).rounded()) < 1e-6 {
             result.append((String(short.dropLast()), .paired))
@@ -158,7 +158,7 @@ struct LocationProof {
         return result
     }
 
-    /// Digits after the point are cut, not rounded.
+    /// Formats a number whose digits are cut, not rounded.
     private static func decimal(_ value: Double, _ digits: Int) -> String {
         let scale = pow(10, Double(digits))
         let number = Int((value * scale).rounded(.down))
@@ -172,7 +172,7 @@ struct LocationProof {
 
     // MARK: Search
 
-    /// The offset of the first known place in the first bytes of a piece. The bytes behind the limit only confirm.
+    /// Returns the offset of the first known place in the first bytes of a piece. The bytes after the limit are only for confirmation.
     mutating func firstPlace(in bytes: [UInt8], upTo limit: Int) -> Int? {
         guard !patterns.isEmpty else { return nil }
         if let found = search(bytes, limit) { return found }
@@ -200,7 +200,7 @@ struct LocationProof {
                     let list = listIndex[Int(bytes[index]) << 8 | Int(bytes[index + 1])]
                     if list == 0 { continue }
                     if bytes[index] == 0, bytes[index + 1] == 0 {
-                        // No pattern begins at the first ones of many zeros, of which there are millions in a sparse file.
+                        // A sparse file has millions of zeros. No pattern begins with so many zeros, so they are skipped.
                         let behind = Self.endOfZeros(bytes, from: index)
                         if behind >= end { return nil }
                         index = max(index, behind - leadingZeros)
@@ -248,7 +248,7 @@ struct LocationProof {
         return (48...57).contains(last) || last == 46
     }
 
-    /// True if the minutes and seconds that follow make the angle.
+    /// Returns whether the minutes and seconds that follow complete the angle.
     private static func completes(_ degrees: Double, _ bytes: UnsafeBufferPointer<UInt8>, _ start: Int, _ little: Bool) -> Bool {
         guard start + 16 <= bytes.count else { return false }
         func number(_ offset: Int) -> Double {
@@ -256,7 +256,7 @@ struct LocationProof {
         }
         guard number(4) > 0, number(12) > 0 else { return false }
         let (minutes, seconds) = (number(0) / number(4), number(8) / number(12))
-        // 0/1 0/1 is in front of other values as well.
+        // The rationals 0/1 0/1 occur before other values as well.
         let limit = degrees < 1.0 / 60 ? 0.000_01 : 0.0003
         return minutes <= 60 && seconds <= 60
             && abs(degrees.rounded(.down) + minutes / 60 + seconds / 3600 - degrees) < limit
@@ -278,13 +278,13 @@ struct LocationProof {
         }
     }
 
-    /// The bytes of a stream up to its end or to the first damage.
+    /// Returns the bytes of a stream up to its end or to the first damage.
     private static func inflate(_ bytes: [UInt8], from start: Int) -> [UInt8] {
         var stream = z_stream()
         guard czlib_inflate_start(&stream) == Z_OK else { return [] }
         defer { inflateEnd(&stream) }
         return bytes.withUnsafeBufferPointer { input in
-            // zlib reads its input only.
+            // zlib only reads its input.
             stream.next_in = UnsafeMutablePointer(mutating: input.baseAddress! + start)
             stream.avail_in = UInt32(input.count - start)
             var (result, status) = ([UInt8](), Z_OK)

@@ -1,24 +1,24 @@
 import Glibc
 
-/// A place that the parsers found. The proof looks for it in the result.
+/// A place that the parsers found. The proof searches for it in the result.
 package struct FoundPlace: Sendable, Hashable {
-    /// Degrees, south negative.
+    /// Degrees. South is negative.
     package var latitude: Double?
-    /// Degrees, west negative.
+    /// Degrees. West is negative.
     package var longitude: Double?
-    /// The bytes of a number as the file had them, if they are unusual enough to be looked for.
+    /// The bytes of a number as they were in the file, if they are unusual enough for a search.
     package var raw: [UInt8] = []
 }
 
-/// Why a photo cannot be cleaned.
+/// The reason why a photo cannot be cleaned.
 package enum LocationFailure: Error, Sendable, Equatable, CustomStringConvertible {
     /// The file cannot be read, or changed while it was read.
     case unreadable
-    /// The file costs more than a photo may.
+    /// Searching the file exceeds the limits for a photo.
     case tooExpensive(String)
-    /// A block that may hold a location and cannot be changed in place.
+    /// A block may contain a location, and cannot be changed in place.
     case unproven(block: String)
-    /// No parser knows the format. The file is as it was.
+    /// No parser knows the format. The file is unchanged.
     case unknownFormat
 
     package var description: String {
@@ -31,15 +31,15 @@ package enum LocationFailure: Error, Sendable, Equatable, CustomStringConvertibl
     }
 }
 
-/// One search for locations, with the reader and the results. All parsers of one file share the search.
+/// A search for locations, with the reader and the results. All parsers of a file share the search.
 ///
 /// After a failure every read returns `nil`, so that every parser ends soon.
 final class LocationSearch {
-    /// Limits for one photo: calls of the reader, bytes read, overwrites, nested containers.
+    /// The limits for one photo: calls of the reader, overwrites, nested containers.
     static let (maximumReads, maximumOverwrites, maximumDepth) = (30_000_000, 100_000, 24)
-    /// The name of bytes that belong to no block, for messages.
+    /// The name in messages of bytes that belong to no block.
     static let unnamed = "data in the file"
-    /// The longest block that is looked at in one piece.
+    /// The maximum size of a block that is read in one piece.
     static let maximumBlock = 64 << 20
 
     let source: PhotoBytes
@@ -66,10 +66,10 @@ final class LocationSearch {
     private var (reads, bytesRead) = (0, 0)
     private static let windowSize = 1 << 16
 
-    /// - Parameter depth: How many containers are around these bytes.
+    /// - Parameter depth: The number of containers around these bytes.
     init(_ source: PhotoBytes, depth: Int = 0) { (self.source, self.depth) = (source, depth) }
 
-    /// Parses a container inside of the one that is parsed now. Too many levels are a failure.
+    /// Parses a container inside the current container. Too many levels are a failure.
     func nest(_ block: String, _ parse: () -> Void) {
         guard depth < Self.maximumDepth else { return fail(.tooExpensive(block)) }
         depth += 1
@@ -81,7 +81,7 @@ final class LocationSearch {
 
     func fail(_ failure: LocationFailure) { self.failure = self.failure ?? failure }
 
-    /// Returns `false` if this structure was parsed already.
+    /// Returns `false` if the structure was parsed before.
     func begin(_ kind: String, at offset: Int) -> Bool { parsed.insert("\(kind) \(offset)").inserted }
 
     func noteHeader(at offset: Int) { if headers.count < 10_000 { headers.append(offset) } }
@@ -116,16 +116,17 @@ final class LocationSearch {
         overwrites.add(overwrite)
     }
 
-    /// The bytes of a range of the file, `nil` beyond the end.
+    /// Returns the bytes of a range of the file. `nil` beyond the end.
     ///
-    /// - Parameter current: With the overwrites so far.
+    /// - Parameter current: `true` to include the overwrites so far.
     func bytes(_ range: Range<Int>, current: Bool = true) -> [UInt8]? {
         guard failure == nil, range.lowerBound >= 0, range.upperBound <= source.count, range.count <= Self.maximumBlock else {
             return nil
         }
         reads += 1
         bytesRead += range.count
-        // Parsers read a byte a few times, and large files have more parts. A file that makes them read a block again and again costs more.
+        // Parsers read a byte a few times, and large files have more parts. The limits stop files that make parsers read a block
+        // repeatedly.
         guard reads < max(Self.maximumReads, source.count >> 5), bytesRead < 64 * source.count + (1 << 28) else {
             fail(.tooExpensive("too many parts"))
             return nil
@@ -166,7 +167,7 @@ final class LocationSearch {
 }
 
 extension String {
-    /// The text with "?" for control characters, which damaged names of chunks and boxes contain.
+    /// The text with "?" in place of control characters, which damaged names of chunks and boxes contain.
     var printable: String {
         var result = ""
         for scalar in unicodeScalars {

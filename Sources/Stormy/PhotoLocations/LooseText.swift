@@ -1,24 +1,24 @@
-/// Text of no format in the bytes of a block, in ASCII, UTF-8 or UTF-16. Overwrites what `CoordinateText` finds.
+/// Text in a block of an unknown format, in ASCII, UTF-8 or UTF-16. Finds of `CoordinateText` are overwritten.
 struct LooseText {
     private let view: ByteView
     private let block: String
-    /// The letters of a find that are read at most.
+    /// The maximum number of letters of a find.
     private static let longest = 8 << 20
 
-    /// True if the format declares these bytes as text. Text in other bytes needs evidence.
+    /// `true` if the format declares these bytes as text. Text in other bytes needs evidence.
     private let isText: Bool
 
     init(_ view: ByteView, _ block: String, isText: Bool) { (self.view, self.block, self.isText) = (view, block, isText) }
 
-    /// Overwrites what belongs to the word at a position.
+    /// Overwrites the coordinates that belong to the word at a position.
     ///
-    /// - Parameter isPlace: The word is the sign of a place of ISO 6709.
+    /// - Parameter isPlace: `true` if the word is the sign of a place of ISO 6709.
     func clean(at position: Int, isPlace: Bool = false) {
         let width = view.number(position + 1, 1) == 0 ? 2 : 1
-        // Marks are frequent in bytes that are not text. Forms that begin with a mark are short.
+        // Marks are frequent in bytes that are not text, so only short forms may begin with a mark.
         let isMark = view.number(position, 1).map { $0 < 0x40 && $0 != 46 || (0x80..<0xC3).contains($0) } ?? true
         let before = min(position / width, isMark ? 40 : 120)
-        // A list of places can be longer than any other find.
+        // A list of places may be longer than any other find.
         for length in (isMark ? [100] : []) + [600, 6_000, 200_000, Self.longest] {
             let start = position - before * width
             guard let bytes = view.bytes(start, min((before + length) * width, view.count - start)) else { return }
@@ -36,7 +36,7 @@ struct LooseText {
         }
     }
 
-    /// Returns the letters of UTF-16. The next texts leave out bytes of other kinds, and the last letter of a text in front.
+    /// Returns the letters of UTF-16. Further results leave out bytes of other kinds, and the last letter of a preceding text.
     private static func wideTexts(_ bytes: [UInt8], _ letters: [UInt8]) -> [[UInt8]] {
         var (wide, alone) = (letters, letters)
         for index in letters.indices.dropLast() where bytes[2 * index + 1] != 0 {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The MD5 digest (RFC 1321), which extended XMP and Photoshop use to find changes.
+/// The MD5 digest (RFC 1321), with which extended XMP and Photoshop detect changes.
 struct MD5 {
     private static let shifts: [UInt32] = [7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23, 6, 10, 15, 21]
     private static let sines: [UInt32] = (1...64).map { UInt32(abs(sin(Double($0))) * 4_294_967_296) }
@@ -11,9 +11,9 @@ struct MD5 {
         return digest.bytes
     }
 
-    /// The digest of a view of any size, which is read piece by piece.
+    /// Returns the digest of a view of any size. The view is read piece by piece.
     ///
-    /// - Parameter current: With the overwrites so far.
+    /// - Parameter current: `true` to include the overwrites so far.
     /// - Returns: `nil` if the bytes cannot be read.
     static func digest(of view: ByteView, current: Bool = true) -> [UInt8]? {
         var (digest, position) = (MD5(), 0)
@@ -45,7 +45,7 @@ struct MD5 {
         add(message)
     }
 
-    /// - Parameter message: A multiple of 64 bytes.
+    /// - Parameter message: Bytes whose number is a multiple of 64.
     private mutating func add(_ message: [UInt8]) {
         var words = [UInt32](repeating: 0, count: 16)
         for start in stride(from: 0, to: message.count, by: 64) {

@@ -1,9 +1,9 @@
-/// A maker note: what a camera's maker keeps in Exif. Makers store names of places, and cities of the world clock.
+/// A maker note, in which the camera's maker stores data in Exif. Makers store names of places, and cities of the world clock.
 ///
 /// Source of the numbers: the documentation of ExifTool's tag names.
 struct MakerNote {
     let tiff: ByteView
-    /// The offset of the note, and the number of bytes.
+    /// The offset of the note, and its number of bytes.
     let at: Int
     let size: Int
     let little: Bool
@@ -18,11 +18,11 @@ struct MakerNote {
         var directory: Int
         /// Texts and structures that are set to zero.
         var texts: Set<Int> = []
-        /// Numbers of cities. Zero is a city, so that the entry gets a number without meaning.
+        /// Numbers of cities. Zero is a city, so the entry gets a number without a meaning.
         var cities: Set<Int> = []
-        /// Lists whose second number is a city; zero is none.
+        /// Lists whose second number is a city. Zero means no city.
         var clocks: Set<Int> = []
-        /// Offsets of values begin at the note.
+        /// `true` if the offsets of values begin at the note.
         var isRelative = false
         var little: Bool?
     }
@@ -47,7 +47,7 @@ struct MakerNote {
             return Maker(directory: 10 + first, texts: [0x39], isRelative: true, little: little)
         }
         if note.has("QVC\0", at: 0) || note.has("DCI\0", at: 0) {
-            // The order of bytes can differ from the order of the file. The number of entries is small.
+            // The byte order may differ from the byte order of the file. It is detected by the number of entries, which is small.
             let isOther = note.number(6, 2, little: little) ?? 0 > 0xFF
             return Maker(directory: 6, texts: [0x3006], little: little != isOther)
         }
@@ -88,7 +88,7 @@ struct MakerNote {
         if entry.isInline { return tiff.fill(entry.value, 4, name) }
         let limit = min(entry.size, 4_096)
         for start in Set([entry.value, entry.value + at]) where start >= at + 4 && start + limit <= at + size {
-            // Not over the directory itself.
+            // The bytes of the directory are not overwritten.
             guard !directory.range.overlaps(start..<start + limit) else { continue }
             guard let bytes = tiff.bytes(start, limit), bytes.contains(where: { $0 != 0 }) else { continue }
             tiff.fill(start, limit, name)

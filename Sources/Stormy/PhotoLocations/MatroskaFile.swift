@@ -1,6 +1,7 @@
-/// A film of Matroska or WebM (RFC 9559): elements with an identifier, a size, and a content. Tags and other texts are searched for a location.
+/// A film of Matroska or WebM (RFC 9559): elements with an identifier, a size, and a content. Tags and other texts are searched for a
+/// location.
 ///
-/// Checksums and cues depend on the bytes, so that a film with a location is held.
+/// Checksums and cues depend on the bytes, so a film with a location is held.
 struct MatroskaFile {
     /// The first element, which is the header of EBML.
     static let start: [UInt8] = [0x1A, 0x45, 0xDF, 0xA3]
@@ -18,7 +19,7 @@ struct MatroskaFile {
         var content: ByteView
         var end: Int
 
-        /// `nil` at the end, and if the size is not possible or not known.
+        /// `nil` at the end, or if the size is impossible or unknown.
         init?(_ list: ByteView, at start: Int) {
             guard let first = list.number(start, 1), first >= 0x10 else { return nil }
             let width = 1 + (7 - (Int.bitWidth - 1 - first.leadingZeroBitCount))
@@ -46,7 +47,7 @@ struct MatroskaFile {
     private let view: ByteView
     private let block: String
 
-    /// - Parameter view: From the header of EBML on.
+    /// - Parameter view: the bytes from the EBML header on.
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
     /// Fails the search if a text is a location.
@@ -89,6 +90,6 @@ struct MatroskaFile {
 }
 
 extension ByteView {
-    /// The bytes of a short text. Empty if the text is longer.
+    /// The bytes of a text. Empty if the text is long.
     fileprivate var bytes: [UInt8] { count < 1 << 20 ? allBytes() : [] }
 }

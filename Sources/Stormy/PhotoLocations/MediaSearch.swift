@@ -1,5 +1,5 @@
-/// Positions among the pictures and sound of a film, which no table leads to: blocks of dashcams, the messages in H.264 of AVCHD cameras, and
-/// the metadata of frames that are JPEG or JPEG 2000.
+/// Positions in the media data of a film that no table names: blocks of dashcams, messages in the H.264 data of AVCHD cameras, and metadata
+/// of frames in JPEG or JPEG 2000.
 struct MediaSearch {
     private let view: ByteView
     private let name: String
@@ -11,7 +11,7 @@ struct MediaSearch {
 
     init(_ view: ByteView, _ name: String) { (self.view, self.name) = (view, name) }
 
-    /// Positions are recorded at least every second. A long film without one at its beginning is not read to its end.
+    /// Cameras record positions at least every second, so a long film without one at its beginning is not read to its end.
     static let beginning = 8 << 20
 
     func clean() {
@@ -30,9 +30,9 @@ struct MediaSearch {
         }
     }
 
-    /// Cleans the segments in front of the scan of a picture, for example of a frame in Motion JPEG.
+    /// Cleans the segments before the scan of a picture, for example of a frame in Motion JPEG.
     ///
-    /// - Returns: False if the bytes are not the segments of a picture, or have no location.
+    /// - Returns: `false` if the bytes are not the segments of a picture, or have no location.
     private func cleanJPEG(_ start: Int) -> Bool {
         var position = start + 2
         for _ in 0..<64 {
@@ -51,7 +51,7 @@ struct MediaSearch {
 
     /// Cleans the comments of a frame in Motion JPEG 2000.
     ///
-    /// - Returns: False if no codestream begins there, or it holds no location.
+    /// - Returns: `false` if no codestream begins there, or if it has no location.
     private func cleanCodestream(_ start: Int) -> Bool {
         guard Codestream.isPlausible(at: start, in: view) else { return false }
         let frame = view.from(start)
@@ -67,7 +67,7 @@ struct MediaSearch {
         return places
     }
 
-    /// The size of the block is in front of its name.
+    /// Cleans a block whose size precedes its name.
     private func cleanDashcam(_ position: Int) {
         guard let size = view.number(position - 4, 4), (16...0x10000).contains(size) else {
             return view.search.fail(.unproven(block: "dashcam location in \(name)"))
@@ -76,9 +76,9 @@ struct MediaSearch {
         view.overwrite(position + 4, with: Array("    ".utf8), "dashcam location in \(name)")
     }
 
-    /// Behind the number of values: a tag and four bytes of each. The tags of GPS are 0xB0 to 0xCA.
+    /// Cleans a message: the number of values, then a tag and four bytes for each value. The tags of GPS are 0xB0 to 0xCA.
     ///
-    /// A byte 3 behind two zeros is not part of a value. Zeros stay, because two zeros mark the beginning of the next message.
+    /// A byte 3 after two zeros is not part of a value. Zeros are kept, because two zeros mark the beginning of the next message.
     func cleanMessage(_ start: Int) {
         let bytes = view.bytes(start, min(1_500, max(0, view.count - start))) ?? []
         var content: [(index: Int, isBehindMark: Bool)] = []

@@ -1,19 +1,19 @@
-/// Metadata of a film that holds for all of it: boxes of locations, keys with values, and a maker's list.
+/// Metadata about a complete film: boxes of locations, keys with values, and a maker's list.
 struct MovieMetadata {
     private let box: Box
     private let name: String
 
     init(_ box: Box, _ name: String) { (self.box, self.name) = (box, name) }
 
-    /// A box that is a location becomes free space.
+    /// Turns a box of a location into free space.
     ///
-    /// - Parameter film: For boxes that lead to other places of the film.
+    /// - Parameter film: The film, for boxes with offsets of other positions in the film.
     func cleanLocation(in film: Film) {
         let content = box.content
         switch box.type {
         case "loci": noteLoci()
         case "gps ":
-            // Behind a version and a number: offset and size of each block.
+            // The offset and size of each block follow a version and a number.
             for entry in stride(from: 8, to: min(content.count, 1 << 20), by: 8) {
                 guard let offset = content.number(entry, 4), let size = content.number(entry + 4, 4) else { break }
                 for start in Set([offset, offset - film.start])
@@ -29,7 +29,7 @@ struct MovieMetadata {
         box.free(name)
     }
 
-    /// Version, language, name, role, longitude, latitude, altitude as 16.16 (3GPP TS 26.244 §8.8).
+    /// Records the place of a box `loci`: version, language, name, role, longitude, latitude, and altitude as 16.16 (3GPP TS 26.244 §8.8).
     private func noteLoci() {
         var reader = BoxReader(box.content, at: 6)
         guard reader.text() != nil, reader.number(1) != nil, let longitude = reader.number(4), let latitude = reader.number(4)
@@ -40,7 +40,7 @@ struct MovieMetadata {
 
     // MARK: Keys and values
 
-    /// QuickTime's keys with the values of `ilst`, and iTunes' own names.
+    /// Cleans QuickTime's keys with the values of `ilst`, and the names of iTunes.
     func cleanKeys() {
         let children = box.children
         let lists = children.filter { $0.type == "ilst" }.flatMap { Box.all(in: $0.content) }
@@ -78,7 +78,7 @@ struct MovieMetadata {
     private func number(_ type: String) -> Int { type.unicodeScalars.reduce(0) { $0 << 8 | Int($1.value & 0xFF) } }
 
     private func notePlace(_ item: Box) {
-        // A box `data`, then a type and a language.
+        // The value is a box `data` that begins with a type and a language.
         if let place = PlaceText.iso6709(
             item.content.bytes(min(16, item.content.count), min(200, max(0, item.content.count - 16))) ?? [])
         {
@@ -88,7 +88,7 @@ struct MovieMetadata {
 
     // MARK: Nikon
 
-    /// A list of numbers, types, counts and values. The numbers of a location begin with 0x0120.
+    /// Cleans a list of numbers, types, counts and values. The numbers of a location begin with 0x0120.
     func cleanNikon() {
         let sizes = [1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8]
         for list in Box.all(in: box.content) where list.type == "NCTG" {

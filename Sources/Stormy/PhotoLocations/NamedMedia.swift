@@ -1,14 +1,14 @@
-/// The media data of a film that a table leads to: the samples of its tracks and fragments, and the items of a picture.
+/// The media data of a film that a table names: the samples of its tracks and fragments, and the items of a picture.
 ///
-/// All other bytes of a box `mdat` can be anything, like free space.
+/// All other bytes of a box `mdat` may be any data, as in free space.
 struct NamedMedia {
     private let film: Film
     private var ranges = ProtectedRanges()
 
-    /// The bytes of an unnamed part that are searched if no location is found in them.
+    /// The maximum number of bytes of an unnamed part that are searched without a find.
     static let longestGap = 256 << 20
 
-    /// More than a file has. Sums of offsets and sizes stay small.
+    /// A limit above the size of any file, so that sums of offsets and sizes do not overflow.
     private static let maximum = 1 << 58
 
     init(_ film: Film, _ block: String) {
@@ -23,10 +23,10 @@ struct NamedMedia {
         ranges.prepare()
     }
 
-    /// True if no table was found.
+    /// `true` if no table was found.
     var isEmpty: Bool { ranges.isEmpty }
 
-    /// The parts of a view that no table leads to.
+    /// Returns the parts of a view that no table names.
     func unnamed(in view: ByteView) -> [ByteView] {
         view.ranges(0..<view.count).flatMap { ranges.gaps($0) }.map { ByteView(view.search, [$0]) }
     }
@@ -36,7 +36,7 @@ struct NamedMedia {
         for range in film.view.ranges(offset..<offset + min(size, film.view.count - offset)) { ranges.add(range) }
     }
 
-    /// The numbers of a table. Numbers that are larger than a file are a large offset.
+    /// Returns the numbers of a table. Numbers that are larger than a file become a large offset.
     private static func numbers(_ table: ByteView, from start: Int, width: Int, count: Int) -> [Int] {
         let count = min(count, max(0, table.count - start) / width, LocationSearch.maximumBlock / width)
         guard let bytes = table.bytes(start, count * width) else { return [] }
@@ -56,7 +56,7 @@ struct NamedMedia {
         let runs = Self.numbers(list, from: 8, width: 4, count: 3 * runCount)
         let chunks = Self.numbers(offsets, from: 8, width: table.child("co64") == nil ? 4 : 8, count: chunkCount)
         let sizes = sizes(table)
-        // Some tools count offsets from the beginning of the file.
+        // The offsets of some tools count from the beginning of the file.
         let isOfFile =
             film.start > 0
             && chunks.count { film.data(at: $0 - film.start) != nil } > chunks.count { film.data(at: $0) != nil }
@@ -77,7 +77,7 @@ struct NamedMedia {
         }
     }
 
-    /// QuickTime counts a sample of sound as one byte. The description has the samples of a frame, and the bytes.
+    /// Returns the samples and the bytes of a frame of sound from its description. QuickTime counts a sample of sound as one byte.
     private static func sound(_ table: Box) -> (samples: Int, bytes: Int)? {
         guard let list = table.child("stsd")?.content, let entry = Box.all(in: list, from: 8).first?.content,
             let version = entry.number(8, 2)
@@ -89,7 +89,7 @@ struct NamedMedia {
         return (1, channels * bits / 8)
     }
 
-    /// The size of all samples, or 0 and the size of each sample.
+    /// Returns the uniform size of all samples, or 0 and the size of each sample.
     private func sizes(_ table: Box) -> (uniform: Int, each: [Int]) {
         if let list = table.child("stsz")?.content, let uniform = list.number(4, 4), let count = list.number(8, 4) {
             return (uniform, uniform > 0 ? [] : Self.numbers(list, from: 12, width: 4, count: count))

@@ -1,4 +1,5 @@
-/// Bytes of a format that is not read here: unknown blocks, trailers, makers' notes. Blocks of known formats inside are found by their first bytes.
+/// Bytes of a format that is not parsed here: unknown blocks, trailers, makers' notes. Blocks of known formats inside are found by their
+/// first bytes.
 struct OpaqueBytes {
     private let view: ByteView
     private let block: String
@@ -29,17 +30,17 @@ struct OpaqueBytes {
             }
         }
 
-        /// UTF-16, little endian; with another first byte it is also big endian.
+        /// Returns the text in little-endian UTF-16. With another first byte, the result also matches big-endian UTF-16.
         static func wide(_ text: [UInt8]) -> [UInt8] { Array(text.map { [$0] }.joined(separator: [0])) }
     }
 
     private static let marks = PatternTable(Mark.allCases.flatMap { mark in mark.patterns.map { ($0, mark) } })
     private static let texts = PatternTable([Mark.text, .place].flatMap { mark in mark.patterns.map { ($0, mark) } })
 
-    /// Looks at all bytes for known blocks.
+    /// Searches all bytes for known blocks.
     func clean() { scan(Self.marks) }
 
-    /// Looks for words and numbers of a location in a block that is text.
+    /// Searches a text for words and numbers of a location.
     func cleanText() { scan(Self.texts, isText: true) }
 
     /// Cleans a file inside a file if its format is known, and unknown bytes otherwise.
@@ -70,7 +71,7 @@ struct OpaqueBytes {
         }
     }
 
-    /// - Returns: Where looking continues, if the block was understood to its end.
+    /// - Returns: The position at which the search continues, if the block was understood to its end.
     private func clean(_ mark: Mark, at position: Int, _ isText: Bool) -> Int? {
         switch mark {
         case .tiff:
@@ -131,7 +132,7 @@ struct OpaqueBytes {
         let isMeta = view.number(position + (isWide ? 2 : 1), 1) == Int(UInt8(ascii: "x"))
         let closing = isMeta ? "</x:xmpmeta" : "</rdf:RDF"
         let pattern = isWide ? Mark.wide(Array(closing.utf8)) : Array(closing.utf8)
-        // UTF-16 begins one byte before its letter if it is big endian.
+        // The letter of a big-endian UTF-16 unit is its second byte.
         let isBig =
             isWide && position > 0 && view.number(position - 1, 1) == 0 && view.number(position + pattern.count * 2, 1) != 0
         let limit = min(view.count, position + LocationSearch.maximumBlock)
@@ -144,12 +145,12 @@ struct OpaqueBytes {
     }
 }
 
-/// Finds the first of many patterns. The first two bytes of a pattern decide quickly.
+/// Finds the first occurrence of many patterns. The first two bytes of a pattern exclude most positions quickly.
 struct PatternTable<Value: Sendable>: Sendable {
     private var patterns: [(bytes: [UInt8], value: Value)] = []
     private var byPrefix: [[Int32]] = []
     private var isFirst = [UInt16](repeating: 0, count: 1 << 16)
-    /// One bit for each two bytes. It stays in the cache of the processor.
+    /// A bit for each pair of bytes. The table is small enough for the processor's cache.
     private var bits = [UInt64](repeating: 0, count: 1 << 10)
 
     init(_ patterns: [([UInt8], Value)]) {

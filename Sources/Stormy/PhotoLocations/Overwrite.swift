@@ -1,15 +1,15 @@
-/// Bytes of a photo that are replaced by as many others.
+/// Bytes of a photo that are replaced with the same number of other bytes.
 package struct Overwrite: Sendable, Equatable {
     package enum Content: Sendable, Equatable {
         case bytes([UInt8])
-        /// One byte, repeated.
+        /// A repeated byte.
         case fill(UInt8)
     }
 
     /// The range in the file.
     package var range: Range<Int>
     package var content: Content
-    /// The name of the block, for messages: "GPS directory of Exif".
+    /// The name of the block in messages, for example "GPS directory of Exif".
     package let block: String
 
     /// - Parameter part: A range of the file inside `range`.
@@ -23,11 +23,11 @@ package struct Overwrite: Sendable, Equatable {
     }
 }
 
-/// Overwrites in the order of the file. They do not overlap: the last one holds.
+/// Overwrites in the order of the file, without overlaps. A later overwrite replaces an earlier one.
 struct OverwriteList {
     private(set) var all: [Overwrite] = []
 
-    /// The index of the first overwrite that ends behind an offset.
+    /// Returns the index of the first overwrite that ends after an offset.
     private func index(endingBehind offset: Int) -> Int {
         var (low, high) = (0, all.count)
         while low < high {
@@ -55,7 +55,7 @@ struct OverwriteList {
         all.replaceSubrange(first..<last, with: replaced)
     }
 
-    /// The first overwrite with bytes of a range.
+    /// Returns the first overwrite that contains bytes of a range.
     func first(in range: Range<Int>) -> Overwrite? {
         let first = index(endingBehind: range.lowerBound)
         return first < all.count && all[first].range.lowerBound < range.upperBound ? all[first] : nil
@@ -63,7 +63,7 @@ struct OverwriteList {
 
     func touches(_ range: Range<Int>) -> Bool { first(in: range) != nil }
 
-    /// Puts what replaces the original bytes into a buffer that holds the bytes from an offset.
+    /// Replaces the original bytes in a buffer that begins at an offset.
     func apply(to buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
         var next = index(endingBehind: offset)
         while next < all.count, all[next].range.lowerBound < offset + buffer.count {

@@ -1,4 +1,4 @@
-/// A PNG file: chunks with checksums. The checksum of a changed chunk is written again.
+/// A PNG file: chunks with checksums. The checksum of a changed chunk is updated.
 ///
 /// Deflated text that holds a location is deflated again without the location, with the same length. A chunk that would be longer becomes
 /// plain text of spaces.
@@ -56,7 +56,7 @@ struct PNGFile {
             case "caBX":
                 let (view, start, size) = (view, start, size)
                 ContentCredentials(content, "content credentials (C2PA) in \(name)").note { PNGFile.blank(view, start, size, $0) }
-            // Exif that is deflated, behind a zero and its size.
+            // Deflated Exif, after a zero and its size.
             case "zxIf": cleanDeflated(from: 5)
             default: OpaqueBytes(content, name).clean()
             }
@@ -71,7 +71,7 @@ struct PNGFile {
         private func cleanExif() {
             let start = content.has("Exif\0\0", at: 0) ? 6 : 0
             if var tiff = TIFFFile(content.from(start), "Exif in \(name)") { tiff.clean() }
-            // Before the checksum is written.
+            // The content is searched before the checksum is updated.
             OpaqueBytes(content, name).clean()
         }
 
@@ -95,7 +95,8 @@ struct PNGFile {
             }
         }
 
-        /// Tools write tags as chunks, for example "exif:GPSLatitude" or "lat". Notes the place.
+        /// Returns whether a text chunk is a location, and records the place. Tools write tags as chunks, for example "exif:GPSLatitude" or
+        /// "lat".
         private func isLocation(_ keyword: [UInt8], _ text: ByteView) -> Bool {
             let last = Array(keyword.split(separator: UInt8(ascii: ":")).last ?? [])
             let value = text.bytes(0, min(text.count, 200)) ?? []
@@ -105,7 +106,7 @@ struct PNGFile {
             return true
         }
 
-        /// A name, the number of bytes, and hexadecimal digits in lines.
+        /// Cleans a profile that is a name, the number of bytes, and lines of hexadecimal digits.
         private func cleanProfile(_ text: ByteView) {
             guard let start = Self.digits(of: text.bytes(0, min(200, text.count)) ?? []) else {
                 return OpaqueBytes(text, name).clean()
@@ -113,7 +114,7 @@ struct PNGFile {
             EncodedBytes(hexadecimal: text, start..<text.count, "profile in \(name)").clean()
         }
 
-        /// Where the digits begin: behind the line with the number of bytes.
+        /// Returns the index of the first digit, after the line with the number of bytes.
         private static func digits(of text: [UInt8]) -> Int? {
             let lines = text.split(separator: 10, omittingEmptySubsequences: false)
             guard
@@ -126,7 +127,7 @@ struct PNGFile {
         }
 
         private func cleanInternational() {
-            // Behind the keyword: whether the text is deflated, how, the language, the keyword in that language.
+            // The keyword is followed by the compression flag, the method, the language, and the keyword in that language.
             let start = keywordEnd
             guard let isDeflated = content.number(start, 1), let language = content.find([0], from: start + 2),
                 let translated = content.find([0], from: language + 1)
@@ -134,14 +135,14 @@ struct PNGFile {
             if isDeflated == 0 { cleanText(from: translated + 1) } else { cleanDeflated(from: translated + 1) }
         }
 
-        /// Inflates the text, cleans it as if it were plain, and deflates it again.
+        /// Inflates the text, cleans it like plain text, and deflates it again.
         private func cleanDeflated(from textStart: Int) {
             let keyword = type == "zxIf" ? [] : keyword
             let label = keyword.isEmpty ? name : "\(name) (\(String(decoding: keyword, as: UTF8.self)))"
             let deflated = content.from(textStart).allBytes()
             guard !deflated.isEmpty else { return }
             guard let text = Deflate.inflate(deflated, limit: PNGFile.maximumText) else {
-                // Readers show what a damaged stream still gives.
+                // Readers show the readable part of a damaged stream.
                 return blank("\(label) that cannot be inflated")
             }
             let front = keyword + (type == "zxIf" ? [] : [0])
@@ -165,7 +166,7 @@ struct PNGFile {
             content.overwrite(textStart, with: stream, block)
         }
 
-        /// The name of the profile, and the profile. The picture needs its colours: they are not removed.
+        /// Cleans the name of a colour profile, and the profile. The picture needs its colours, so the profile is not removed.
         private func cleanColours() {
             let (start, label) = (keywordEnd + 1, "colour profile in \(name)")
             OpaqueBytes(content.part(0, start), label).cleanText()
@@ -183,7 +184,7 @@ struct PNGFile {
         private func blank(_ name: String) { PNGFile.blank(view, start, size, name) }
     }
 
-    /// Makes a chunk one of plain text with spaces.
+    /// Turns a chunk into a plain text chunk with spaces.
     private static func blank(_ view: ByteView, _ start: Int, _ size: Int, _ name: String) {
         let keyword = Array("-\0".utf8.prefix(size))
         view.overwrite(start + 4, with: Array("tEXt".utf8), name)
@@ -195,7 +196,7 @@ struct PNGFile {
     private static func writeChecksum(_ view: ByteView, _ start: Int, _ size: Int, _ name: String) {
         var (checksum, position) = (UInt32(0), start + 4)
         let end = start + 8 + size
-        // A chunk that is cut off has no checksum.
+        // A truncated chunk has no checksum.
         guard end + 4 <= view.count else { return }
         while position < end, let piece = view.bytes(position, min(1 << 20, end - position)) {
             checksum = Deflate.checksum(piece, after: checksum)

@@ -2,7 +2,7 @@ import Glibc
 
 /// The bytes of a photo, read piece by piece.
 package protocol PhotoBytes: AnyObject {
-    /// The number of bytes. It does not change during a search.
+    /// The number of bytes, which does not change during a search.
     var count: Int { get }
 
     /// Fills the buffer with the bytes from an offset.
@@ -16,7 +16,7 @@ package final class FileBytes: PhotoBytes {
     package let count: Int
     private let descriptor: Int32
 
-    /// - Parameter descriptor: An open file. The caller closes it.
+    /// - Parameter descriptor: An open file, which the caller closes.
     /// - Returns: `nil` if the descriptor is not a regular file.
     package init?(descriptor: Int32) {
         var information = stat()

@@ -3,7 +3,7 @@ import Glibc
 /// Overwrites the location of a photo in its file.
 package enum PhotoCleaning {
     package struct Report: Sendable, Equatable {
-        /// The blocks that held a location. Empty if the file is as it was.
+        /// The blocks that contained a location. Empty if the file is unchanged.
         package var blocks: [String]
         /// The content credentials that were removed, because they signed the old bytes.
         package var credentials: [String]
@@ -11,10 +11,10 @@ package enum PhotoCleaning {
 
     /// Cleans a file that is open for reading and writing.
     ///
-    /// Before anything is written, a second search looks for the places in the result. Afterwards the file is read once more: it differs
-    /// from what it was in the reported ranges only.
+    /// Before anything is written, a second search looks for the places in the result. Afterwards the file is read again. The file then
+    /// differs from the original only in the reported ranges.
     ///
-    /// - Throws: If the file cannot be proved to be without a location. It is unchanged then, unless writing failed.
+    /// - Throws: An error if the file cannot be proved to be without a location. The file is unchanged then, unless writing failed.
     package static func clean(descriptor: Int32) throws(LocationFailure) -> Report {
         guard let file = FileBytes(descriptor: descriptor) else { throw .unreadable }
         return try clean(file, descriptor: descriptor)
@@ -24,7 +24,7 @@ package enum PhotoCleaning {
     static func clean(_ file: any PhotoBytes, descriptor: Int32) throws(LocationFailure) -> Report {
         let found = try PhotoLocations(searching: file)
         guard found.isKnownFormat else {
-            // Nothing is written into a file whose format is unknown, for example a text.
+            // A file of an unknown format, for example a text, is never written.
             throw found.blocks.first.map { .unproven(block: $0) } ?? .unknownFormat
         }
         let report = Report(blocks: found.blocks, credentials: found.credentials)
@@ -36,10 +36,11 @@ package enum PhotoCleaning {
         return report
     }
 
-    /// Cleans a file, and returns the fields of the response of `photo-cleaner`: "clean" and the names of the blocks that were overwritten;
-    /// "unreadable" and why, if the format is unknown; "failed" and why; "fault" and why if the system failed.
+    /// Cleans a file. Returns the fields of `photo-cleaner`'s response: "clean" and the names of the overwritten blocks, or one of the
+    /// following words with a reason. "unreadable" means that the format is unknown, "failed" that cleaning failed, and "fault" that the
+    /// system failed.
     ///
-    /// - Parameter path: Any bytes, because names of files need not be UTF-8.
+    /// - Parameter path: Any bytes, because file names need not be UTF-8.
     package static func response(about path: UnsafePointer<CChar>) -> [String] {
         // The photo is a regular file. Without O_NONBLOCK, opening a named pipe waits for a writer.
         let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)

@@ -1,20 +1,20 @@
-/// The ranges of a photo or film that hold its location, and the bytes that replace them. Sizes and offsets stay.
+/// The ranges of a photo or film that contain its location, and the bytes that replace them. Sizes and offsets do not change.
 ///
 /// Pure: reads through `PhotoBytes` and writes nothing.
 package struct PhotoLocations {
-    /// In the order of the file, without overlaps.
+    /// The overwrites in the order of the file, without overlaps.
     package let overwrites: [Overwrite]
     /// The places that were found, for the proof.
     package let places: [FoundPlace]
     /// Content credentials that are removed, because they sign the old bytes.
     package let credentials: [String]
-    /// True if a parser knows the format. Bytes of other formats are searched like a trailer.
+    /// `true` if a parser knows the format. Bytes of other formats are searched like a trailer.
     package let isKnownFormat: Bool
     private let search: LocationSearch
 
     /// Searches all bytes.
     ///
-    /// - Throws: If the file cannot be read, costs too much, or has a location in a block that cannot be changed in place.
+    /// - Throws: An error if the file cannot be read, exceeds the limits, or has a location in a block that cannot be changed in place.
     package init(searching source: PhotoBytes) throws(LocationFailure) {
         let search = LocationSearch(source)
         isKnownFormat = search.cleanFile(nil)
@@ -24,36 +24,36 @@ package struct PhotoLocations {
         )
     }
 
-    /// The names of the blocks with a location, without repetition.
+    /// The names of the blocks with a location, without duplicates.
     package var blocks: [String] {
         var known: Set<String> = []
         return overwrites.filter { !search.credentials.contains($0.block) }.map { name(of: $0).printable }
             .filter { known.insert($0).inserted }
     }
 
-    /// Bytes that no parser read have the name of the block around them.
+    /// Returns the name of an overwrite's block. Bytes that no parser has read have the name of the block around them.
     private func name(of overwrite: Overwrite) -> String {
         guard overwrite.block == LocationSearch.unnamed else { return overwrite.block }
         return name(at: overwrite.range.lowerBound) ?? LocationSearch.unnamed
     }
 
-    /// The bytes of the result.
+    /// Returns bytes of the result.
     package func cleanedBytes(_ range: Range<Int>) -> [UInt8]? { search.bytes(range) }
 
-    /// The name of the block that holds an offset, for messages.
+    /// Returns the name of the block that contains an offset, for messages.
     package func block(at offset: Int) -> String {
         name(at: offset) ?? "the file at byte \(offset)"
     }
 
-    /// Names that end with the one of no block are from the second search, which reads all bytes.
+    /// Returns the name of a block. Names that end with the name of no block are from the second search, which reads all bytes.
     private func name(at offset: Int) -> String? {
         search.blocks.last { $0.range.contains(offset) && !$0.name.hasSuffix(LocationSearch.unnamed) }?.name
     }
 
-    /// Looks for the places in the result, with code that shares nothing with the parsers.
+    /// Searches for the places in the result, with code that shares nothing with the parsers.
     ///
     /// - Parameter observe: Receives the bytes of the result in order.
-    /// - Throws: If one is found, or the file cannot be read.
+    /// - Throws: An error if a place is found, or if the file cannot be read.
     package func prove(observe: ([UInt8]) -> Void = { _ in }) throws(LocationFailure) {
         var proof = LocationProof(places)
         let step = 1 << 20

@@ -32,7 +32,7 @@ struct PhotoshopResources {
             }
             position = sizeAt + 4 + (size + 1) / 2 * 2
         }
-        // Photoshop stores the MD5 of IPTC, and ignores IPTC or XMP if it differs.
+        // Photoshop stores the MD5 of the IPTC data, and ignores IPTC or XMP if the digest differs.
         for text in texts {
             let old = MD5.digest(of: text.allBytes(current: false))
             for digest in digests where view.has(old, at: digest) {

@@ -1,21 +1,21 @@
-/// A text as `CoordinateText` reads it: percent-encoding is decoded, decimal commas are points, and the marks, hemispheres and names of
+/// The text that `CoordinateText` reads. Percent-encoding is decoded, decimal commas are points, and the marks, hemispheres and names of
 /// other languages are in ASCII.
 struct PlainLetters {
     let text: [UInt8]
     private(set) var letters: [UInt8]
-    /// Letters that were copied, or that replace others, with where they begin before and after a pass.
+    /// A run of letters that were copied or replaced, with its beginnings before and after a pass.
     private struct Run {
         var source: Int
         var letter: Int
         var isCopy: Bool
     }
 
-    /// What each pass did. Empty if each letter is at its place in the text.
+    /// The runs of each pass. Empty if every letter has its original index.
     private var passes: [[Run]] = []
 
     init(_ text: [UInt8]) {
         (self.text, letters) = (text, text)
-        // Percent-encoding hides other letters.
+        // Percent-encoding hides letters, which a second pass replaces.
         if replace() { _ = replace() }
     }
 
@@ -56,12 +56,12 @@ struct PlainLetters {
 
     private enum Change {
         case escape, decimal
-        /// A word for a hemisphere or a unit that is beside a number.
+        /// A word for a hemisphere or a unit, next to a number.
         case word(count: Int, [UInt8], isUnit: Bool)
         case letters(count: Int, [UInt8])
     }
 
-    /// - Returns: True if percent-encoding was decoded.
+    /// - Returns: `true` if percent-encoding was decoded.
     private mutating func replace() -> Bool {
         var (result, runs, copied, index, isDecoded) = ([UInt8](), [Run](), 0, 0, false)
         func copy(upTo end: Int) {
@@ -96,7 +96,7 @@ struct PlainLetters {
         return isDecoded
     }
 
-    /// "%C2", and "%25C2" of an address inside an address.
+    /// Decodes "%C2", and the "%25C2" of an address inside an address.
     private func decoded(_ start: Int) -> (count: Int, letter: UInt8)? {
         var index = start + 1
         while letters[index...].starts(with: "25".utf8), index + 3 < letters.count, index - start < 8,
@@ -110,7 +110,8 @@ struct PlainLetters {
         return (index + 2 - start, high << 4 | low)
     }
 
-    /// "47,370094" and "22,2' N" are decimal numbers. "48,8,14N", "48,8.2N" and "34,144,270,350" are lists.
+    /// Returns whether a comma is decimal. "47,370094" and "22,2' N" are decimal numbers. "48,8,14N", "48,8.2N" and "34,144,270,350" are
+    /// lists.
     private func isDecimal(_ comma: Int) -> Bool {
         let whole = letters[..<comma].suffix(4).reversed().prefix(while: CoordinateText.isDigit).count
         let fraction = letters[(comma + 1)...].prefix(24).prefix(while: CoordinateText.isDigit).count
@@ -127,7 +128,7 @@ struct PlainLetters {
         return mark >= 0x80 || "'\"".utf8.contains(mark) || "NSEWO".utf8.contains(mark) && !isWord
     }
 
-    /// Returns whether a word is complete, and a number is in front of it. The number can be behind a hemisphere.
+    /// Returns whether a word is complete and follows a number. A hemisphere may be before the number.
     private func isWord(_ start: Int, _ count: Int, isUnit: Bool) -> Bool {
         let end = start + count
         func isLetter(_ index: Int) -> Bool { letters.indices.contains(index) && CoordinateText.isLetter(letters[index]) }
@@ -139,7 +140,7 @@ struct PlainLetters {
             && (before >= 0x80 || "'\"".utf8.contains(before) || CoordinateText.isDigit(behind) || Self.isUnit(letters[..<start]))
     }
 
-    /// "47 degrees", in front of "north".
+    /// Returns whether a text ends with a unit, as "47 degrees" before "north".
     private static func isUnit(_ text: ArraySlice<UInt8>) -> Bool {
         let word = text.suffix(12).split { !CoordinateText.isLetter($0) }.last ?? []
         return units.contains { $0.0.utf8.elementsEqual(word.map { $0 | 0x20 }) } || word.elementsEqual("deg".utf8)
@@ -202,7 +203,7 @@ struct PlainLetters {
         capitalized([("широта", "latitude"), ("долгота", "longitude"), ("координаты", "coordinates")])
         + ["纬度", "緯度"].map { ($0, "latitude") } + ["经度", "經度", "経度"].map { ($0, "longitude") }
         + ["座標", "坐标", "坐標"].map { ($0, "coordinates") }
-    /// North and south begin a pair.
+    /// Words for hemispheres. North and south begin a pair.
     private static let sides =
         ["с. ш.", "с.ш.", "с.ш", "北纬", "北緯"].map { ($0, "N") } + ["ю. ш.", "ю.ш.", "ю.ш", "南纬", "南緯"].map { ($0, "S") }
         + ["в. д.", "в.д.", "в.д", "东经", "東經", "東経"].map { ($0, "E") }
@@ -213,12 +214,12 @@ struct PlainLetters {
         ("ć", "c"),
         ("ó", "o"), ("ę", "e"),
     ]
-    /// The same with combining marks, as macOS writes the names of files.
+    /// Names with combining marks, which macOS uses in the names of files.
     private static let decomposed = [
         ("a\u{308}nge", "ange"), ("A\u{308}NGE", "ANGE"), ("e\u{301}es", "ees"), ("o\u{308}r", "or"), ("o\u{301}", "o"),
         ("e\u{328}", "e"), ("s\u{301}", "s"), ("c\u{301}", "c"),
     ]
-    /// The words of other scripts with which a text about a location begins.
+    /// The words of other scripts with which a text about a location may begin.
     static let words: [[UInt8]] =
         (names + sides.filter { $0.1 == "N" || $0.1 == "S" } + marks.filter { $0.1 == "°" }).map { Array($0.0.utf8) }
         + spelled.filter { $0.1 == "N" || $0.1 == "S" }.map { Array($0.0.utf8) }

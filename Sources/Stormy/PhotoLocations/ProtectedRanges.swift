@@ -1,4 +1,4 @@
-/// Ranges that nothing overwrites.
+/// Ranges that must not be overwritten.
 struct ProtectedRanges {
     private var ranges: [Range<Int>] = []
 
@@ -6,7 +6,7 @@ struct ProtectedRanges {
 
     mutating func add(_ range: Range<Int>) { if !range.isEmpty { ranges.append(range) } }
 
-    /// Sorts and joins the ranges. Needed before the questions below.
+    /// Sorts and joins the ranges. Call this method before the queries below.
     mutating func prepare() {
         var joined: [Range<Int>] = []
         for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -33,7 +33,7 @@ struct ProtectedRanges {
         return index < ranges.count && ranges[index].lowerBound < range.upperBound
     }
 
-    /// The parts of a range that are not protected.
+    /// Returns the parts of a range that are not protected.
     func gaps(_ range: Range<Int>) -> [Range<Int>] {
         var (result, start, index) = ([Range<Int>](), range.lowerBound, first(endingBehind: range.lowerBound))
         while index < ranges.count, ranges[index].lowerBound < range.upperBound {

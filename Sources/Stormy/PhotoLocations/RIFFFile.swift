@@ -39,7 +39,7 @@ struct RIFFFile {
             case "LIST" where depth < 8 && !content.has("movi", at: 0): clean(content.from(4), depth: depth + 1)
             default:
                 if type == "ANMF", depth < 8 {
-                    // A frame: its place and duration, and chunks.
+                    // A frame contains its position, its duration, and chunks.
                     list.notePixels(position, 24)
                     clean(content.from(16), depth: depth + 1)
                 } else if Self.pixels.contains(type) || type == "LIST" {

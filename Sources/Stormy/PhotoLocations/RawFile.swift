@@ -1,15 +1,15 @@
-/// A raw file that is not TIFF: Fujifilm, Minolta, Sigma and older Canon cameras. The data of the sensor are marked as pixels, and other
-/// bytes are searched for blocks with known marks.
+/// A raw file that is not TIFF: Fujifilm, Minolta, Sigma and older Canon cameras. The sensor data counts as pixels, and other bytes are
+/// searched for blocks with known marks.
 struct RawFile {
     private enum Format { case fujifilm, minolta, sigma, canon }
 
     private let view: ByteView
     private let block: String
     private let format: Format
-    /// The data of the sensor, in the view.
+    /// The ranges of the sensor data in the view.
     private var sensor = ProtectedRanges()
 
-    /// - Returns: `nil` if the file begins like another format.
+    /// - Returns: `nil` if the file has another format.
     init?(_ view: ByteView, _ block: String) {
         if view.has("FUJIFILMCCD-RAW", at: 0) {
             format = .fujifilm
@@ -45,7 +45,7 @@ struct RawFile {
         view.notePixels(start, size)
     }
 
-    /// The data of the sensor are in a TIFF structure, or are all bytes.
+    /// Reads the sensor data, which is in a TIFF structure or is the complete range.
     private mutating func readFujifilm(_ start: Int, _ size: Int) {
         guard start > 136, size > 0 else { return }
         guard var tiff = TIFFFile(view.part(start, size), "TIFF structure in \(block)"), tiff.isPlausible else {
@@ -55,7 +55,7 @@ struct RawFile {
         for range in tiff.pixels { note(start + range.lowerBound, range.count) }
     }
 
-    /// A list of sections at the end. A section of a picture has a header of 28 bytes. Format 18 is JPEG.
+    /// Reads the list of sections at the end. A section with a picture has a header of 28 bytes. Format 18 is JPEG.
     private mutating func readSigma() {
         guard let list = view.number(view.count - 4, 4, little: true), view.has("SECd", at: list),
             let count = view.number(list + 8, 4, little: true)
@@ -71,7 +71,7 @@ struct RawFile {
         }
     }
 
-    /// A heap of CIFF: its directory is behind the values. Entry 0x2005 is the data of the sensor.
+    /// Reads a heap of CIFF, whose directory follows the values. Entry 0x2005 is the sensor data.
     private mutating func readCanon(_ start: Int, _ end: Int, depth: Int) {
         guard depth < 4, end - start > 6, let offset = view.number(end - 4, 4, little: true),
             let count = view.number(start + offset, 2, little: true)

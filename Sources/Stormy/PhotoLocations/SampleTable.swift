@@ -1,11 +1,11 @@
-/// One film or picture of boxes in a file. Another one can be appended behind its end.
+/// A film or a picture that consists of boxes. A file may contain several, one after the other.
 struct Film {
     /// The bytes up to the next film.
     let view: ByteView
-    /// Where the film begins in the file. Some tools count offsets from the beginning of the file.
+    /// The beginning of the film in the file. The offsets of some tools count from the beginning of the file.
     let start: Int
     let boxes: [Box]
-    /// Top-level boxes that can hold samples.
+    /// The top-level boxes that may contain samples.
     let data: [Range<Int>]
 
     init(_ view: ByteView) {
@@ -16,7 +16,7 @@ struct Film {
         }
     }
 
-    /// The data box with a position.
+    /// Returns the data box that contains a position.
     func data(at position: Int) -> Range<Int>? {
         var (low, high) = (0, data.count)
         while low < high {
@@ -27,7 +27,7 @@ struct Film {
     }
 }
 
-/// The samples of one track, by the tables of the film (ISO 14496-12 §8.7) and of its fragments (§8.8).
+/// The samples of one track, from the tables of the film (ISO 14496-12 §8.7) and of its fragments (§8.8).
 struct SampleTable {
     private struct Position {
         var offset: Int
@@ -38,13 +38,13 @@ struct SampleTable {
     private let table: Box
     private let film: Film
     private let name: String
-    /// Offsets as they are stored, and offsets from the beginning of the film.
+    /// Offsets as stored, and offsets from the beginning of the film.
     private var (stored, relative): ([Position], [Position]) = ([], [])
-    /// False if a table is missing.
+    /// `false` if a table is missing.
     private(set) var isReadable = true
 
     private static let maximumSamples = 500_000
-    /// More than a file has. Sums of offsets and sizes stay small.
+    /// A limit above the size of any file, so that sums of offsets and sizes do not overflow.
     private static let maximumOffset = 1 << 60
 
     /// - Parameters:
@@ -56,11 +56,11 @@ struct SampleTable {
         readFragments()
     }
 
-    /// The bytes of each sample. Samples behind the end of the film are empty, because the file is incomplete.
+    /// Returns the bytes of each sample. Samples after the end of the film are empty, because the file is incomplete.
     ///
-    /// Fails the search if the tables lead to other boxes of the film, for example to its directory.
+    /// Fails the search if the tables contain positions in other boxes of the film, for example in its directory.
     func samples() -> [ByteView] {
-        // The beginning that more samples fit to.
+        // The beginning is used that matches more samples.
         let isOfFile = film.start > 0 && count(from: film.start) > count(from: 0)
         let positions = stored.map { Position(offset: $0.offset - (isOfFile ? film.start : 0), size: $0.size) } + relative
         return positions.filter { $0.size > 0 }.compactMap { position in
@@ -69,7 +69,7 @@ struct SampleTable {
                 film.view.search.fail(.unproven(block: name))
                 return nil
             }
-            // A damaged size must not reach other boxes.
+            // A damaged size must not include other boxes.
             return film.view.part(position.offset, min(position.size, data.upperBound - position.offset))
         }
     }
@@ -102,7 +102,7 @@ struct SampleTable {
         }
     }
 
-    /// The number of samples, and the size of each: one for all, or numbers of 4 to 32 bits.
+    /// Returns the number of samples, and their sizes: a uniform size, or numbers of 4 to 32 bits.
     private func sizes() -> (count: Int, size: (Int) -> Int?)? {
         if let sizes = table.child("stsz")?.content, let uniform = sizes.number(4, 4), let count = sizes.number(8, 4) {
             return (count, { uniform > 0 ? uniform : sizes.number(12 + 4 * $0, 4) })
@@ -125,7 +125,7 @@ struct SampleTable {
         let defaults = movie.first { $0.type == "mvex" }?.children.first {
             $0.type == "trex" && $0.content.number(4, 4) == number
         }
-        // A number that is damaged means the only track.
+        // A damaged track number means the only track.
         if movie.count(where: { $0.type == "trak" }) == 1,
             let only = fragments[0].child("traf")?.child("tfhd")?.content.number(4, 4)
         {
@@ -140,7 +140,7 @@ struct SampleTable {
         }
     }
 
-    /// - Returns: Where the data of this part end, if that is known.
+    /// - Returns: The end of the data of this part, if it is known.
     private mutating func readFragment(_ part: Box, in fragment: Box, behind end: Int?, _ number: Int, _ usual: Int) -> Int? {
         guard let header = part.child("tfhd")?.content, let flags = header.number(1, 3) else { return nil }
         let isTrack = header.number(4, 4) == number

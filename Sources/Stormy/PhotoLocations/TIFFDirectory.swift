@@ -1,37 +1,37 @@
-/// One directory (IFD) of a TIFF structure.
+/// A directory (IFD) of a TIFF structure.
 struct TIFFDirectory {
     struct Entry {
         var tag: Int
-        /// The code of the type; unknown codes have the size 1.
+        /// The code of the type. Unknown codes have the size 1.
         var type: Int
         var count: Int
-        /// Where the entry is.
+        /// The position of the entry.
         var position: Int
-        /// Where the value is: in the entry, or elsewhere. It may be beyond the end.
+        /// The position of the value, which is in the entry or elsewhere. The position may be beyond the end.
         var value: Int
-        /// Bytes of the value.
+        /// The number of bytes of the value.
         var size: Int
-        /// Whether the value is in the entry.
+        /// `true` if the value is in the entry.
         var isInline: Bool
     }
 
-    /// The size of one entry, and of the count in front of the entries.
+    /// The size of an entry, and the size of the count before the entries.
     let (entrySize, countSize): (Int, Int)
     let entries: [Entry]
-    /// Where the directory is, with the offset of the next directory behind the entries.
+    /// The range of the directory, including the offset of the next directory after the entries.
     let range: Range<Int>
-    /// The offset of the next directory; 0 if there is none.
+    /// The offset of the next directory. 0 if there is none.
     let next: Int
 
     private static let sizes = [
         1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8,
     ]
 
-    /// Reads the entries that are inside the view. `nil` if the directory begins behind the end.
+    /// Reads the entries that are inside the view. `nil` if the directory begins after the end.
     ///
     /// - Parameters:
-    ///   - shift: What is added to the offsets of values; makers' notes can have another base than the file.
-    ///   - isBig: BigTIFF with numbers of 8 bytes.
+    ///   - shift: A number that is added to the offsets of values, because makers' notes may have another base than the file.
+    ///   - isBig: `true` for BigTIFF, whose numbers have 8 bytes.
     init?(_ view: ByteView, at offset: Int, little: Bool, isBig: Bool = false, shift: Int = 0) {
         (entrySize, countSize) = isBig ? (20, 8) : (12, 2)
         let width = isBig ? 8 : 4
@@ -63,7 +63,7 @@ struct TIFFDirectory {
         range = offset..<min(end + width, view.count)
     }
 
-    /// The values of an entry as numbers without sign, at most as many as asked for.
+    /// Returns the values of an entry as numbers without sign, up to a limit.
     static func numbers(of entry: Entry, in view: ByteView, little: Bool, limit: Int) -> [Int] {
         let size = [1: 1, 3: 2, 4: 4, 6: 1, 7: 1, 8: 2, 9: 4, 13: 4, 16: 8, 17: 8, 18: 8][entry.type] ?? 4
         let count = min(entry.count, limit, max(0, view.count - entry.value) / size)

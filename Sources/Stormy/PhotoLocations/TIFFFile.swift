@@ -10,43 +10,44 @@ struct TIFFFile {
     private let isBig: Bool
     private let firstDirectory: Int
     private let (isGPS, isPanasonic): (Bool, Bool)
-    /// Bytes that are not announced as TIFF or Exif can begin like a header by chance.
+    /// `true` if the version is known. Bytes that are not declared as TIFF or Exif may begin like a header by chance.
     let hasKnownVersion: Bool
     private var make = ""
 
-    /// Directories, headers, and pixels: not overwritten as values.
+    /// Directories, headers and pixels, which are not overwritten as values.
     private var protected = ProtectedRanges()
-    /// Directories of GPS, with the entry that leads to each.
+    /// The GPS directories, with the entries that point to them.
     private var gps: [(directory: Int, pointer: TIFFDirectory.Entry?)] = []
     /// Values that are read after all directories are known.
     private var values: [TIFFDirectory.Entry] = []
     private(set) var pixels: [Range<Int>] = []
 
-    /// The number of directories and entries that are visited at most.
+    /// The maximum numbers of directories and entries that are visited.
     private static let (maximumDirectories, maximumEntries) = (300_000, 4_000_000)
     private static let pointers: Set<Int> = [0x014A, 0x8769, 0xA005, 0x8290, 0xFE00, 0x0190, 0xF000]
-    /// XMP, IPTC, Photoshop, AFCP, maker notes, DNG's private data, embedded JPEG of Panasonic, GeoTIFF, GDAL, coefficients of satellites (RPC), content credentials, an embedded raw file with its MD5, Kodak's GPS text.
+    /// The tags of XMP, IPTC, Photoshop, AFCP, maker notes, DNG's private data, Panasonic's embedded JPEG, GeoTIFF, GDAL, satellite
+    /// coefficients (RPC), content credentials, an embedded raw file with its MD5, and Kodak's GPS text.
     private static let interesting: Set<Int> = [
         0x02BC, 0x83BB, 0x8649, 0x8568, 0x927C, 0xC634, 0x002E, 0x0127, 33550, 33920, 33922, 34264, 34735, 34736, 34737, 42112,
         37724, 50844, 52545, 0xC68C, 0xC71D, 0x0402, 0x0120,
     ]
 
     /// - Parameters:
-    ///   - view: From the header on.
-    ///   - isGPS: The first directory is one of GPS, as in Canon's CMT4.
+    ///   - view: The bytes from the header on.
+    ///   - isGPS: `true` if the first directory is a GPS directory, as in Canon's CMT4.
     /// - Returns: `nil` if there is no header. The version can be any number, because readers of Exif ignore the version.
     init?(_ view: ByteView, _ block: String, isGPS: Bool = false) {
         guard let mark = view.bytes(0, 4), mark.starts(with: [0x49, 0x49]) || mark.starts(with: [0x4D, 0x4D]) else { return nil }
         little = mark[0] == 0x49
         let version = little ? Int(mark[2]) | Int(mark[3]) << 8 : Int(mark[2]) << 8 | Int(mark[3])
-        // TIFF, BigTIFF, Olympus, Panasonic, DNG of some tools.
+        // The versions of TIFF, BigTIFF, Olympus, Panasonic, and the DNG files of some tools.
         hasKnownVersion = [42, 43, 0x4F52, 0x5352, 0x55].contains(version)
         isBig = version == 43
         guard let first = isBig ? view.number(8, 8, little: little) : view.number(4, 4, little: little) else { return nil }
         (firstDirectory, self.view, self.block, self.isGPS, isPanasonic) = (first, view, block, isGPS, version == 0x55)
     }
 
-    /// Whether the first directory is plausible. A header is only four bytes, which other data contain by chance.
+    /// `true` if the first directory is plausible. A header has only four bytes, which other data contains by chance.
     var isPlausible: Bool {
         guard firstDirectory >= 8, let directory = TIFFDirectory(view, at: firstDirectory, little: little, isBig: isBig) else {
             return false
@@ -55,8 +56,8 @@ struct TIFFFile {
             && directory.entries.prefix(8).allSatisfy { (1...18).contains($0.type) && $0.tag > 0 || $0.tag == 0 }
     }
 
-    /// - Parameter again: Also if a structure that begins here was cleaned already, which had fewer bytes.
-    /// - Returns: `false` if this structure was cleaned already.
+    /// - Parameter again: `true` to clean a structure that was cleaned before with fewer bytes.
+    /// - Returns: `false` if the structure was cleaned before.
     @discardableResult
     mutating func clean(again: Bool = false) -> Bool {
         guard view.search.begin("TIFF", at: view.offset(0)) || again else { return false }
@@ -105,12 +106,12 @@ struct TIFFFile {
             guard known.count <= Self.maximumDirectories, entries <= Self.maximumEntries else {
                 return view.search.fail(.tooExpensive(block))
             }
-            // A damaged pointer leads to bytes that are not a directory.
+            // A damaged pointer may lead to bytes that are not a directory.
             if directory.entries.count(where: { (1...18).contains($0.type) }) * 2 >= directory.entries.count {
                 protected.add(directory.range)
                 directories.append(offset)
             }
-            // The next one is visited after those below this one, as their order does not matter.
+            // The next directory is visited after the directories below this one. The order has no effect.
             waiting.append((directory.next, .image, nil))
             for entry in directory.entries {
                 if entry.tag == 0x8825 {
@@ -134,7 +135,7 @@ struct TIFFFile {
         TIFFDirectory.numbers(of: entry, in: view, little: little, limit: 10_000)
     }
 
-    /// Strips, tiles, and pictures in JPEG. A strip whose size reaches over a directory has a wrong size.
+    /// Protects strips, tiles, and pictures in JPEG. A strip that includes a directory has a wrong size.
     private mutating func protectPixels(_ strips: [Range<Int>], _ directories: [Int]) {
         let directories = directories.sorted()
         var next = 0
@@ -142,7 +143,7 @@ struct TIFFFile {
             while next < directories.count, directories[next] <= strip.lowerBound { next += 1 }
             let range = strip.lowerBound..<min(strip.upperBound, next < directories.count ? directories[next] : .max)
             protected.add(range)
-            // The picture has its end, so that what is behind it is searched.
+            // The codestream has its own end, and the bytes after it are searched.
             if Codestream.isPlausible(at: range.lowerBound, in: view) {
                 Codestream(view.part(range.lowerBound, range.count), "picture in \(block)").clean()
             }
@@ -167,7 +168,7 @@ struct TIFFFile {
         case 0x002E, 0x0127: if part.has([0xFF, 0xD8, 0xFF], at: 0) { JPEGFile(part, "picture in \(block)").clean() }
         case 33550, 33920, 33922, 34264, 34736, 50844: blank(entry, "GeoTIFF of \(block)")
         case 34735:
-            // An empty list of keys: version 1, revision 1.0.
+            // The value becomes an empty list of keys: version 1, revision 1.0.
             blank(entry, "GeoTIFF of \(block)")
             if part.count >= 8, !protected.overlaps(entry.value..<entry.value + 8) {
                 let one: [UInt8] = little ? [1, 0] : [0, 1]
@@ -192,12 +193,12 @@ struct TIFFFile {
         }
     }
 
-    /// Texts of ASCII and of UTF-8, the comment, and the texts of Windows.
+    /// Returns whether an entry is a text: ASCII, UTF-8, the user comment, or one of the Windows texts.
     private static func isText(_ entry: TIFFDirectory.Entry) -> Bool {
         entry.size > 5 && ([2, 129].contains(entry.type) || entry.tag == 0x9286 || (0x9C9B...0x9C9F).contains(entry.tag))
     }
 
-    /// Some writers swap the bytes of each group of four.
+    /// Cleans IPTC. Some writers swap the bytes of each group of four.
     private func cleanIPTC(_ part: ByteView) {
         IPTCBlock(part, "IPTC of \(block)").clean()
         if part.has([0x1C], at: 3), !part.has([0x1C], at: 0) {
@@ -205,7 +206,7 @@ struct TIFFFile {
         }
     }
 
-    /// Adobe's blocks: the maker note of the camera with the offset that it had.
+    /// Cleans Adobe's private data, which contains the camera's maker note with its original offset.
     private func cleanPrivateData(_ part: ByteView, _ entry: TIFFDirectory.Entry) {
         OpaqueBytes(part, "private data of \(block)").clean()
         guard part.has("Adobe\0", at: 0) else { return }
@@ -238,18 +239,18 @@ struct TIFFFile {
         let directory = offset > 0 ? TIFFDirectory(view, at: offset, little: little, isBig: isBig) : nil
         let isSeparate = directory.map { !protected.overlaps($0.range) } ?? false
         if !isSeparate, let pointer, offset > 0 {
-            // The pointer leads nowhere, or to something else, which stays. The entry gets a number that has no meaning.
+            // The pointer leads to no GPS directory, and other data is kept. The entry gets a number without a meaning.
             view.overwrite(pointer.position, with: little ? [0x26, 0x88] : [0x88, 0x26], name)
             view.fill(pointer.position + directoryWidth.header, directoryWidth.value, name)
         }
-        // A directory without entries, or with its version alone, is as it will be.
+        // A directory that is empty, or that contains only its version, needs no change.
         guard let directory, !directory.entries.isEmpty else { return }
         if directory.entries.count == 1, directory.entries[0].tag == 0, directory.next == 0 { return }
         GPSDirectory(directory, view, little: little).notePlaces()
         // Values of another directory are not values of GPS.
         guard isSeparate || directory.entries.contains(where: { $0.tag == 0 && $0.type == 1 && $0.count == 4 }) else { return }
         for entry in directory.entries where !entry.isInline && entry.value >= 0 && entry.value < view.count {
-            // Texts can be long. A number is not, whatever a damaged entry says.
+            // Texts may be long. Numbers are short, even if a damaged entry has another size.
             let limit = [0x1B, 0x1C].contains(entry.tag) ? 1 << 16 : 256
             let range = entry.value..<entry.value + min(entry.size, limit, view.count - entry.value)
             for gap in protected.gaps(range) { view.fill(gap.lowerBound, gap.count, name) }
@@ -266,7 +267,7 @@ struct TIFFFile {
 
     private var directoryWidth: (header: Int, value: Int) { isBig ? (12, 8) : (8, 4) }
 
-    /// An entry GPSVersionID with 2.3.0.0.
+    /// An entry GPSVersionID with the value 2.3.0.0.
     private var newVersion: [UInt8] {
         let width = directoryWidth.value
         let count = [UInt8](repeating: 0, count: width - 1)

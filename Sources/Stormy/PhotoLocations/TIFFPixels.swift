@@ -1,9 +1,9 @@
-/// The strips, tiles and pictures of one directory: bytes that are not metadata.
+/// The strips, tiles and pictures of a directory, which are not metadata.
 struct TIFFPixels {
     let directory: TIFFDirectory
     let view: ByteView
     let little: Bool
-    /// Panasonic's raw files have the offset of the sensor data in another entry.
+    /// `true` for Panasonic's raw files, in which another entry has the offset of the sensor data.
     let isPanasonic: Bool
 
     private static let (strips, tiles, picture, camera, fujifilm) =
@@ -16,7 +16,7 @@ struct TIFFPixels {
         entry(tag).map { TIFFDirectory.numbers(of: $0, in: view, little: little, limit: limit) } ?? []
     }
 
-    /// The lists of offsets and sizes outside of the directory.
+    /// The lists of offsets and sizes outside the directory.
     var tables: [Range<Int>] {
         Self.pairs.flatMap { start, length in
             guard let starts = entry(start), let lengths = entry(length) else { return [Range<Int>]() }
@@ -26,7 +26,7 @@ struct TIFFPixels {
         }
     }
 
-    /// Ranges of the view.
+    /// The pixels as ranges of the view.
     var ranges: [Range<Int>] {
         var result: [Range<Int>] = []
         for (start, length) in Self.pairs {
@@ -49,7 +49,7 @@ struct TIFFPixels {
         ranges.append(start..<start + min(size, view.count - start))
     }
 
-    /// The size of a strip or tile. A wrong size must not hide the metadata behind the pixels, or show pixels as metadata.
+    /// Returns the size of a strip or tile. A wrong size must neither hide metadata after the pixels nor treat pixels as metadata.
     private func size(_ lengths: [Int], _ index: Int, _ start: Int) -> Int? {
         let stored = lengths[safe: index] ?? 0
         guard let full = fullSize(start) else { return stored }
@@ -57,7 +57,7 @@ struct TIFFPixels {
         return min(stored, 2 * full + (1 << 16))
     }
 
-    /// The size of a strip or tile without compression. `nil` if the directory does not give it.
+    /// Returns the uncompressed size of a strip or tile. `nil` if the directory does not give it.
     private func fullSize(_ start: Int) -> Int? {
         let isTile = start == Self.tiles.0
         guard let width = numbers(isTile ? 0x0142 : 0x0100, limit: 1).first,

@@ -1,7 +1,7 @@
-/// A latitude and a longitude in bytes of an unknown format, each behind its name: attributes of OpenEXR and NetCDF, values of FLV, BSON, CBOR
-/// and MessagePack, text behind the size of the text.
+/// A latitude and a longitude in bytes of an unknown format, each after its name: attributes of OpenEXR and NetCDF, values of FLV, BSON,
+/// CBOR and MessagePack, and text after its size.
 ///
-/// The names alone are in many files. Both numbers must have the same distance from their names and the same form.
+/// Many files contain the names. Therefore both numbers must have the same form, and the same distance from their names.
 struct TaggedNumbers {
     private let view: ByteView
     private let block: String
@@ -20,16 +20,16 @@ struct TaggedNumbers {
     }
 
     private static let (latitudes, longitudes) = (["latitude", "lat"], ["longitude", "long", "lon", "lng"])
-    /// How far the other name is, and the bytes between a long or a short name and its number, at most.
+    /// The maximum distance of the other name, and the maximum numbers of bytes between a long or short name and its number.
     private static let (neighbourhood, longestGap, shortGap) = (400, 16, 4)
-    /// The names of a longitude that are tried for one latitude.
+    /// The maximum number of longitude names that are tried for a latitude.
     private static let maximumCandidates = 8
-    /// In front of a float: the size of the value, or the type in MessagePack and CBOR.
+    /// The bytes before a float: the size of the value, or the type in MessagePack and CBOR.
     private static let floats: [[UInt8]] = [[4, 0, 0, 0], [0, 0, 0, 4], [0, 0, 0, 1], [0xCA], [0xFA]]
 
     /// Overwrites the numbers that belong to the name at a position.
     func clean(at position: Int) {
-        // A text without other bytes behind the name is the most frequent case, and costs one read.
+        // The most frequent case is a text in which only text follows the name. This case costs one read.
         guard let name = view.bytes(position, min(10 + Self.longestGap, view.count - position)), let first = name.first,
             "lL".utf8.contains(first), name.dropFirst(3).contains(where: { $0 < 9 || 14..<0x20 ~= $0 || $0 > 0x7E })
         else { return }
@@ -49,12 +49,12 @@ struct TaggedNumbers {
         }
     }
 
-    /// The end of a name that no letter or digit follows.
+    /// Returns the end of a name that is not followed by a letter or a digit.
     private static func end(ofName names: [String], at index: Int, in bytes: [UInt8]) -> Int? {
         let text = bytes[index...].prefix(10).map { 65...90 ~= $0 ? $0 | 0x20 : $0 }
         guard let name = names.first(where: { text.starts(with: $0.utf8) }) else { return nil }
         let end = index + name.utf8.count
-        // The type of a value can be a letter.
+        // The type of a value may be a letter.
         let isComplete = name.utf8.count > 7 || end < bytes.count && !(CoordinateText.isLetter(bytes[end]) && bytes[end] != 0x44)
         return isComplete ? end : nil
     }
@@ -67,7 +67,7 @@ struct TaggedNumbers {
             let place = FoundPlace(
                 latitude: form.value(of: bytes[latitude..<latitude + form.size]),
                 longitude: form.value(of: bytes[longitude..<longitude + form.size]))
-            // Equal bytes are the header of both values.
+            // Equal numbers are the header of both values.
             guard Self.isPossible(place.latitude, upTo: 90), Self.isPossible(place.longitude, upTo: 180),
                 place.latitude != place.longitude
             else { continue }
@@ -80,13 +80,13 @@ struct TaggedNumbers {
         floats.contains { gap.suffix($0.count).elementsEqual($0) } || Array(gap).firstRange(of: Array("float".utf8)) != nil
     }
 
-    /// A number of few bits, and a very small one, is found by chance.
+    /// Returns whether a number is a possible angle. Numbers with few bits, and very small numbers, occur by chance.
     private static func isPossible(_ degrees: Double?, upTo limit: Double) -> Bool {
         guard let degrees, degrees.isFinite, abs(degrees) <= limit, abs(degrees) > 0.001 else { return false }
         return abs((degrees * 64).rounded() - degrees * 64) > 1e-6
     }
 
-    /// Decimal text behind numbers of the format.
+    /// Cleans decimal text after numbers of the format.
     private func cleanText(_ bytes: [UInt8], _ start: Int, _ latitude: Int, _ longitude: Int, _ gap: Int) {
         guard gap > 0, CoordinateText.isNumberStart(bytes, latitude), CoordinateText.isNumberStart(bytes, longitude),
             bytes[(latitude - gap)..<latitude].contains(where: { $0 < 0x20 || $0 > 0x7E })
@@ -104,7 +104,7 @@ struct TaggedNumbers {
 
     // MARK: OpenEXR
 
-    /// A standard attribute of OpenEXR: the name, the type, the size, and a number. One number is enough.
+    /// Cleans a standard attribute of OpenEXR: the name, the type, the size, and a number. A single number is enough.
     private func cleanAttribute(at position: Int) {
         for (isLatitude, name) in [(true, "latitude\0"), (false, "longitude\0")] where view.has(name, at: position) {
             let type = position + name.utf8.count

@@ -1,25 +1,27 @@
-/// Decides whether a find in bytes of an unknown format is text. Sensor data and compressed data contain the letters of a coordinate by chance.
+/// Decides whether a find in bytes of an unknown format is text. Sensor data and compressed data contain the letters of a coordinate by
+/// chance.
 ///
-/// The letters of the find, the text around it, and its bounds count in bits. The bits needed are fewer than one chance find in 10 TiB.
-/// Noise of a sensor can consist of digits and signs. For this reason a find of few letters also needs words, zeros as bounds,
-/// or the name of a tag in front.
+/// The letters of the find, the text around it, and its bounds are rated in bits. The required bits allow less than one chance find in 10
+/// TiB. Noise of a sensor may consist of digits and signs. A find with few letters therefore also needs words, zeros as bounds, or the name
+/// of a tag before it.
 struct TextEvidence {
-    /// Letters of one code unit. Code units beyond Latin-1 are 1, which is not text.
+    /// The letters, one for each code unit. Code units beyond Latin-1 are 1, which is not text.
     let letters: [UInt8]
-    /// True if the block begins with the first letter, and if the block ends with the last letter.
+    /// `true` if the block begins with the first letter, and `true` if the block ends with the last letter.
     let (isStart, isEnd): (Bool, Bool)
 
-    /// Tenths of bits: of a digit, of another letter of a find, of a letter of other text, of a zero or the end of the block as a bound.
+    /// Tenths of bits: for a digit, for another letter of a find, for a letter of other text, and for a zero or the end of the block as a
+    /// bound.
     private static let (digit, mark, other, bound) = (47, 60, 14, 60)
-    /// The bits needed with words and without words, and the limit for other text.
+    /// The required bits with words and without words, and the limit for other text.
     private static let (needed, certain, otherLimit) = (560, 720, 160)
-    /// The letters around a find that are looked at.
+    /// The number of letters around a find that are considered.
     private static let reach = 24
 
     /// - Parameter find: The letters from the first mark or name to the last digit.
     func supports(_ find: Range<Int>) -> Bool {
         guard find.upperBound <= letters.count else { return false }
-        // A plus code without its label can be any capital letters and digits.
+        // A plus code without its label may be any capital letters and digits.
         let isCode = letters[find].contains(43) && !letters[find].contains(46)
         guard letters[find].allSatisfy({ Self.isText($0) || $0 >= 0x80 }),
             isCode || letters[find].count(where: CoordinateText.isDigit) > 3
@@ -31,7 +33,7 @@ struct TextEvidence {
         guard bits >= Self.needed else { return false }
         let isAlone = before.isBound && after.isBound && before.count + after.count == 0
         if isAlone || !isCode && (before.isBound && after.isEnd || before.isEnd && after.isBound) { return true }
-        // Digits, signs and the first capital letters are near each other in ASCII, so that noise contains them more often.
+        // Digits, signs and the first capital letters are close together in ASCII, so noise contains them more often.
         let isNumbers = isCode || letters[find].count { $0 > 0x4A && $0 < 0x7F || $0 == 0x45 || $0 >= 0x80 } < 2
         if !isNumbers, bits >= Self.certain { return true }
         let around = [
@@ -48,10 +50,10 @@ struct TextEvidence {
 
     private enum Tag { case location, other }
 
-    /// The most bytes between the name of a tag and its text, and the letters of a name that are looked at.
+    /// The maximum number of bytes between the name of a tag and its text, and the maximum number of considered letters of a name.
     private static let (longestGap, longestName) = (8, 32)
 
-    /// The name of a tag in front of its text. The numbers of the format are between them, for example the size of the text in Matroska.
+    /// Returns the name of a tag before its text. Numbers of the format may be between them, for example the size of the text in Matroska.
     private func tag(before start: Int) -> Tag? {
         var result: Tag?
         for end in stride(from: start - 1, to: max(0, start - Self.longestGap - 1), by: -1)
@@ -67,7 +69,7 @@ struct TextEvidence {
         CoordinateText.isLetter(letter) || CoordinateText.isDigit(letter) || letter == UInt8(ascii: "-")
     }
 
-    /// The text in front of a find or behind it.
+    /// Returns the length of the text before or after a find.
     ///
     /// - Returns: `isEnd` if the text ends there, and `isBound` if a zero or the end of the block follows.
     private func run(from start: Int, by step: Int) -> (count: Int, isEnd: Bool, isBound: Bool) {
@@ -83,7 +85,7 @@ struct TextEvidence {
         return (count, false, false)
     }
 
-    /// The bytes of a letter of ASCII, Latin-1 beside ASCII, or UTF-8.
+    /// Returns the number of bytes of a letter in ASCII, in Latin-1 next to ASCII, or in UTF-8.
     private func lengthOfText(at index: Int, by step: Int) -> Int? {
         if Self.isText(letters[index]) { return 1 }
         guard letters[index] >= 0x80 else { return nil }
@@ -102,7 +104,7 @@ struct TextEvidence {
 
     private static func isText(_ letter: UInt8) -> Bool { (0x20...0x7E).contains(letter) || [9, 10, 13].contains(letter) }
 
-    /// The letters of words of one case, or with one capital letter in front.
+    /// Returns the number of letters in words of one case, or with a capital first letter.
     private static func lettersOfWords(_ text: ArraySlice<UInt8>, length: Int, isSmall: Bool) -> Int {
         text.split { !((65...90).contains($0) || (97...122).contains($0)) }.reduce(0) { sum, word in
             let capitals = word.count { $0 < 97 }

@@ -1,4 +1,4 @@
-/// A track of metadata that changes over time: places of telemetry, of Apple's and Google's phones, of cameras, and of subtitles.
+/// A track of metadata that changes over time: positions of telemetry, of Apple's and Google's phones, of cameras, and of subtitles.
 struct TimedMetadata {
     private let track: Box
     private let film: Film
@@ -6,16 +6,16 @@ struct TimedMetadata {
 
     private static let coded: Set<String> = ["vide", "soun", "hint", "tmcd", "pict", "auxv"]
     private static let texts: Set<String> = ["text", "sbtl", "subt", "clcp"]
-    /// Formats whose samples are positions, or cannot be read and hold positions.
+    /// Formats whose samples are positions, or contain positions and cannot be parsed.
     private static let blanked: Set<String> = ["djmd", "dbgi", "gps0", "gpsf", "3gf ", "SVMI"]
-    /// Formats with positions that are read here.
+    /// Formats with positions that are parsed here.
     private static let carriers: Set<String> = ["mebx", "gpmd", "camm", "rtmd", "mett", "RVMI"]
 
     init(_ track: Box, of film: Film, _ block: String) { (self.track, self.film, self.block) = (track, film, block) }
 
     private var file: ByteView { film.view }
 
-    /// True if the samples are neither pictures nor sound.
+    /// Returns `true` if the samples are neither pictures nor sound.
     static func isMetadata(_ track: Box) -> Bool {
         track.child("mdia")?.child("hdlr").map { !coded.contains($0.handler) } ?? false
     }
@@ -25,7 +25,7 @@ struct TimedMetadata {
             let table = media.child("minf")?.child("stbl")
         else { return }
         let entries = table.child("stsd").map { Box.all(in: $0.content, from: 8) } ?? []
-        // The handler names the format also in a damaged film without the description of its samples.
+        // The handler also names the format in a damaged film without sample descriptions.
         for entry in entries.isEmpty && handler == "camm" ? [nil] : entries.map(Optional.some) {
             let type = entry?.type ?? handler
             let name = "timed metadata (\(type)) of \(block)"
@@ -44,7 +44,7 @@ struct TimedMetadata {
         }
     }
 
-    /// Telemetry that the tables do not lead to.
+    /// Cleans telemetry that the tables do not name.
     private func cleanTelemetry(_ name: String) {
         var from = 0
         while let place = file.find(Array("DEVC\0".utf8), from: from), !file.search.isFinished {
@@ -55,7 +55,7 @@ struct TimedMetadata {
         }
     }
 
-    /// Dashcams store text with each byte XOR 0xAA. ASCII then is 0x80 or more.
+    /// Cleans text of dashcams that is encrypted with XOR 0xAA. Encrypted ASCII is 0x80 or more.
     private func cleanCipher(_ sample: ByteView, _ name: String) {
         let bytes = sample.bytes(0, min(sample.count, 1 << 16)) ?? []
         guard bytes.count(where: { $0 >= 0x80 }) > 16 else { return }
@@ -66,7 +66,7 @@ struct TimedMetadata {
 
     private func clean(_ sample: ByteView, _ format: String, _ ids: Set<Int>, _ name: String) {
         switch format {
-        // Dashcams store other formats under the name of GoPro's.
+        // Dashcams store other formats under the name of GoPro's format.
         case "gpmd" where !sample.has("DEVC", at: 0) && sample.count > 0:
             GPMFBlock(sample, name).clean()
             sample.fill(0, sample.count, name)
@@ -84,7 +84,8 @@ struct TimedMetadata {
         }
     }
 
-    /// Records of Parrot's drones: E or P and a digit, or 60 bytes of the first version. Every record has a position.
+    /// Returns whether a sample is a record of a Parrot drone: E or P and a digit, or 60 bytes in the first version. Every record has a
+    /// position.
     private static func isParrot(_ sample: ByteView) -> Bool {
         guard let mark = sample.bytes(0, 2) else { return false }
         return "EP".utf8.contains(mark[0]) && (48...57).contains(mark[1]) || sample.count == 60
@@ -92,7 +93,7 @@ struct TimedMetadata {
 
     // MARK: Apple
 
-    /// The numbers of the keys that are about a location. Their names are overwritten.
+    /// Returns the numbers of the keys about a location, and overwrites their names.
     private func cleanKeys(_ entry: Box, _ name: String) -> Set<Int> {
         var ids: Set<Int> = []
         for list in Box.all(in: entry.content, from: 8) where list.type == "keys" {
@@ -129,7 +130,8 @@ struct TimedMetadata {
 
     // MARK: Others
 
-    /// Google's camera motion metadata: kind 5 has three doubles, kind 6 a time and more. The kind gets a number without meaning.
+    /// Cleans Google's camera motion metadata. Kind 5 has three doubles, and kind 6 a time and more values. The kind gets a number without
+    /// a meaning.
     private func cleanCAMM(_ sample: ByteView, _ name: String) {
         guard let kind = sample.number(2, 2, little: true), kind == 5 || kind == 6 else { return }
         let start = kind == 5 ? 4 : 16
@@ -140,11 +142,12 @@ struct TimedMetadata {
             if abs(x) <= 90, abs(y) <= 180, x != 0 { file.search.note(FoundPlace(latitude: x, longitude: y)) }
         }
         sample.overwrite(2, with: [0xFF, 0xFF], name)
-        // A damaged size must not reach other data.
+        // A damaged size must not include other data.
         sample.fill(4, kind == 5 ? 24 : 56, name)
     }
 
-    /// Sony's list of numbers, sizes and values: 0x8500 to 0x851F are the tags of GPS. The values of a damaged list are searched for them.
+    /// Cleans Sony's list of numbers, sizes and values. The tags of GPS are 0x8500 to 0x851F. The values of a damaged list are searched for
+    /// the tags.
     private func cleanSony(_ sample: ByteView, _ name: String) {
         let bytes = sample.allBytes()
         func size(at position: Int) -> Int { Int(bytes[position + 2]) << 8 | Int(bytes[position + 3]) }
@@ -152,14 +155,14 @@ struct TimedMetadata {
             bytes[position] == 0x85 && (1...0x1F).contains(bytes[position + 1]) && size(at: position) <= 64
                 && position + 4 + size(at: position) <= bytes.count
         }
-        // The size of the header is in front of it.
+        // The header is preceded by its size.
         var (position, found) = (sample.number(0, 2) ?? 0, [Int]())
         while position >= 4, position + 4 <= bytes.count, bytes[position] >= 0x80 || bytes[position] == 0x06 {
             if isLocation(position) { found.append(position) }
-            // A label of a group has 16 bytes and no size.
+            // The label of a group has 16 bytes and no size.
             position += bytes[position] == 0x06 ? 16 : 4 + size(at: position)
         }
-        // Zeros are behind the list.
+        // The list is followed by zeros.
         let isList = position >= 4 && position <= bytes.count && bytes[position...].allSatisfy { $0 == 0 }
         if !isList { found = bytes.indices.dropLast(3).filter(isLocation) }
         for place in found { sample.fill(place + 4, size(at: place), name) }

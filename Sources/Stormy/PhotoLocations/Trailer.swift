@@ -1,8 +1,8 @@
-/// The data behind a picture in a file: further pictures (MPF), a film, the blocks of phones and cameras that are found from their end.
+/// The data after a picture in a file: other pictures (MPF), a film, and blocks of phones and cameras that are found from their end.
 struct Trailer {
     private let view: ByteView
 
-    /// - Parameter view: All bytes behind the picture.
+    /// - Parameter view: All bytes after the picture.
     init(_ view: ByteView) { self.view = view }
 
     func clean() {
@@ -17,10 +17,10 @@ struct Trailer {
         cleanInsta360()
     }
 
-    /// Samsung: blocks, their list (SEFH), the size of the list, and SEFT.
+    /// Cleans Samsung's trailer: blocks, their list (SEFH), the size of the list, and SEFT.
     private func cleanSamsung() {
         var end = view.count
-        // Other trailers can be behind it.
+        // Other trailers may follow.
         if !view.has("SEFT", at: end - 4) {
             guard let found = view.find(Array("SEFT".utf8), from: max(0, view.count - (1 << 20))) else { return }
             end = found + 4
@@ -38,7 +38,7 @@ struct Trailer {
         }
     }
 
-    /// - Returns: Whether the block was a location. Its number and name have no meaning then.
+    /// - Returns: `true` if the block was a location. Its number and name then have no meaning.
     private func cleanSamsung(_ part: ByteView, _ kind: Int) -> Bool {
         guard let nameLength = part.number(4, 4, little: true), nameLength < part.count - 8 else { return false }
         let name = part.bytes(8, min(nameLength, 200)) ?? []
@@ -51,7 +51,7 @@ struct Trailer {
         if kind == 0x0AA1 || isNamed {
             part.fill(2, 2, label)
             part.fill(8, nameLength, with: UInt8(ascii: "-"), label)
-            // Without its name the block can be at a damaged offset.
+            // Without its name, the block may be at a damaged offset.
             if isNamed { content.fill(0, content.count, label) } else { content.fillBehindPixels(label) }
             return true
         }
@@ -59,7 +59,7 @@ struct Trailer {
         return false
     }
 
-    /// Insta360: records from the end to the beginning, each with its number and size behind it.
+    /// Cleans Insta360's trailer. Records are read from the end to the beginning, and each record is followed by its number and size.
     private func cleanInsta360() {
         guard view.count > 78, view.has("8db42d694ccc418790edff439fe026bf", at: view.count - 32),
             let size = view.number(view.count - 40, 4, little: true)
@@ -74,13 +74,13 @@ struct Trailer {
             if kind == 0x700 {
                 notesInsta360(part)
                 let label = "location record of Insta360"
-                // The picture can be damaged, so that its last block reaches over the trailer.
+                // The picture may be damaged, so that its last block includes the trailer.
                 if !part.fillBehindPixels(label) { fillInsta360(part, label) }
             }
             (header, end) = (start - 6, start - 6)
             records += 1
         }
-        // Behind a damaged record.
+        // The bytes after a damaged record.
         let first = max(0, view.count - size)
         if header > first { fillInsta360(view.part(first, header + 6 - first)) }
     }
@@ -100,7 +100,7 @@ struct Trailer {
         }
     }
 
-    /// Fills the records with the letters of a location.
+    /// Fills the records that have the letters of a location.
     private func fillInsta360(_ part: ByteView, _ label: String) {
         for start in stride(from: 0, to: part.count, by: 53) {
             guard let record = part.bytes(start, 29) else { return }
@@ -110,9 +110,9 @@ struct Trailer {
         }
     }
 
-    /// Records of 53 bytes: a letter for validity, then doubles and letters.
+    /// Records the places of records with 53 bytes: a letter for validity, followed by doubles and letters.
     ///
-    /// - Returns: True if a record holds a place.
+    /// - Returns: `true` if a record contains a place.
     @discardableResult
     private func notesInsta360(_ part: ByteView) -> Bool {
         var isPlace = false

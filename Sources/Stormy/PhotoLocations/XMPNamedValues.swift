@@ -1,7 +1,8 @@
-/// Names as values: `<Item name="Latitude" value="47:22:12.3"/>` of Sony, `<key>latitude</key><value>47.37</value>`.
+/// Values whose names are values as well: Sony's `<Item name="Latitude" value="47:22:12.3"/>`, and
+/// `<key>latitude</key><value>47.37</value>`.
 extension XMPScanner {
     private static let names: Set<String> = ["name", "key", "label"]
-    /// Names of what the location of a picture is called, and of its numbers.
+    /// Returns whether a value is a name for the location of a picture, or for a coordinate.
     private static func isLocation(_ value: ArraySlice<UInt8>) -> Bool {
         guard value.count < 60, !value.contains(0x20) else { return false }
         return LocationNames.isLocation(value) || isNumber(value)
@@ -17,7 +18,7 @@ extension XMPScanner {
         return names.contains(String(decoding: local, as: UTF8.self).lowercased())
     }
 
-    /// Notes the values of an element whose name is in an attribute, or in the element in front of it.
+    /// Records the values of an element whose name is in an attribute, or in the preceding element.
     mutating func noteNamedValue(
         _ start: Int, _ name: [UInt8], _ attributes: [(name: Range<Int>, value: Range<Int>)], isClosed: Bool
     ) {
@@ -37,9 +38,9 @@ extension XMPScanner {
 
     private func content(from start: Int) -> Range<Int> { start..<(next(UInt8(ascii: "<"), from: start) ?? text.count) }
 
-    /// A value that holds digits or letters. Its name stays.
+    /// Records a value with digits or letters, and keeps its name.
     private mutating func noteNamed(_ value: Range<Int>, _ label: Range<Int>) {
-        // The parts of a group have names.
+        // The parts of a group have separate names.
         guard !value.isEmpty, text[value].contains(where: { $0 > 0x20 }) else { return }
         if Self.isNumber(text[label]), !LocationNames.isLocation(text[label]),
             !text[value].contains(where: CoordinateText.isDigit)

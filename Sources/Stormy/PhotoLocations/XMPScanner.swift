@@ -1,33 +1,33 @@
-/// Finds in the text of XMP what is about a location.
+/// Finds the parts of an XMP text that are about a location.
 struct XMPScanner {
     let text: [UInt8]
-    /// The beginnings of namespaces that are about places only.
+    /// The beginnings of namespaces that are only about places.
     private static let namespaces = [
         "http://www.w3.org/2003/01/geo/wgs84_pos#", "http://www.georss.org/", "http://www.opengis.net/gml",
         "http://www.opengis.net/kml",
         "http://earth.google.com/kml",
     ].map { Array($0.utf8) }
-    /// Elements with their content, and attributes.
+    /// The ranges of elements with their content, and of attributes.
     var found: [Range<Int>] = []
-    /// Latitude and longitude in the order of the text.
+    /// Latitudes and longitudes in the order of the text.
     private(set) var pairs: [(Double?, Double?)] = []
-    /// Long values in base64, which can be pictures.
+    /// The ranges of long base64 values, which may be pictures.
     private(set) var encoded: [Range<Int>] = []
-    /// Other values, comments and instructions.
+    /// The ranges of other values, comments and instructions.
     private(set) var texts: [Range<Int>] = []
-    /// The length from which on a value can be a picture.
+    /// The minimum length of a value that may be a picture.
     private static let longValue = 200
     private var waitingLatitude: Double?
     private var prefixes: Set<[UInt8]> = ["geo", "georss", "gml", "kml"].reduce(into: []) { $0.insert(Array($1.utf8)) }
-    /// How many values were read because of their names.
+    /// The number of values that were read because of their names.
     private var valuesRead = 0
-    /// True if there are more such values than a photo has.
+    /// `true` if the number of such values exceeds the limit for a photo.
     var isTooExpensive: Bool { valuesRead > 20_000 }
     var position = 0
-    /// Marks that do not occur in the rest of the text.
+    /// Marks that do not occur in the remaining text.
     private var missing: Set<String> = []
 
-    /// How many elements about a location are around this text.
+    /// The number of elements about a location that contain this text.
     private let depth: Int
 
     init(_ text: [UInt8], depth: Int = 0) { (self.text, self.depth) = (text, depth) }
@@ -36,7 +36,7 @@ struct XMPScanner {
         var contentStart = 0
         while let start = next(UInt8(ascii: "<"), from: position) {
             noteText(contentStart..<start)
-            // Readers continue after a mark without an end, for example if a closing tag was damaged.
+            // Readers continue after a mark without an end, for example if a closing tag is damaged.
             if has("<!--", at: start) {
                 position = end(of: "-->", from: start) ?? start + 4
                 noteText(start..<position)
@@ -95,7 +95,7 @@ struct XMPScanner {
         pairs += inner.pairs
     }
 
-    /// Reads up to behind the ">" of the tag.
+    /// Reads the attributes up to the ">" of the tag.
     private mutating func readAttributes() -> [(name: Range<Int>, value: Range<Int>)] {
         var result: [(Range<Int>, Range<Int>)] = []
         while position < text.count, text[position] != UInt8(ascii: ">"), text[position] != UInt8(ascii: "<") {
@@ -114,7 +114,7 @@ struct XMPScanner {
                 continue
             }
             let valueStart = position + 1
-            // A tag cannot begin inside a value: the mark of its end is damaged.
+            // A tag cannot begin inside a value. The mark at the value's end is then damaged.
             let end = text[valueStart...].firstIndex { $0 == text[position] || $0 == UInt8(ascii: "<") } ?? text.count
             result.append((start..<start + name.count, valueStart..<end))
             position = end < text.count && text[end] != UInt8(ascii: "<") ? end + 1 : end
@@ -123,7 +123,7 @@ struct XMPScanner {
         return result
     }
 
-    /// Behind the closing tag of an element; the end of the text if there is not one.
+    /// Returns the position after the closing tag of an element. The end of the text if the closing tag is missing.
     private func endOfElement(_ name: [UInt8]) -> Int {
         var (place, depth) = (position, 1)
         while let start = next(UInt8(ascii: "<"), from: place) {
@@ -148,7 +148,7 @@ struct XMPScanner {
         return LocationNames.isLocation(name[(colon + 1)...])
     }
 
-    /// The first letters of the content of an element that began before the position.
+    /// Returns the first letters in the content of an element that began before the position.
     private func contentRange(of name: [UInt8]) -> Range<Int> {
         guard position < text.count, Self.placeName(name) != nil else { return position..<position }
         let limit = min(text.count, position + 1_000)
@@ -160,8 +160,8 @@ struct XMPScanner {
         name[((name.firstIndex(of: UInt8(ascii: ":")) ?? -1) + 1)...]
     }
 
-    /// The name in the letters of `CoordinateText`, and its meaning. `nil` if neither coordinates nor a code of a place are expected behind it. A
-    /// name of a code has no meaning.
+    /// Returns the name in the letters of `CoordinateText`, and its meaning. `nil` if the name is not for coordinates or for the code of a
+    /// place. The name of a code has no meaning.
     private static func placeName(_ name: [UInt8]) -> (letters: [UInt8], meaning: CoordinateName?)? {
         var name = Array(local(name))
         if name.contains(where: { $0 >= 0x80 }) { name = PlainLetters(name).letters }
@@ -170,7 +170,8 @@ struct XMPScanner {
         return CoordinateText.labels.contains { small.starts(with: $0) } ? (name, nil) : nil
     }
 
-    /// True if the value is what is expected behind a name of coordinates: "lat", "coordinates", "center". These names have other meanings as well.
+    /// Returns whether a value has the form that its name requires: "lat", "coordinates", "center". These names have other meanings as
+    /// well.
     private mutating func holdsCoordinates(_ name: [UInt8], _ value: Range<Int>) -> Bool {
         guard !value.isEmpty, !name.starts(with: "rdf:".utf8), !name.starts(with: "xmlns".utf8),
             let (name, meaning) = Self.placeName(name)
@@ -181,7 +182,7 @@ struct XMPScanner {
         guard let meaning else {
             return CoordinateText(name + Array("=".utf8) + letters).code(at: 0) != nil
         }
-        // "Long" also is a word about size and time.
+        // The word "long" also describes sizes and times.
         if case .size = meaning, !letters.contains(46) { return false }
         let finds = CoordinateText(Array("geo_".utf8) + name + Array("=".utf8) + letters).all()
         guard !finds.isEmpty else { return false }
@@ -237,7 +238,7 @@ struct XMPScanner {
         return found.map { $0 + word.utf8.count }
     }
 
-    /// An instruction contains no "<".
+    /// Returns the end of an instruction, which contains no "<".
     private func endOfInstruction(from start: Int) -> Int {
         let last = next(UInt8(ascii: "<"), from: start + 1) ?? text.count
         let end = (start + 2..<max(start + 2, last)).first { text[$0] == UInt8(ascii: ">") && text[$0 - 1] == UInt8(ascii: "?") }
@@ -264,7 +265,7 @@ struct XMPScanner {
     }
 }
 
-/// A value of XML with the letters that its entities mean.
+/// A value of XML with its entities decoded.
 struct XMPValue {
     private(set) var letters: [UInt8] = []
     /// The start of each letter in the text, and the end of the last letter.
@@ -274,7 +275,7 @@ struct XMPValue {
         "quot": 34, "apos": 39, "amp": 38, "lt": 60, "gt": 62, "nbsp": 32, "deg": 0xB0,
     ]
 
-    /// - Parameter withoutTags: Tags are one space.
+    /// - Parameter withoutTags: `true` to replace each tag with a space.
     init(_ text: [UInt8], _ range: Range<Int>, withoutTags: Bool = false) {
         var index = range.lowerBound
         while index < range.upperBound {
@@ -297,7 +298,7 @@ struct XMPValue {
         starts.append(range.upperBound)
     }
 
-    /// In UTF-8.
+    /// Returns the letter of an entity in UTF-8.
     private static func letter(_ entity: ArraySlice<UInt8>) -> [UInt8]? {
         let name = String(decoding: entity, as: UTF8.self)
         guard name.hasPrefix("#") else { return entities[name].map { Array(String(Unicode.Scalar($0)).utf8) } }

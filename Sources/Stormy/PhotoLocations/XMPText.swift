@@ -1,14 +1,14 @@
-/// An XMP packet in UTF-8, UTF-16 or UTF-32. Properties about a location become spaces, with their names. Other values are searched
+/// An XMP packet in UTF-8, UTF-16 or UTF-32. Properties about a location become spaces, including their names. Other values are searched
 /// like any text.
 ///
-/// Namespaces have any prefix, so that the local name decides. Vocabularies of places are known by their namespaces.
+/// Namespaces may have any prefix, so only the local name decides. Vocabularies of places are recognized by their namespaces.
 struct XMPText {
     private let view: ByteView
     private let block: String
 
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
-    /// - Returns: True if something was overwritten.
+    /// - Returns: `true` if something was overwritten.
     @discardableResult
     func clean() -> Bool {
         if view.count > LocationSearch.maximumBlock { view.search.fail(.tooExpensive(block)) }
@@ -29,7 +29,7 @@ struct XMPText {
         return isChanged
     }
 
-    /// Overwrites coordinates in a value. The names of properties stay.
+    /// Overwrites coordinates in a value. The names of properties are kept.
     private func clean(_ value: XMPValue, _ encoding: (width: Int, first: Int)) -> Bool {
         let finds = CoordinateText(value.letters).all()
         for find in finds {
@@ -42,7 +42,7 @@ struct XMPText {
         return !finds.isEmpty
     }
 
-    /// The width of a code unit, and which of its bytes has the letter of ASCII.
+    /// Returns the width of a code unit, and the index of the byte with the ASCII letter.
     private static func encoding(_ raw: [UInt8]) -> (width: Int, first: Int) {
         // The first letter is "<", or a byte order mark and "<".
         for (width, place) in [(4, 3), (4, 0), (2, 1), (2, 0)] {
@@ -54,7 +54,7 @@ struct XMPText {
         return (1, 0)
     }
 
-    /// One byte for each code unit; 0xFF for all beyond ASCII.
+    /// Returns one byte for each code unit. Code units beyond ASCII become 0xFF.
     private static func units(_ raw: [UInt8], _ width: Int, _ place: Int) -> [UInt8] {
         if width == 1 { return raw }
         return (0..<raw.count / width).map { index in

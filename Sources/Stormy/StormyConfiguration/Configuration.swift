@@ -1,6 +1,6 @@
 import StormyWeather
 
-/// What `config.toml` says; every value has a default, so that a missing file is a complete configuration.
+/// The content of `config.toml`. Every value has a default, so a missing file is a complete configuration.
 package struct Configuration: Sendable, Equatable {
     /// `[weather]`
     package var weather = Weather()
@@ -22,49 +22,49 @@ package struct Configuration: Sendable, Equatable {
 }
 
 extension Configuration {
-    /// Which weather service is asked, and how.
+    /// The weather service that is asked, and its options.
     package struct Weather: Sendable, Equatable {
         /// `provider`
         package var provider = WeatherProvider.openMeteo
-        /// `contact`: e-mail or address for User-Agent; empty for none. Never contains control characters.
+        /// `contact`: an e-mail address or a web address for the User-Agent. Empty for none. The value never contains control characters.
         package var contact = ""
-        /// `base_url`: replaces scheme, host and port of the weather service; http or https.
+        /// `base_url`: an http or https address that replaces scheme, host and port of the weather service.
         package var baseURL: String?
-        /// `geocoding_url`: the same for the service that looks names up.
+        /// `geocoding_url`: the corresponding address for the service that looks up names.
         package var geocodingURL: String?
 
         /// The defaults.
         package init() {}
     }
 
-    /// When a forecast is a storm.
+    /// The conditions under which a forecast is a storm.
     package struct Storm: Sendable, Equatable {
         /// `horizon_hours`, 1...168.
         package var horizonHours = 24
-        /// `thunderstorm`: whether one counts.
+        /// `thunderstorm`: `true` if thunderstorms count.
         package var thunderstorm = true
-        /// `gusts_kmh`: gusts from here on count, in km/h; over 0.
+        /// `gusts_kmh`: the lowest gusts that count, in km/h. The value is over 0.
         package var gustsKMH = 75.0
-        /// `rain_mm_per_hour`: rain from here on counts, in mm per hour; over 0.
+        /// `rain_mm_per_hour`: the lowest rain that counts, in mm per hour. The value is over 0.
         package var rainMMPerHour = 20.0
-        /// `alert_severity`: the least that counts.
+        /// `alert_severity`: the lowest severity that counts.
         package var alertSeverity = CAPSeverity.severe
 
         /// The defaults.
         package init() {}
     }
 
-    /// How the daily check keeps its time.
+    /// Options of the daily check's time.
     package struct Schedule: Sendable, Equatable {
-        /// What happens with checks missed while off or asleep.
+        /// The behavior after a check was missed because the machine was off or asleep.
         package enum Missed: String, Sendable, CaseIterable {
-            /// One check, as soon as possible.
+            /// Runs a single check as soon as possible.
             case once
-            /// None; the next one is the next.
+            /// Runs no check until the next scheduled one.
             case skip
         }
 
-        /// `spread_seconds`: the width of this installation's stable offset, in seconds, 0...86400.
+        /// `spread_seconds`: the maximum of this installation's constant delay, in seconds, 0...86400.
         package var spreadSeconds = 120.0
         /// `missed`
         package var missed = Missed.once
@@ -73,7 +73,7 @@ extension Configuration {
         package init() {}
     }
 
-    /// Official warnings beside those of the services.
+    /// Feeds of official warnings, in addition to the warnings of the services.
     package struct Alerts: Sendable, Equatable {
         /// `cap_feeds`: Atom or RSS feeds of CAP 1.2, at most 20.
         package var capFeeds: [String] = []
@@ -82,61 +82,61 @@ extension Configuration {
         package init() {}
     }
 
-    /// How long a launch may take.
+    /// The time limits of a launch.
     package struct Background: Sendable, Equatable {
         /// `refresh_budget_seconds`: over 0, at most 86400.
         package var refreshBudgetSeconds = 30.0
         /// `processing_budget_seconds`: over 0, at most 86400.
         package var processingBudgetSeconds = 600.0
-        /// `grace_seconds`: between "expiring" and the kill, 0...3600.
+        /// `grace_seconds`: the seconds between the expiration and the kill, 0...3600.
         package var graceSeconds = 5.0
 
         /// The defaults.
         package init() {}
     }
 
-    /// Whether and when a person is told.
+    /// The notifications that are shown, and the hours without notifications.
     package struct Notifications: Sendable, Equatable {
         /// `enabled`
         package var enabled = true
-        /// `quiet_hours`; nil when empty.
+        /// `quiet_hours`. `nil` if the value is empty.
         package var quietHours: QuietHours?
-        /// What is shown in quiet hours too.
+        /// The notifications that are also shown in quiet hours.
         package enum QuietPass: String, Sendable, CaseIterable {
             /// Extreme storms.
             case extreme
             /// Every storm.
             case storms
-            /// Nothing.
+            /// No notification.
             case none
         }
         /// `quiet_passes`
         package var quietPasses = QuietPass.extreme
-        /// `storms`: whether storms are told.
+        /// `storms`: `true` if notifications about storms are shown.
         package var storms = true
-        /// `photos`: whether it is told how uploads ended.
+        /// `photos`: `true` if notifications about the ends of uploads are shown.
         package var photos = true
-        /// `downloads`: whether it is told how downloads ended.
+        /// `downloads`: `true` if notifications about the ends of downloads are shown.
         package var downloads = true
 
         /// The defaults.
         package init() {}
     }
 
-    /// A daily span of local time; it goes over midnight when it ends before it begins.
+    /// A daily period of local time. The period includes midnight if its end is before its beginning.
     package struct QuietHours: Sendable, Equatable {
-        /// Minutes after local midnight, 0...1439, at which quiet begins.
+        /// The beginning in minutes after local midnight, 0...1439.
         package var fromMinute: Int
-        /// Minutes after local midnight, 0...1439, at which quiet ends; never equal to ``fromMinute``.
+        /// The end in minutes after local midnight, 0...1439. Never equal to ``fromMinute``.
         package var untilMinute: Int
 
-        /// A span from its bounds.
+        /// Creates a period from its bounds.
         package init(fromMinute: Int, untilMinute: Int) {
             self.fromMinute = fromMinute
             self.untilMinute = untilMinute
         }
 
-        /// Reads `22:00-07:00`; nil when it is not of that form, or the span is empty.
+        /// Parses a text such as `22:00-07:00`. `nil` if the text has another form, or if the period is empty.
         package init?(parsing text: String) {
             let halves = text.split(separator: "-", omittingEmptySubsequences: false)
             guard halves.count == 2, let from = QuietHours.minute(halves[0]), let until = QuietHours.minute(halves[1]),
@@ -145,7 +145,7 @@ extension Configuration {
             self.init(fromMinute: from, untilMinute: until)
         }
 
-        /// Whether a minute after local midnight is quiet.
+        /// Returns whether a minute after local midnight is in the period.
         package func contains(minute: Int) -> Bool {
             fromMinute < untilMinute
                 ? (fromMinute..<untilMinute).contains(minute)
@@ -165,8 +165,8 @@ extension Configuration {
 }
 
 extension Configuration {
-    /// Every key with its default and what it does, as a file that can be used as it is. Lines after `#:` are examples: without that mark they
-    /// are a part of the file.
+    /// A usable configuration file with every key, its default and its meaning. Lines that begin with `#:` are examples, and become part of
+    /// the file if the mark is removed.
     package static let template = """
         # Every line is optional: these are the defaults. Times are seconds.
         # A change counts from the next check or command on.

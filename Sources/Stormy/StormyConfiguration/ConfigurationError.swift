@@ -1,6 +1,6 @@
-/// Why a configuration is refused.
+/// The reason why a configuration is refused.
 package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What is wrong.
+    /// The problem of a configuration.
     package enum Problem: Equatable, Sendable {
         /// The file exists but cannot be read, or is not a text.
         case unreadable(reason: String)
@@ -8,15 +8,15 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         ///
         /// - Parameter isDisk: The disk reports an error.
         case unavailable(reason: String, isDisk: Bool)
-        /// Not TOML; the parser's words.
+        /// The text is not valid TOML. The value is the parser's message.
         case syntax(String)
-        /// A key nobody knows, with the nearest known one as it would be written here.
+        /// An unknown key, with the nearest known key as it would be written in this table.
         case unknownKey(String, nearest: String, isLikely: Bool)
         /// A value of the wrong type.
         case wrongType(key: String, expected: String, found: String)
-        /// A value of the right type that cannot be; what to write instead.
+        /// A value of the right type that is not allowed, with advice.
         case invalidValue(key: String, value: String, advice: String)
-        /// A key that must be there is not.
+        /// A required key is missing.
         case missingKey(String, advice: String)
         /// The key is a credential, and others may read the file.
         case exposedCredential(key: String)
@@ -30,16 +30,16 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         case foreign(place: String)
     }
 
-    /// What is wrong.
+    /// The problem.
     package var problem: Problem
     /// The file, as the caller named it.
     package var path: String
-    /// 1-based line, when known.
+    /// The line, beginning with 1. `nil` if it is unknown.
     package var line: Int?
-    /// 1-based column in Unicode scalars, when known.
+    /// The column in Unicode scalars, beginning with 1. `nil` if it is unknown.
     package var column: Int?
 
-    /// An error from its parts.
+    /// Creates an error from its parts.
     package init(_ problem: Problem, path: String, line: Int? = nil, column: Int? = nil) {
         self.problem = problem
         self.path = path
@@ -47,7 +47,7 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         self.column = column
     }
 
-    /// One line: where, what is wrong, what to do.
+    /// A line with the place, the problem and the advice.
     package var description: String {
         let place = [path] + [line, column].compactMap { $0.map(String.init) }
         return place.joined(separator: ":") + ": " + message

@@ -4,19 +4,20 @@ import StormyWeather
 import TransferMachines
 
 extension Configuration {
-    /// Reads a configuration from its text. Who may read the file is ``load(path:)``'s business.
+    /// Parses a configuration from its text. The permissions of the file are checked by ``load(path:)``.
+    ///
     /// - Parameters:
     ///   - text: TOML.
-    ///   - path: how errors call the file.
+    ///   - path: the name of the file in errors.
     package static func parse(text: String, path: String) throws(ConfigurationError) -> Configuration {
         try ConfigurationParser(text: text, path: path).configuration
     }
 }
 
-/// The walk over the tables: one function per section, the keys and their limits in one place each.
+/// Reads the tables of a configuration, with one function for each section. Each key and its limits are read in one place.
 struct ConfigurationParser {
     private(set) var configuration = Configuration()
-    /// The first credential in the file: the error to throw when others can read it.
+    /// The first credential in the file. This error is thrown if other users can read the file.
     private(set) var credential: ConfigurationError?
 
     private enum Section: String, CaseIterable {
@@ -41,12 +42,12 @@ struct ConfigurationParser {
     ]
     private static let fullNames = Section.allCases.flatMap { section in section.keys.map { "\(section.rawValue).\($0)" } }
 
-    /// As they are written below their tables.
+    /// The names of all keys, as they are written below their tables.
     static let allKeys = Section.allCases.flatMap(\.keys) + destinationKeys
 
     init(text: String, path: String) throws(ConfigurationError) {
         if text.utf8.contains(0) {
-            // The library refuses it, too, in words that help nobody find it.
+            // The library also refuses the text, but its message does not help to find the byte.
             throw ConfigurationError(.unreadable(reason: "it contains a NUL byte; write it again as plain text"), path: path)
         }
         let root: TOMLTable
@@ -84,7 +85,7 @@ struct ConfigurationParser {
         }
     }
 
-    /// An address may carry a key: then nobody else may read the file.
+    /// An address may contain a key. Other users must then not be able to read the file.
     private mutating func feeds(_ table: TableReader) throws(ConfigurationError) -> [String] {
         let feeds = try table.urls("cap_feeds", atMost: 20)
         let hasSecret = feeds.compactMap { URLComponents(string: $0) }.contains {
@@ -160,7 +161,7 @@ struct ConfigurationParser {
         }
         var destination = Configuration.Destination(kind: kind, url: url)
         destination.user = try table.string("user")
-        // RFC 7617, §2: the server would read the rest as the beginning of the password.
+        // The server would read the part after the colon as the beginning of the password (RFC 7617, §2).
         if destination.user?.contains(":") == true {
             throw table.invalid("user", "a name with a colon", "leave out the colon: HTTP cannot transfer it")
         }
@@ -184,12 +185,12 @@ struct ConfigurationParser {
         return destination
     }
 
-    /// - Parameter isPresigned: a query may be the very key to the place: then it is a credential in this file.
+    /// - Parameter isPresigned: `true` if the query is a credential of the destination, and therefore a credential in this file.
     private mutating func address(
         _ table: TableReader, _ key: String, isPresigned: Bool = false
     ) throws(ConfigurationError) -> String? {
         guard let text = try table.url(key) else { return nil }
-        // A name alone is a credential too: several services take a token in its place.
+        // A user name without a password is also a credential, because several services accept a token as the user name.
         let parts = URLComponents(string: text)
         if isPresigned, parts?.query != nil { note(table.exposed(key)) }
         if parts?.query != nil && !isPresigned || parts?.fragment != nil {
@@ -208,7 +209,7 @@ struct ConfigurationParser {
         return text
     }
 
-    /// Keeps the credential that stands first in the file.
+    /// Keeps the first credential of the file.
     private mutating func note(_ found: ConfigurationError) {
         if let credential, (credential.line ?? .max) <= (found.line ?? .max) { return }
         credential = found
@@ -216,10 +217,10 @@ struct ConfigurationParser {
 }
 
 extension Configuration {
-    /// Reads the configuration file; a missing one means the defaults.
+    /// Loads the configuration file. A missing file has the default values.
     ///
-    /// A file that another user owns or can change is refused, as ssh does. So is a file with a credential (password, token, user info in an
-    /// address) that another user can read.
+    /// A file that another user owns or can change is refused, as in ssh. A file with a credential is also refused if another user can read
+    /// it. Credentials are a password, a token, or a user in an address.
     package static func load(path: String) throws(ConfigurationError) -> Configuration {
         guard let file = try ConfigurationFile.read(path) else { return Configuration() }
         if let problem = file.problem { throw ConfigurationError(problem, path: path) }
@@ -250,14 +251,14 @@ private struct ConfigurationFile {
     var text: String
     var othersCanRead: Bool
     var isAnotherUsers: Bool
-    /// Another user can change the file, or put another in its place.
+    /// The problem if another user can change the file, or replace it.
     var problem: ConfigurationError.Problem?
 
-    /// More than anybody writes by hand, in bytes.
+    /// The maximum size in bytes, which is more than a user writes.
     private static let maximumBytes = 1024 * 1024
 
-    /// nil when there is no such file. Permissions and content are taken from the same descriptor, so that the file
-    /// judged is the file read; not blocking, because somebody may have put a named pipe there.
+    /// Reads the file. `nil` if the file is missing. The same descriptor is checked and read, in case the file is replaced. `O_NONBLOCK`
+    /// does not wait, in case the path is a named pipe.
     static func read(_ path: String) throws(ConfigurationError) -> ConfigurationFile? {
         func unreadable(_ reason: String) -> ConfigurationError { ConfigurationError(.unreadable(reason: reason), path: path) }
         func failure(_ number: Int32) -> ConfigurationError { ConfigurationError(.init(number), path: path) }
@@ -294,8 +295,8 @@ private struct ConfigurationFile {
         return stat(folder, &status) == 0 ? problem(of: status, at: folder) : nil
     }
 
-    /// The group of this user alone, which some distributions make for each user, may write. In a folder with the sticky bit nobody can replace
-    /// the file of another user.
+    /// Returns the problem if other users can write. The private group that some distributions create for each user is allowed. In a folder
+    /// with the sticky bit, users cannot replace files of other users.
     private static func problem(of status: stat, at place: String) -> ConfigurationError.Problem? {
         if status.st_uid != geteuid(), status.st_uid != 0 { return .foreign(place: place) }
         let isSticky = status.st_mode & S_IFMT == S_IFDIR && status.st_mode & S_ISVTX != 0

@@ -1,6 +1,6 @@
-/// Which known name a mistyped one was meant to be.
+/// Finds the known name that a mistyped name most resembles.
 package enum NearestName {
-    /// The known name with the least distance, ties by order; nil without names.
+    /// Returns the known name with the smallest distance. The first name is returned if several have it. `nil` if there are no names.
     package static func find(_ name: String, among known: [String]) -> (name: String, isLikely: Bool)? {
         var best: (name: String, distance: Int)?
         for candidate in known {
@@ -10,7 +10,7 @@ package enum NearestName {
         return best.map { ($0.name, $0.distance <= max(2, $0.name.count / 3)) }
     }
 
-    /// Insertions, deletions, replacements and exchanges of neighbours (optimal string alignment).
+    /// Counts insertions, deletions, replacements and exchanges of adjacent characters (optimal string alignment).
     static func distance(_ left: String, _ right: String) -> Int {
         let left = Array(left.prefix(100)), right = Array(right.prefix(100))
         var beforeLast: [Int] = []

@@ -1,16 +1,16 @@
 import CTomlplusplus
 
-/// A table of a TOML text; each key knows where it stands, because an error without a line is half an error.
+/// A table of a TOML text. Each key has its place in the text, because errors name the line.
 struct TOMLTable {
-    /// Both from 1; columns count Unicode scalars.
+    /// A line and a column, both beginning with 1. Columns count Unicode scalars.
     struct Place: Equatable, Comparable {
         var line: Int
-        /// `nil`: only the line is known.
+        /// `nil` if only the line is known.
         var column: Int?
 
         static func < (one: Place, other: Place) -> Bool { (one.line, one.column ?? 0) < (other.line, other.column ?? 0) }
 
-        /// `nil`: the library does not know it.
+        /// `nil` if the library does not know the place.
         fileprivate init?(_ place: ctoml_place) {
             guard place.line > 0 else { return nil }
             self.init(line: Int(place.line), column: place.column > 0 ? Int(place.column) : nil)
@@ -25,21 +25,21 @@ struct TOMLTable {
         case integer(Int)
         case number(Double)
         case boolean(Bool)
-        /// Its texts; `nil`: something else is among them.
+        /// A list of texts. `nil` if another value is in the list.
         case list([String]?)
-        /// Nothing here is one of these; a person may write them all the same.
+        /// Types that no key of the configuration has, but that a file may contain.
         case date, time, dateTime
     }
 
     struct Entry {
         var value: Value
-        /// Of the key; where a table's is written more than once, the first.
+        /// The place of the key. If a table is written several times, the place of the first.
         var place: Place?
     }
 
-    /// Why a text is no TOML.
+    /// The reason why a text is not valid TOML.
     struct Refusal: Error {
-        /// One line, the library's words.
+        /// The library's message, as one line.
         var words: String
         var place: Place?
     }
@@ -48,7 +48,7 @@ struct TOMLTable {
 
     fileprivate mutating func set(_ key: String, _ entry: Entry) { entries[key] = entry }
 
-    /// Reads a whole text. Cost: in its size; nesting is limited: values to 32, dotted keys to some thousands.
+    /// Parses a complete text. Cost: proportional to its size. Nesting is limited: values to 32 levels, dotted keys to some thousands.
     static func read(_ text: String) throws(Refusal) -> TOMLTable {
         let builder = Builder()
         var text = text
@@ -68,9 +68,9 @@ struct TOMLTable {
     }
 }
 
-/// What the visitor makes of it.
+/// Builds the tables from the calls of the library's visitor.
 private final class Builder {
-    /// Those that are open, from the outermost.
+    /// The open tables, the outermost first.
     private var open: [(key: String, place: TOMLTable.Place?, table: TOMLTable)] = []
     private(set) var root = TOMLTable()
     private var list: (key: String, place: TOMLTable.Place?, texts: [String]?) = ("", nil, nil)
@@ -103,7 +103,7 @@ private final class Builder {
         list = (key, place, [])
     }
 
-    /// Of the list that was taken last.
+    /// Adds an item to the list that was read last.
     func take(item: ctoml_value) {
         list.texts = item.kind == ctoml_kind_text ? list.texts.map { $0 + [String(item.text)] } : nil
         set(list.key, TOMLTable.Entry(value: .list(list.texts), place: list.place))

@@ -1,16 +1,16 @@
 import Foundation
 
-/// One table of the file with the keys it may have. Every refusal names the key and its place.
+/// Reads a table of the file that may have certain keys. Every error names the key and its place.
 struct TableReader {
     let path: [String]
     private let table: TOMLTable
-    /// The table's own; `nil` for that which has no key.
+    /// The place of the table. `nil` for the root table, which has no key.
     private let place: TOMLTable.Place?
-    /// As errors call the file.
+    /// The name of the file in errors.
     private let file: String
 
-    /// Refuses keys outside `known`, the first in the file first. `elsewhere` are full names of keys in other tables,
-    /// for the hint when a key merely stands under the wrong header.
+    /// Refuses the first key of the file that is not in `known`. The parameter `elsewhere` contains the full names of keys in other tables,
+    /// for a hint if a key is in the wrong table.
     init(
         _ table: TOMLTable, path: [String], at place: TOMLTable.Place? = nil, known: [String]?, elsewhere: [String] = [],
         file: String
@@ -31,7 +31,7 @@ struct TableReader {
 
     var keys: [String] { table.entries.keys.sorted() }
 
-    /// The table below `key`, or nil when there is none.
+    /// Returns the table below `key`. `nil` if the key is missing.
     func table(_ key: String, known: [String]?, elsewhere: [String] = []) throws(ConfigurationError) -> TableReader? {
         guard let entry = table.entries[key] else { return nil }
         guard case .table(let below) = entry.value else { throw wrongType(key, entry.value, "a table ([\(name(key))])") }
@@ -42,7 +42,7 @@ struct TableReader {
         target = try bool(key) ?? target
     }
 
-    /// `nil` if it is absent.
+    /// Returns a Boolean value. `nil` if the key is missing.
     func bool(_ key: String) throws(ConfigurationError) -> Bool? {
         guard let value = table.entries[key]?.value else { return nil }
         guard case .boolean(let bool) = value else { throw wrongType(key, value, "true or false") }
@@ -60,7 +60,7 @@ struct TableReader {
         return integer
     }
 
-    /// A number, whole or not. `positive` leaves out zero.
+    /// Reads a number with or without a fraction. If `positive` is `true`, zero is refused.
     func number(_ key: String, upTo limit: Double, positive: Bool, into target: inout Double) throws(ConfigurationError) {
         guard let value = table.entries[key]?.value else { return }
         let (number, shown): (Double, String)
@@ -76,7 +76,8 @@ struct TableReader {
         target = number
     }
 
-    /// A text without control characters (it may end in a header line); nil when absent or empty.
+    /// Returns a text without control characters, because the text may be used in a header. `nil` if the key is missing or the text is
+    /// empty.
     func string(_ key: String) throws(ConfigurationError) -> String? {
         guard let value = table.entries[key]?.value else { return nil }
         guard case .text(let string) = value else { throw wrongType(key, value, "a text in quotes") }
@@ -86,7 +87,7 @@ struct TableReader {
         return string.isEmpty ? nil : string
     }
 
-    /// One of the names of an enumeration.
+    /// Returns a case of an enumeration by its name.
     func choice<Choice: RawRepresentable & CaseIterable>(_ key: String, _: Choice.Type) throws(ConfigurationError) -> Choice?
     where Choice.RawValue == String {
         try choice(key, among: Array(Choice.allCases))
@@ -105,8 +106,8 @@ struct TableReader {
         throw invalid(key, shown, near + "write one of " + names.joined(separator: ", "))
     }
 
-    /// An http or https address with a host; nil when absent or empty. The value is not repeated in errors: it may
-    /// contain a password.
+    /// Returns an http or https address with a host. `nil` if the key is missing or the text is empty. Errors do not contain the value,
+    /// because it may contain a password.
     func url(_ key: String) throws(ConfigurationError) -> String? {
         guard let text = try string(key) else { return nil }
         guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
@@ -116,7 +117,7 @@ struct TableReader {
         return text
     }
 
-    /// Addresses, each once; none when absent.
+    /// Returns addresses without duplicates. The result is empty if the key is missing.
     func urls(_ key: String, atMost limit: Int) throws(ConfigurationError) -> [String] {
         guard let value = table.entries[key]?.value else { return [] }
         let expected = "a list of texts, [\"https://…\"]"
@@ -175,7 +176,7 @@ struct TableReader {
         return ConfigurationError(problem, path: file, line: place?.line, column: place?.column)
     }
 
-    /// The full name, parts quoted where TOML needs it; control characters never reach a terminal.
+    /// Returns the full name of a key for errors. Parts are quoted if TOML requires it, and control characters are escaped.
     private func name(_ key: String) -> String {
         (path + [key]).map { part in
             let plain = part.unicodeScalars.allSatisfy {

@@ -1,11 +1,11 @@
 import TransferMachines
 
 extension Configuration {
-    /// Where photos go.
+    /// The destinations of photos.
     package struct Upload: Sendable, Equatable {
-        /// `keep_location`: whether photos keep their location at destinations without a `location` line. `nil` without the line.
+        /// `keep_location`: `true` if photos keep their location at destinations without a `location` line. `nil` if the line is missing.
         package var keepLocation: Bool?
-        /// `default`: the destination used when none is named; always a key of ``destinations``.
+        /// `default`: the destination that is used if no name is given. Always a key of ``destinations``.
         package var defaultDestination: String?
         /// `destinations`, by name.
         package var destinations: [String: Destination] = [:]
@@ -13,27 +13,27 @@ extension Configuration {
         /// The defaults.
         package init() {}
 
-        /// The destination to use: the named one; without a name the default, or the only one there is.
-        /// nil when there is none.
+        /// Returns the destination with a name. Without a name, returns the default destination, or the only destination. `nil` if there is
+        /// none.
         package func destination(named name: String? = nil) -> (name: String, destination: Destination)? {
             let only = destinations.count == 1 ? destinations.keys.first : nil
             guard let wanted = name ?? defaultDestination ?? only, let found = destinations[wanted] else { return nil }
             return (wanted, found)
         }
 
-        /// The destinations for which no line says whether photos keep their location, in alphabetical order.
+        /// The destinations without a setting for the location, in alphabetical order.
         package var destinationsWithoutLocation: [String] {
             keepLocation == nil ? destinations.filter { $0.value.location == nil }.keys.sorted() : []
         }
     }
 
-    /// Whether photos keep their location.
+    /// The decision whether photos keep their location.
     package enum Location: String, Sendable, CaseIterable {
         case keep
         case remove
     }
 
-    /// One place photos go to. File names are as written: `~` is the caller's to expand.
+    /// A destination of photos. File names are stored as written, and the caller expands `~`.
     package struct Destination: Sendable, Equatable {
         /// `kind`
         package var kind: UploadKind
@@ -43,11 +43,11 @@ extension Configuration {
         package var user: String?
         /// `password`: a credential in the file itself.
         package var password: String?
-        /// `password_file`: a file with the password; never beside ``password``.
+        /// `password_file`: a file with the password. Excludes ``password``.
         package var passwordFile: String?
         /// `token`: a credential in the file itself.
         package var token: String?
-        /// `token_file`: a file with the token; never beside ``token``.
+        /// `token_file`: a file with the token. Excludes ``token``.
         package var tokenFile: String?
         /// `access_key` (S3)
         package var accessKey: String?
@@ -59,15 +59,14 @@ extension Configuration {
         package var bucket: String?
         /// `field`: the form field's name (multipart)
         package var field: String?
-        /// `limit_kbps`: at most so many kilobits per second for all uploads together, from 1 to
-        /// 100,000,000; nil for no limit.
+        /// `limit_kbps`: the maximum rate of all uploads together, in kilobits per second, from 1 to 100,000,000. `nil` for no limit.
         package var limitKbps: Int?
-        /// `location`; `nil` without the line.
+        /// `location`. `nil` if the line is missing.
         package var location: Location?
-        /// `ca_file`: a PEM file with the certificate authorities of the server. They replace the system's.
+        /// `ca_file`: a PEM file with the certificate authorities of the server, which replace the authorities of the system.
         package var caFile: String?
 
-        /// A destination with what every kind needs.
+        /// Creates a destination with the values that every kind needs.
         package init(kind: UploadKind, url: String) {
             self.kind = kind
             self.url = url

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Why a pair of numbers, or a text, is not a place on Earth.
+/// The reason why numbers or a text are not a place on Earth.
 package enum CoordinateError: Error, Equatable, Sendable {
     /// The text is not `LAT,LON` in decimal degrees.
     case malformed(String)
@@ -8,18 +8,18 @@ package enum CoordinateError: Error, Equatable, Sendable {
     case latitudeOutOfRange(Double)
     /// A longitude outside -180...180 degrees, or not a number.
     case longitudeOutOfRange(Double)
-    /// The latitude is impossible but the pair would be valid the other way round.
+    /// The latitude is impossible, but the pair would be valid in the other order.
     case swapped(latitude: Double, longitude: Double)
 
-    /// One sentence for a person: what is wrong and what to write instead.
+    /// A sentence for the user: the error, and the expected form.
     package var message: String {
         switch self {
         case .malformed(let text):
             "“\(text.singleLine(limit: 60))” is not a place: write latitude and longitude in decimal degrees, as in -33.87,151.21"
         case .latitudeOutOfRange(let value):
-            "latitude \(value) is out of range: it lies between -90 and 90 degrees"
+            "latitude \(value) is not valid: expected a number from -90 to 90"
         case .longitudeOutOfRange(let value):
-            "longitude \(value) is out of range: it lies between -180 and 180 degrees"
+            "longitude \(value) is not valid: expected a number from -180 to 180"
         case .swapped(let latitude, let longitude):
             "latitude \(latitude) is out of range; latitude comes first: did you mean \(longitude),\(latitude)?"
         }
@@ -33,10 +33,10 @@ package struct Coordinates: Sendable, Hashable, Codable {
     /// Degrees east of Greenwich, -180...180.
     package let longitude: Double
 
-    /// Checks the ranges. Throws ``CoordinateError`` when a value is out of range or not finite.
+    /// Creates coordinates from degrees. Throws ``CoordinateError`` if a value is out of range or not finite.
     package init(latitude: Double, longitude: Double) throws(CoordinateError) {
         guard (-90.0...90.0).contains(latitude) else {
-            // The commonest mistake: maps and GeoJSON write longitude first.
+            // The most frequent mistake, because maps and GeoJSON have the longitude first.
             if (-180.0...180.0).contains(latitude), (-90.0...90.0).contains(longitude) {
                 throw .swapped(latitude: latitude, longitude: longitude)
             }
@@ -48,7 +48,8 @@ package struct Coordinates: Sendable, Hashable, Codable {
         self.longitude = longitude + 0
     }
 
-    /// A corner of a drawn area. Longitudes up to 360 degrees are folded, because areas over the date line are also drawn with them.
+    /// Creates the corner of a drawn area. Longitudes up to 360 degrees are folded, because areas over the date line are also drawn with
+    /// them.
     ///
     /// `nil` if a value is out of range.
     init?(latitude: Double, foldingLongitude longitude: Double) {
@@ -58,8 +59,8 @@ package struct Coordinates: Sendable, Hashable, Codable {
         self = corner
     }
 
-    /// Reads `LAT,LON`, as typed in a shell: decimal degrees with a point, blanks around the numbers allowed.
-    /// Throws ``CoordinateError``.
+    /// Parses `LAT,LON`, as typed in a shell: decimal degrees with a point. Blanks around the numbers are allowed. Throws
+    /// ``CoordinateError``.
     package init(parsing text: String) throws(CoordinateError) {
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
         guard parts.count == 2,
@@ -69,12 +70,12 @@ package struct Coordinates: Sendable, Hashable, Codable {
         try self.init(latitude: latitude, longitude: longitude)
     }
 
-    /// `LAT,LON` with at most four decimals; ``init(parsing:)`` reads it back.
+    /// A text `LAT,LON` with at most four decimals, which ``init(parsing:)`` can parse.
     package var text: String { "\(Coordinates.decimal(latitude)),\(Coordinates.decimal(longitude))" }
 
     private enum CodingKeys: String, CodingKey { case latitude, longitude }
 
-    /// Decodes and checks; a stored value out of range is a decoding error.
+    /// Decodes and checks coordinates. A stored value out of range is a decoding error.
     package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         let latitude = try values.decode(Double.self, forKey: .latitude)
@@ -82,8 +83,8 @@ package struct Coordinates: Sendable, Hashable, Codable {
         try self.init(latitude: latitude, longitude: longitude)
     }
 
-    /// At most four decimals (about 11 m), never in a person's locale: met services refuse more digits, and the
-    /// same place must give the same URL, or a transfer would not be found again under its key.
+    /// Formats degrees with at most four decimals (about 11 m), independently of the locale. Met services refuse more digits. The same
+    /// place must have the same URL, because a transfer is found by its URL.
     static func decimal(_ degrees: Double) -> String {
         let units = Int((degrees * 10_000).rounded())
         let whole = abs(units) / 10_000
@@ -95,7 +96,7 @@ package struct Coordinates: Sendable, Hashable, Codable {
 
     private static func degrees(_ part: Substring) -> Double? {
         let text = part.trimmingCharacters(in: .whitespaces).replacingOccurrences(of: "\u{2212}", with: "-")
-        // Double() also reads "nan", "inf", "0x1p3" and "1e2"; none of them is how a person writes a place.
+        // `Double()` also reads "nan", "inf", "0x1p3" and "1e2", which users do not write for a place.
         guard text.contains(where: \.isNumber),
             text.utf8.allSatisfy({ byte in
                 (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
@@ -107,8 +108,8 @@ package struct Coordinates: Sendable, Hashable, Codable {
 }
 
 extension StringProtocol {
-    /// The text on one line without control characters (a service's answer must not drive a person's terminal),
-    /// cut after `limit` characters.
+    /// Returns the text on one line, cut after `limit` characters. Control characters are removed, because the text may be a service's
+    /// response and is shown on a terminal.
     func singleLine(limit: Int) -> String {
         let printable = String(
             unicodeScalars.prefix(limit * 8).map { scalar in

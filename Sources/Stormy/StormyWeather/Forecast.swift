@@ -1,17 +1,17 @@
 import Foundation
 
-/// One hour of a forecast. A value the service did not give, or gave as nonsense, is nil.
+/// An hour of a forecast. A value is `nil` if the service did not give it, or gave an impossible value.
 ///
-/// The values are those the service lists under ``start``. Open-Meteo means precipitation and gusts as sum and
-/// maximum of the hour *before* its mark; they are not shifted here, so that an hour reads as in the answer.
+/// The values are the values that the service lists under ``start``. Open-Meteo's precipitation is the sum, and its gusts are the maximum,
+/// of the hour *before* the mark. They are not shifted here, so that an hour equals the hour in the response.
 package struct ForecastHour: Sendable, Equatable, Codable {
-    /// When the hour begins.
+    /// The beginning of the hour.
     package var start: Date
-    /// WMO weather code, 0...99; see ``WeatherCode``.
+    /// The WMO weather code, 0...99. See ``WeatherCode``.
     package var weatherCode: Int?
     /// Precipitation of every kind in millimetres.
     package var precipitationMM: Double?
-    /// What of it falls as showers, in millimetres.
+    /// The part of the precipitation that falls as showers, in millimetres.
     package var showersMM: Double?
     /// Chance of precipitation in percent.
     package var precipitationProbability: Double?
@@ -19,25 +19,25 @@ package struct ForecastHour: Sendable, Equatable, Codable {
     package var gustsKMH: Double?
     /// Air temperature at 2 m in °C.
     package var temperatureC: Double?
-    /// Convective available potential energy in J/kg: what the air would give a thunderstorm.
+    /// Convective available potential energy in J/kg: the energy that is available for a thunderstorm.
     package var cape: Double?
-    /// Convective inhibition in J/kg, positive: what holds a thunderstorm back.
+    /// Convective inhibition in J/kg, positive: the energy that prevents a thunderstorm.
     package var convectiveInhibition: Double?
-    /// Lifted index in K: below zero the air is unstable.
+    /// The lifted index in K. The air is unstable if the value is below zero.
     package var liftedIndex: Double?
-    /// The service that filled this hour; `nil` if the values are the forecast's.
+    /// The service that filled this hour. `nil` if the values are the forecast's own.
     package var source: String?
 
-    /// When the hour ends.
+    /// The end of the hour.
     package var end: Date { start.addingTimeInterval(ForecastHour.seconds) }
 
-    /// Precipitation of every kind: some models give one of the two alone.
+    /// Precipitation of every kind. Some models give only one of the two values.
     var rainMM: Double? { [precipitationMM, showersMM].compactMap { $0 }.max() }
 
     /// The length of an hour, in seconds.
     package static let seconds: TimeInterval = 3600
 
-    /// An hour with the values that are known.
+    /// Creates an hour with the known values.
     package init(
         start: Date, weatherCode: Int? = nil, precipitationMM: Double? = nil, showersMM: Double? = nil,
         precipitationProbability: Double? = nil, gustsKMH: Double? = nil, temperatureC: Double? = nil, cape: Double? = nil,
@@ -56,22 +56,22 @@ package struct ForecastHour: Sendable, Equatable, Codable {
     }
 }
 
-/// The coming hours at one place.
+/// A forecast for one place, hour by hour.
 package struct Forecast: Sendable, Equatable, Codable {
-    /// The place's offset from GMT when the answer was made, in seconds.
+    /// The place's offset from GMT at the time of the response, in seconds.
     package var utcOffsetSeconds: Int
-    /// The place's time zone (IANA), when the service names it.
+    /// The place's time zone (IANA). `nil` if the service does not give it.
     package var timeZoneIdentifier: String?
-    /// Hours in ascending order, no start twice; there may be gaps.
+    /// The hours in ascending order. No start occurs twice, and hours may be missing.
     package var hours: [ForecastHour]
-    /// Whom to credit, "Open-Meteo".
+    /// The service to credit, for example "Open-Meteo".
     package var source: String
-    /// When the service made it, as it says itself; `nil`: it does not.
+    /// The time when the service made the forecast, as the service states it. `nil` if the service does not.
     package var issuedAt: Date?
-    /// Values that the service gave in a form that cannot be read: in an unknown unit, or larger than any weather. `nil` if there are none.
+    /// Values of the service that cannot be read: values in an unknown unit, or larger than any weather. `nil` if there are none.
     package var unreadable: [StormValue]?
 
-    /// A forecast from its parts; `hours` must be ascending.
+    /// Creates a forecast from its parts. The parameter `hours` must be ascending.
     package init(
         utcOffsetSeconds: Int = 0, timeZoneIdentifier: String? = nil,
         hours: [ForecastHour], source: String = OpenMeteo.source, issuedAt: Date? = nil, unreadable: Set<StormValue> = []
@@ -84,14 +84,15 @@ package struct Forecast: Sendable, Equatable, Codable {
         self.unreadable = unreadable.isEmpty ? nil : StormValue.allCases.filter(unreadable.contains)
     }
 
-    /// Hours behind and before a moment that anybody asks about: a service may answer with years of them.
+    /// The hours before and after a moment that are used. The limit is for services that respond with years of hours.
     private static let keptHours = (before: 48.0, after: 16 * 24.0)
 
     static func keptSpan(around now: Date) -> ClosedRange<Date> {
         now - keptHours.before * ForecastHour.seconds...now + keptHours.after * ForecastHour.seconds
     }
 
-    /// Without the hours that nobody asks about. One of another time keeps the day that is nearest: it says what is wrong with it.
+    /// Returns the forecast without hours that are not used. If no hour is near `now`, the nearest day is kept, so that the error message
+    /// is correct.
     package func trimmed(around now: Date) -> Forecast {
         let span = Self.keptSpan(around: now)
         var trimmed = self

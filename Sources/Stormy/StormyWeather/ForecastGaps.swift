@@ -1,10 +1,10 @@
 import Foundation
 
 extension StormRule {
-    /// Hours ahead in which unknown values are reported.
+    /// The number of hours ahead in which unknown values are reported.
     package static let reportedHours = 12
 
-    /// Returns the hours just ahead that the forecast says too little about, as ascending windows. Contiguous hours are one window.
+    /// Returns the hours just ahead for which the forecast has too few values, as ascending windows. Contiguous hours are one window.
     ///
     /// An hour is unknown if the forecast lacks the hour, or a value that decides. Gusts and rain decide if the forecast has them for most
     /// hours, because some services never give them.
@@ -45,9 +45,9 @@ extension [StormWindow] {
 }
 
 extension Forecast {
-    /// Returns this forecast with the hours of another service in some windows. A value that this forecast has stays, if it is the worse.
+    /// Returns this forecast with the hours of another service in some windows. If both forecasts have a value, the worse one is used.
     ///
-    /// - Parameter windows: made of complete hours, ``StormRule/unknownHours(in:now:)``.
+    /// - Parameter windows: windows of complete hours, ``StormRule/unknownHours(in:now:)``.
     package func filled(_ windows: [StormWindow], from other: Forecast) -> Forecast {
         var byStart = Dictionary(hours.map { ($0.start, $0) }) { first, _ in first }
         for window in windows {
@@ -62,7 +62,7 @@ extension Forecast {
         return filled
     }
 
-    /// Returns this forecast without the hours that other services filled: these have no values.
+    /// Returns this forecast with empty values in the hours that other services filled.
     package var unfilled: Forecast {
         var own = self
         own.hours = hours.map { $0.source == nil ? $0 : ForecastHour(start: $0.start) }
@@ -83,7 +83,8 @@ extension Forecast {
         return found
     }
 
-    /// The hour that begins at a moment. If the service's hours begin at other minutes, the worse of the two hours around it.
+    /// Returns the hour that begins at a moment. If the service's hours begin at other minutes, returns the worse values of the two hours
+    /// around it.
     private func hour(at start: Date) -> ForecastHour? {
         let end = start.addingTimeInterval(ForecastHour.seconds)
         let found = hours.filter { $0.start < end && start < $0.end }
@@ -95,7 +96,7 @@ extension Forecast {
 }
 
 extension ForecastHour {
-    /// This hour of another service, with what is known already.
+    /// Returns this hour of another service, combined with the known values.
     fileprivate func filling(_ own: ForecastHour?, from source: String) -> ForecastHour? {
         guard weatherCode != nil || rainMM != nil || gustsKMH != nil else { return own }
         var hour = own.map(worse) ?? self
@@ -103,7 +104,8 @@ extension ForecastHour {
         return hour
     }
 
-    /// This hour, with those values of another that are worse or missing here. Thunder keeps the values that decide about it.
+    /// Returns this hour with the values of another hour that are worse, or missing here. An hour with thunder keeps the values that decide
+    /// about thunder.
     fileprivate func worse(_ other: ForecastHour) -> ForecastHour {
         func isThunder(_ code: Int?) -> Bool { code.map(WeatherCode.isThunderstorm) ?? false }
         let decides = weatherCode == nil || isThunder(other.weatherCode) && !isThunder(weatherCode) ? other : self

@@ -1,10 +1,10 @@
 import Foundation
 
-/// What makes an hour stormy.
+/// The kinds of reasons for a storm.
 package enum StormReasonKind: String, Sendable, Hashable, Codable, CaseIterable {
     /// An official warning.
     case alert
-    /// Thunder in the forecast, and something else that speaks for it.
+    /// Thunder in the forecast, with a confirming condition.
     case thunderstorm
     /// Wind gusts at or over the limit.
     case gusts
@@ -12,22 +12,22 @@ package enum StormReasonKind: String, Sendable, Hashable, Codable, CaseIterable 
     case rain
 }
 
-/// What makes a reason count.
+/// The condition that makes a reason count.
 package enum StormKey: Sendable, Hashable, Codable {
-    /// The value is at its limit or over it: km/h, or mm per hour.
+    /// The value is at or above its limit, in km/h or mm per hour.
     case limit(Double)
-    /// Thunder with rain or showers, in J/kg of CAPE where it is known.
+    /// Thunder with rain or showers. CAPE is in J/kg, and `nil` if it is unknown.
     case rain(mmPerHour: Double, cape: Double?)
     /// Thunder with gusts.
     case gusts(kmh: Double)
-    /// Thunder that another service forecasts too.
+    /// Thunder that another service also forecasts.
     case service(String)
-    /// Thunder that somebody warns of.
+    /// Thunder for which an official warning is in force.
     case alert(String)
     /// The severity of a warning.
     case severity(CAPSeverity)
 
-    /// For a person: "with rain of 4.2 mm per hour where CAPE is 900 J/kg".
+    /// A text for the user, for example "with rain of 4.2 mm per hour where CAPE is 900 J/kg".
     fileprivate func words(for kind: StormReasonKind, _ units: WeatherUnits) -> String {
         switch self {
         case .limit(let limit):
@@ -42,7 +42,7 @@ package enum StormKey: Sendable, Hashable, Codable {
         }
     }
 
-    /// Rain says more than gusts; of two of a kind the greater value.
+    /// The rank of a condition. Rain ranks above gusts. If the kind is equal, the greater value ranks higher.
     fileprivate var strength: (Int, Double) {
         switch self {
         case .limit(let limit): (0, limit)
@@ -60,34 +60,34 @@ package enum StormKey: Sendable, Hashable, Codable {
     }
 }
 
-/// One contiguous run of hours that are stormy for the same reason.
+/// A contiguous run of hours that are stormy for the same reason.
 package struct StormReason: Sendable, Equatable, Codable {
-    /// What it is.
+    /// The kind of the reason.
     package var kind: StormReasonKind
     /// The worst value of the run: the highest WMO code, km/h, mm per hour, or 1...4 for the severity of a warning.
     package var peak: Double
-    /// When the first hour begins; may lie before the assessment's `now`, which is inside that hour.
+    /// The beginning of the first hour. The beginning may be before the assessment's `now`, which is inside that hour.
     package var from: Date
-    /// When the last hour ends.
+    /// The end of the last hour.
     package var until: Date
-    /// What makes it count, in the hour where that is strongest; `nil`: nothing, or judged by an earlier version.
+    /// The strongest condition that makes the reason count. `nil` if there is none, or if an earlier version judged the reason.
     package var key: StormKey?
-    /// Who says so, "Open-Meteo"; `nil`: judged by an earlier version.
+    /// The source of the reason, for example "Open-Meteo". `nil` if an earlier version judged the reason.
     package var source: String?
-    /// Of a warning: what it is called, "Severe Thunderstorm Warning".
+    /// The name of a warning, for example "Severe Thunderstorm Warning".
     package var event: String?
-    /// Of a warning: the messages that it is known by.
+    /// The identifiers of a warning's messages.
     package var messages: [String]?
-    /// `true` for a warning without an end: ``until`` is assumed.
+    /// `true` for a warning without an end. The value of ``until`` is then assumed.
     package var hasOpenEnd: Bool?
     /// The kind of a warning. `nil` for other reasons, and for reasons that an earlier version judged.
     package var hazard: AlertHazard?
     /// The texts of a warning. `nil` if the service gives none.
     package var texts: AlertTexts?
-    /// Why the service of a warning itself reports no danger. `nil` if it reports a danger.
+    /// The reason why the service of a warning reports no danger. `nil` if the service reports a danger.
     package var noDanger: NoDanger?
 
-    /// A run from its parts.
+    /// Creates a reason from its parts.
     package init(
         kind: StormReasonKind, peak: Double, from: Date, until: Date, key: StormKey? = nil, source: String? = nil,
         event: String? = nil, messages: [String]? = nil, hazard: AlertHazard? = nil, texts: AlertTexts? = nil
@@ -103,13 +103,13 @@ package struct StormReason: Sendable, Equatable, Codable {
         (self.hazard, self.texts) = (hazard, texts)
     }
 
-    /// The kind of a warning that does not count. `nil` if the kind counts or is unknown.
+    /// The kind of a warning whose kind does not count. `nil` if the kind counts or is unknown.
     package var ignoredHazard: AlertHazard? { hazard.flatMap { $0.isStorm ? nil : $0 } }
 
-    /// In metric units: "thunderstorm (WMO 95)", "gusts up to 92 km/h", "rain up to 24 mm per hour".
+    /// A text in metric units: "thunderstorm (WMO 95)", "gusts up to 92 km/h", "rain up to 24 mm per hour".
     package var detail: String { detail(in: .metric) }
 
-    /// The same in a person's units.
+    /// Returns the text of ``detail`` in other units.
     package func detail(in units: WeatherUnits) -> String {
         switch kind {
         case .thunderstorm: "\(phrase(in: units)) (WMO \(Int(peak)))"
@@ -117,25 +117,25 @@ package struct StormReason: Sendable, Equatable, Codable {
         }
     }
 
-    /// Why it counts, for a person: "thunderstorm (WMO 95) with gusts of 60 km/h: Open-Meteo".
+    /// Returns the explanation for the user, for example "thunderstorm (WMO 95) with gusts of 60 km/h: Open-Meteo".
     package func explanation(in units: WeatherUnits) -> String {
         let because = key.map { (kind == .thunderstorm ? " " : ", ") + $0.words(for: kind, units) } ?? ""
         return detail(in: units) + because + (source.map { ": \($0)" } ?? "")
     }
 
-    /// It counts as long as somebody warns of it, and no longer.
+    /// `true` if the reason counts only as long as a warning is in force.
     package var hangsOnWarnings: Bool {
         if case .alert = key { return true }
         return kind == .alert
     }
 
-    /// ``key`` in words and metric units; `nil`: there is none.
+    /// The text of ``key`` in metric units. `nil` if there is no key.
     package var keyWords: String? { key.map { $0.words(for: kind, .metric) } }
 
-    /// ``detail(in:)`` without the code.
+    /// Returns ``detail(in:)`` without the code.
     func phrase(in units: WeatherUnits) -> String {
         switch kind {
-        // "Tornado Warning" already has the word.
+        // The name "Tornado Warning" already contains the word.
         case .alert: event.map { HazardWords.hasWordForWarning($0) ? $0 : "warning: \($0)" } ?? "warning: of a storm"
         case .thunderstorm: WeatherCode.thunderstorm(Int(peak))
         case .gusts: "gusts up to \(units.speed(peak))"
@@ -143,10 +143,11 @@ package struct StormReason: Sendable, Equatable, Codable {
         }
     }
 
-    /// The time it covers.
+    /// The time of the reason.
     package var window: StormWindow { StormWindow(from: from, until: until) }
 
-    /// Hours of one kind that follow each other become one reason. Ascending by start, then in the order of ``StormReasonKind``.
+    /// Joins hours of one kind that follow each other into one reason. The result is ascending by start, then in the order of
+    /// ``StormReasonKind``.
     static func runs(_ hours: [StormReason]) -> [StormReason] {
         let runs = StormReasonKind.allCases.filter { $0 != .alert }.flatMap { kind in
             var runs: [StormReason] = []
@@ -164,7 +165,8 @@ package struct StormReason: Sendable, Equatable, Codable {
         return sorted(runs)
     }
 
-    /// The same warning for thirteen municipalities is one: of the same words by the same people, at times that touch.
+    /// Joins equal warnings, for example for thirteen municipalities. Warnings are equal if their texts and sources are equal, and their
+    /// times touch.
     static func warnings(_ reasons: [StormReason]) -> [StormReason] {
         var (merged, known): ([StormReason], [[AnyHashable]: [Int]]) = ([], [:])
         for reason in reasons.sorted(by: { $0.from < $1.from }) {
@@ -179,10 +181,10 @@ package struct StormReason: Sendable, Equatable, Codable {
         return limited(merged)
     }
 
-    /// The most warnings of one assessment.
+    /// The maximum number of warnings in one assessment.
     static let mostWarnings = 30
 
-    /// The most severe warnings. The others are one reason, so that no message of theirs is lost.
+    /// Keeps the most severe warnings. The others become one reason, which keeps the identifiers of their messages.
     private static func limited(_ warnings: [StormReason]) -> [StormReason] {
         if warnings.count <= mostWarnings { return warnings }
         let ranked = warnings.enumerated().sorted { ($1.element.peak, $0.offset) < ($0.element.peak, $1.offset) }.map(\.element)
@@ -202,52 +204,52 @@ package struct StormReason: Sendable, Equatable, Codable {
         messages = (messages ?? []) + (other.messages ?? []).filter { !known.contains($0) }
     }
 
-    /// By when they begin, and at one time in their order.
+    /// Sorts reasons by their beginning. Reasons with the same beginning keep their order.
     static func sorted(_ reasons: [StormReason]) -> [StormReason] {
         reasons.enumerated().sorted { ($0.element.from, $0.offset) < ($1.element.from, $1.offset) }.map(\.element)
     }
 
-    /// "4.2", "20": of what is not negative.
+    /// Formats a number that is not negative with at most one decimal: "4.2", "20".
     static func tenths(_ value: Double) -> String {
         let tenths = Int((value * 10).rounded())
         return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
     }
 }
 
-/// The answer to "is it going to be stormy?".
+/// The verdict on a forecast.
 package enum StormVerdict: Sendable, Equatable, Codable {
-    /// At least one reason within the horizon.
+    /// The horizon has at least one reason.
     case stormy
-    /// Enough hours are known, and none is stormy.
+    /// Enough hours are known, and none of them is stormy.
     case calm
-    /// Nobody can say; why, in one sentence.
+    /// The weather is unknown. The value is a sentence with the reason.
     case unknown(why: String)
 }
 
-/// A verdict with its reasons.
+/// A verdict and its reasons.
 package struct Assessment: Sendable, Equatable, Codable {
     /// Stormy, calm, or unknown.
     package var verdict: StormVerdict
-    /// Ascending by start, then in the order of ``StormReasonKind``; empty unless stormy.
+    /// The reasons, ascending by start, then in the order of ``StormReasonKind``. Empty unless stormy.
     package var reasons: [StormReason]
-    /// What does not count: thunder that was forecast and that nothing else speaks for, and warnings below the severity that counts or
-    /// of something that is no storm. `nil`: judged by an earlier version.
+    /// The reasons that do not count: unconfirmed thunder, warnings that are not severe enough, and warnings of hazards that are not
+    /// storms. `nil` if an earlier version judged the forecast.
     package var unconfirmed: [StormReason]?
-    /// The other service that was asked, as the first had thunder that nothing confirmed.
+    /// The other service that was asked, because the first forecast had unconfirmed thunder.
     package var second: String?
-    /// Messages of warnings that are none any more: what was told of them alone is taken back.
+    /// The messages of warnings that have ended or no longer count. Storms with only these warnings are called off.
     package var cancelled: [String]?
     /// Hours just ahead for which no service has values; see ``StormRule/unknownHours(in:now:)``. `nil` if there are none.
     package var unknownHours: [StormWindow]?
 
-    /// An assessment from its parts.
+    /// Creates an assessment from its parts.
     package init(verdict: StormVerdict, reasons: [StormReason] = [], unconfirmed: [StormReason] = []) {
         self.verdict = verdict
         self.reasons = reasons
         self.unconfirmed = unconfirmed
     }
 
-    /// true, false, or nil when unknown: the `stormy` of the JSON reports.
+    /// The field `stormy` of the JSON reports: `true`, `false`, or `nil` if unknown.
     package var isStormy: Bool? {
         switch verdict {
         case .stormy: true
@@ -256,9 +258,9 @@ package struct Assessment: Sendable, Equatable, Codable {
         }
     }
 
-    /// Thunder was forecast that nothing confirms: another service may know more.
+    /// `true` if the forecast has thunder that nothing confirms. Another service may confirm it.
     package var hasDoubtfulThunder: Bool { unconfirmed?.contains { $0.kind == .thunderstorm } ?? false }
 
-    /// The storms seen: reasons of any kind within six hours of each other are one.
+    /// The times of the storms. Reasons of any kind within six hours of each other are one storm.
     package var windows: [StormWindow] { StormWindow.merge(reasons.map(\.window)) }
 }

@@ -2,9 +2,9 @@ import Foundation
 
 /// The life of one storm at one place: the newest data, and the notifications that the user was shown.
 ///
-/// Every rule about this is here, and on the page StormLife. Pure: an event changes the life, and what has to be done comes out. The store
-/// keeps the life in a row. Commands are the difference between what is known and what was shown, so a process that died before it stored
-/// the life gets the same commands again.
+/// Every rule about this is here, and on the page StormLife. Pure: an event changes the life, and the result is a list of commands. The
+/// store keeps the life in a row. Commands are the difference between the known data and the shown data, so a process that died before it
+/// stored the life gets the same commands again.
 package struct StormLife: Sendable, Equatable {
     /// The verdict of the newest data on the storm.
     package enum Outlook: String, Sendable, Codable {
@@ -14,7 +14,7 @@ package struct StormLife: Sendable, Equatable {
         case weaker
         /// All values are below 80 % of their limits, and no official warning is in force.
         case notExpected
-        /// Another storm of the same place has taken it in.
+        /// Another storm of the same place has absorbed this storm.
         case joined
     }
 
@@ -26,37 +26,37 @@ package struct StormLife: Sendable, Equatable {
         package var seen: Facts?
         /// The highest level that the user ever saw.
         package var highest: StormSeverity?
-        /// When the storm returned after it was called off or over, and alerted.
+        /// The times when the storm returned after it was called off or over, and alerted.
         package var returns: [Date] = []
 
         /// `true` if the storm was ever on the screen.
         package var isSeen: Bool { highest != nil }
     }
 
-    /// The state of the showing.
+    /// The state of the storm's notifications.
     package indirect enum Phase: Sendable, Equatable, Codable {
         /// Nothing was shown.
         case unshown
         case shown(Shown)
-        /// The user was shown "No longer expected", or had dismissed the storm before.
+        /// The storm is called off. The user was shown "No longer expected", or had dismissed the storm before.
         case calledOff(Shown)
-        /// Withdrawn and closed at this time. A clock that was ahead makes this untrue.
+        /// The storm was withdrawn and closed at this time. If the clock was ahead then, the storm may not be over.
         case over(Phase, at: Date)
     }
 
-    /// The part of the life that the notification carries also. The copy is newer than the store if a process died before it stored the
+    /// The part of the life that the notification also contains. The copy is newer than the store if a process died before it stored the
     /// life, or if the store comes from a backup.
     package struct Memory: Sendable, Equatable, Codable {
-        /// Grows with each change that the screen shows.
+        /// A counter that grows with each change on the screen.
         package var step = 0
         package var phase = Phase.unshown
     }
 
-    /// Something happened.
+    /// An event in the life of a storm.
     package enum Event: Sendable, Equatable {
-        /// A forecast or warnings were judged; these reasons are the storm's.
+        /// A forecast or warnings were judged. The reasons belong to this storm.
         case judged([StormReason], StormLook)
-        /// Another storm has taken it in.
+        /// Another storm has absorbed this storm.
         case joined
         /// A check read the notification. Time passes only by this event.
         ///
@@ -69,9 +69,9 @@ package struct StormLife: Sendable, Equatable {
         case alert
         /// Shows the storm again without an alert.
         case showSilently
-        /// Changes the text on the screen, or of a notification that waits, without an alert.
+        /// Changes the text of a visible or waiting notification, without an alert.
         case update
-        /// Replaces the notification by "No longer expected", without an alert.
+        /// Replaces the notification with "No longer expected", without an alert.
         case callOff
         /// Removes all notifications of the storm.
         case withdraw
@@ -79,7 +79,7 @@ package struct StormLife: Sendable, Equatable {
         case closePhotoRequest
     }
 
-    /// A beginning that moves earlier by so many seconds alerts again.
+    /// Seconds. A beginning that moves earlier by at least this time alerts again.
     package static let earlierStart: Double = 3 * 3600
     /// The maximum number of returns that alert within ``returnSpan``. Further returns are silent.
     package static let alertingReturns = 3
@@ -93,23 +93,23 @@ package struct StormLife: Sendable, Equatable {
     package private(set) var outlook: Outlook
     package private(set) var memory: Memory
 
-    /// A life as it was stored; by default of a storm that was just found.
+    /// Creates a life as it was stored. The defaults are for a storm that was just found.
     package init(
         window: StormWindow, reasons: [StormReason], outlook: Outlook = .expected, memory: Memory = Memory()
     ) {
         (self.window, self.reasons, self.outlook, self.memory) = (window, reasons, outlook, memory)
     }
 
-    /// The notifications of the storm that the user was shown; `nil` if there were none.
+    /// The notifications of the storm that the user was shown. `nil` if there were none.
     package var shown: Shown? { memory.phase.shown }
 
     /// `true` if the storm was shown, and was neither called off nor closed since.
     package var isShown: Bool { if case .shown = memory.phase { true } else { false } }
 
-    /// `true` if the newest data expect the storm, and its end is in the future.
+    /// `true` if the newest data contains the storm, and its end is in the future.
     package func isOpen(now: Date) -> Bool {
         guard outlook == .expected || outlook == .weaker, window.until > now else { return false }
-        // Closed under a clock that was ahead, or extended since.
+        // The storm may have been closed while the clock was ahead, or extended since.
         if case .over(_, let closed) = memory.phase { return closed > now || outlook == .expected }
         return true
     }
@@ -120,7 +120,7 @@ package struct StormLife: Sendable, Equatable {
     package var level: StormSeverity { StormSeverity(reasons) }
     private var facts: Facts { Facts(of: reasons, begins: window.from) }
 
-    /// Changes the life by what happened.
+    /// Changes the life after an event.
     ///
     /// - Returns: The commands to carry out now, in this order. The caller stores the life afterwards.
     package mutating func handle(_ event: Event) -> [Command] {
@@ -164,12 +164,12 @@ package struct StormLife: Sendable, Equatable {
         }
         reasons = StormReason.sorted(left)
         let first = left.map(\.from).min() ?? window.from
-        // A beginning that is past stays.
+        // A beginning in the past does not change.
         let from = window.from <= look.now ? min(window.from, first) : first
         window = StormWindow(from: from, until: left.map(\.until).max() ?? window.until)
     }
 
-    /// An extreme warning that was shown and that an update gives another name is the same warning.
+    /// Follows an extreme warning that was shown and that an update renames, because the warning is the same.
     private mutating func followKinds(_ seen: [StormReason]) {
         guard var shown, let known = shown.alerted.extremes else { return }
         let updated = reasons.filter { $0.extremeKind.map(known.contains) ?? false }
@@ -178,7 +178,7 @@ package struct StormLife: Sendable, Equatable {
         if shown.alerted.extremes != known { memory.phase.shown = shown }
     }
 
-    /// Adds the hours, the reasons and the showing of another storm.
+    /// Adds the hours, the reasons and the notifications of another storm.
     mutating func absorb(_ other: StormLife, now: Date) {
         reasons += other.reasons.filter { !reasons.contains($0) }
         if other.window.from <= now { window.from = min(window.from, other.window.from) }
@@ -197,7 +197,7 @@ package struct StormLife: Sendable, Equatable {
         return late + (outlook == .notExpected ? callOff(answer) : show(answer, mayAlert, now))
     }
 
-    /// Uses the notification's copy of the life, if the copy is newer.
+    /// Replaces the memory with the notification's copy, if the copy is newer.
     private mutating func adopt(_ answer: StormAnswer) -> [Command] {
         var commands: [Command] = []
         if let newer = answer.memory, newer.step > memory.step {
@@ -223,7 +223,7 @@ package struct StormLife: Sendable, Equatable {
         let wasShown = memory.phase != .unshown
         memory = Memory(step: memory.step + 1, phase: .over(memory.phase, at: now))
         guard wasShown else { return [] }
-        // A dismissed storm is not on the screen, and its notification keeps the user's answer.
+        // A dismissed storm is not on the screen, and its notification keeps the user's response.
         return (answer.state == .dismissed ? [] : [.withdraw]) + [.closePhotoRequest]
     }
 
@@ -262,7 +262,7 @@ package struct StormLife: Sendable, Equatable {
 
     private mutating func show(_ shown: Shown, _ answer: StormAnswer, _ mayAlert: Bool, _ now: Date) -> [Command] {
         let isUnseen = answer.state == .unseen && (facts.isHigher(than: shown.seen) || facts.isAnotherHazard(than: shown.seen))
-        // The text on the screen names another hazard silently. A notification that has left the screen cannot.
+        // The text on the screen can change silently to another hazard. A notification that has left the screen cannot change.
         let isOnScreen = answer.state == .visible || answer.state == .ended
         let isMore = facts.isHigher(than: shown.alerted) || !isOnScreen && facts.isAnotherHazard(than: shown.alerted)
         if mayAlert, outlook == .expected, isUnseen || isMore { return alert(answer, after: shown) }
@@ -273,7 +273,7 @@ package struct StormLife: Sendable, Equatable {
         }
         switch answer.state {
         case .visible, .snoozed:
-            // The new text names the warnings of now.
+            // The new text contains the current warnings.
             var changed = shown
             changed.alerted.add(extremes: facts.extremes)
             if answer.state == .visible { changed.alerted.add(hazards: facts.hazards) }
@@ -285,15 +285,15 @@ package struct StormLife: Sendable, Equatable {
             changed.alerted = facts.joined(with: shown.seen)
             let isSilent = shown.alerted.hasMore(than: shown.seen) && !changed.alerted.hasMore(than: shown.seen)
             memory = Memory(step: memory.step + (isSilent ? 1 : 0), phase: .shown(changed))
-            // The user saw that much before.
+            // The user has already seen these facts.
             return [isSilent ? .showSilently : .update]
-        // The notification left the screen, and the storm lasts longer by now.
+        // The notification left the screen at the storm's earlier end, and the storm now lasts longer.
         case .ended: return comeBack(shown, answer, mayAlert, now)
         case .dismissed, .unseen, .withdrawn, .none: return []
         }
     }
 
-    /// - Parameter shown: The earlier alerts of the same showing.
+    /// - Parameter shown: The earlier alerts of the same notification.
     private mutating func alert(_ answer: StormAnswer, after shown: Shown? = nil) -> [Command] {
         guard outlook == .expected else { return [] }
         var new = shown ?? Shown(alerted: facts)
@@ -304,16 +304,16 @@ package struct StormLife: Sendable, Equatable {
 
     private mutating func comeBack(_ shown: Shown, _ answer: StormAnswer, _ mayAlert: Bool, _ now: Date) -> [Command] {
         guard mayAlert, outlook == .expected else { return [] }
-        // A return under a clock that was ahead does not count.
+        // A return does not count if it happened while the clock was ahead.
         let recent = shown.returns.filter { $0 <= now && now.timeIntervalSince($0) < Self.returnSpan }
         var facts = facts
         let isNew =
             facts.level > shown.highest ?? .moderate || facts.isWarned && !shown.alerted.isWarned
             || facts.isAnotherExtreme(than: shown.alerted) || facts.isAnotherHazard(than: shown.alerted)
-        // A warning that alerted before its storm was called off is not another one.
+        // A warning that alerted before its storm was called off counts as known.
         facts.add(warningsOf: shown.alerted)
         let isSilent = recent.count >= Self.alertingReturns && !isNew
-        // After silent returns only a higher level than ever alerts.
+        // After silent returns, only a level that is higher than all earlier levels alerts.
         if isSilent {
             facts.level = max(facts.level, shown.highest ?? .moderate)
             facts.isWarned = facts.isWarned || shown.alerted.isWarned
@@ -326,7 +326,7 @@ package struct StormLife: Sendable, Equatable {
 }
 
 extension StormLife.Phase {
-    /// The notifications that the user was shown; `nil` if there were none.
+    /// The notifications that the user was shown. `nil` if there were none.
     package internal(set) var shown: StormLife.Shown? {
         get {
             switch self {
@@ -359,7 +359,7 @@ extension StormLife.Memory {
         self.init()
         let shown = StormLife.Shown(alerted: StormLife.Facts(of: reasons, begins: begins))
         if isShown { phase = .shown(shown) }
-        // Cancelled ones were closed before their end.
+        // The earlier version closed cancelled storms before their end.
         if isClosed, !isCancelled { phase = .over(phase, at: ends) }
     }
 }

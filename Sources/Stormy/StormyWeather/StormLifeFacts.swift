@@ -5,16 +5,16 @@ extension StormLife {
     package struct Facts: Sendable, Equatable, Codable {
         /// The highest level.
         package var level: StormSeverity
-        /// An official warning was part of it.
+        /// `true` if an official warning was one of the facts.
         package var isWarned: Bool
         /// The earliest beginning that alerted.
         package var begins: Date
-        /// The kinds of the extreme official warnings that were part of it, in order. `nil` if there were none.
+        /// The kinds of the extreme official warnings, in order. `nil` if there were none.
         var extremes: [String]?
-        /// The highest level of the official warnings that were part of it, for each hazard. `nil` if there were none.
+        /// The highest level of the official warnings for each hazard. `nil` if there were none.
         var hazards: [String: StormSeverity]?
 
-        /// `true` if these facts alert after the other facts, or if there are no others.
+        /// `true` if these facts alert after the other facts, or if the other facts are `nil`.
         func isHigher(than other: Facts?) -> Bool {
             guard let other else { return true }
             return level > other.level || isWarned && !other.isWarned
@@ -29,7 +29,7 @@ extension StormLife {
 
         /// `true` if an official warning of these facts has a hazard that the other facts do not have, or have at a lower level only.
         ///
-        /// Facts of an earlier version do not name the hazards of their warnings.
+        /// Facts that an earlier version stored do not contain the hazards of their warnings.
         func isAnotherHazard(than other: Facts?) -> Bool {
             guard let hazards, let other else { return hazards != nil }
             guard let known = other.hazards else { return !other.isWarned }

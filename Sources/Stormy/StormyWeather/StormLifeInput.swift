@@ -9,9 +9,9 @@ package struct StormAnswer: Sendable, Equatable {
         case waiting
         /// The notification is on the screen, or its server removed it unanswered.
         case visible
-        /// The user chose to see it later.
+        /// The user postponed the notification.
         case snoozed
-        /// The user closed it or pressed it.
+        /// The user closed or selected the notification.
         case dismissed
         /// The notification left the screen at the end of the storm that it named.
         case ended
@@ -30,12 +30,12 @@ package struct StormAnswer: Sendable, Equatable {
     }
 
     package var state: State
-    /// The copy of the life in the notification; `nil` without a notification, or if an earlier version added it.
+    /// The copy of the life in the notification. `nil` without a notification, or if an earlier version added the notification.
     package var memory: StormLife.Memory?
-    /// A photo was given.
+    /// `true` if a photo was given.
     package var hasPhoto: Bool
 
-    /// An answer from its parts.
+    /// Creates an answer from its parts.
     package init(_ state: State, memory: StormLife.Memory? = nil, hasPhoto: Bool = false) {
         (self.state, self.memory, self.hasPhoto) = (state, memory, hasPhoto)
     }
@@ -47,16 +47,16 @@ package struct StormLook: Sendable, Equatable {
     enum Word: Sendable, Equatable {
         /// The data are missing or old.
         case unknown
-        /// Between 80 % and 100 % of the limit, with this peak.
+        /// The value is between 80 % and 100 % of the limit, with this peak.
         case weaker(Double)
         case denied
     }
 
-    /// A forecast that was fetched so many seconds ago denies no storm.
+    /// The maximum number of seconds since the fetch of a forecast that can deny a storm.
     package static let longestAge: Double = 3 * 3600
-    /// A forecast that its service made so many seconds ago denies no storm.
+    /// The maximum number of seconds since its service made a forecast that can deny a storm.
     package static let longestIssue: Double = 12 * 3600
-    /// A value below this part of its limit denies the storm.
+    /// The part of a limit. A value below this part denies the storm.
     package static let denyingPart = 0.8
 
     let assessment: Assessment
@@ -65,11 +65,11 @@ package struct StormLook: Sendable, Equatable {
     let forecast: Forecast?
     package let now: Date
 
-    /// A look from its parts.
+    /// Creates a look from its parts.
     ///
     /// - Parameters:
-    ///   - forecast: What was judged. `nil` if the services could not be asked.
-    ///   - fetchedAt: When the forecast arrived.
+    ///   - forecast: The forecast that was judged. `nil` if the services could not be asked.
+    ///   - fetchedAt: The time when the forecast was received.
     package init(_ assessment: Assessment, rule: StormRule, forecast: Forecast? = nil, fetchedAt: Date? = nil, now: Date) {
         (self.assessment, self.rule, self.now) = (assessment, rule, now)
         let isFetched = fetchedAt.map { (0...Self.longestAge).contains(now.timeIntervalSince($0)) } ?? false
@@ -77,9 +77,9 @@ package struct StormLook: Sendable, Equatable {
         self.forecast = isFetched && isNew ? forecast : nil
     }
 
-    /// Returns whether the data deny a reason that the assessment no longer has.
+    /// Returns the verdict of the data on a reason that the assessment no longer has.
     ///
-    /// - Parameter window: The hours of its storm.
+    /// - Parameter window: The hours of the reason's storm.
     func word(on reason: StormReason, in window: StormWindow) -> Word {
         let isCancelled = !Set(reason.messages ?? []).isDisjoint(with: assessment.cancelled ?? [])
         if reason.hangsOnWarnings, isCancelled || rule.alertSeverity == .off { return .denied }
@@ -93,7 +93,7 @@ package struct StormLook: Sendable, Equatable {
         }
     }
 
-    /// Returns the remaining hours of a storm; `nil` if the forecast does not cover them without a gap.
+    /// Returns the remaining hours of a storm. `nil` if the forecast does not cover them without a gap.
     private func hours(of window: StormWindow) -> [ForecastHour]? {
         guard let forecast else { return nil }
         let from = max(now, window.from)
@@ -118,7 +118,7 @@ package struct StormLook: Sendable, Equatable {
         let stormy = hours.filter { WeatherCode.isThunderstorm($0.weatherCode ?? 0) }
         let peak = stormy.compactMap(\.weatherCode).max().map(Double.init)
         guard let peak else { return .denied }
-        // Thunder counts only with rain or gusts. Both are known to be far from their limits.
+        // Thunder counts only with rain or gusts, so it is denied if both are known to be far below their limits.
         let isFar = stormy.allSatisfy { hour in
             guard let rain = hour.rainMM else { return false }
             let isDry =

@@ -3,20 +3,20 @@ import Foundation
 extension StormLife {
     /// A change to the storms of a place.
     package enum Change: Sendable, Equatable {
-        /// A storm that was not known.
+        /// A new storm.
         case open(StormLife)
-        /// A known storm, of which more is known now.
+        /// A known storm that has changed.
         case change(Int64, StormLife)
     }
 
-    /// Brings the storms of one place in line with what was judged.
+    /// Updates the storms of one place after a judgement.
     ///
-    /// Seen and known windows that overlap or lie within six hours of each other, directly or over others, are one storm, and so are
-    /// those that one warning names, whenever it moves. The storm keeps its record (the shown one, else the oldest), so that one storm
-    /// alerts once. Following the same look again changes nothing.
+    /// Seen and known windows are one storm if they overlap or are within six hours of each other, directly or through other windows.
+    /// Windows of the same warning are also one storm, at any distance. The storm keeps its record (the shown one, or else the oldest), so
+    /// that a storm alerts once. A repeated call with the same look changes nothing.
     ///
-    /// - Parameter known: Storms of the place by their number. Pass storms that ended within the last six hours also, so that a storm
-    ///   that returns is the same storm.
+    /// - Parameter known: Storms of the place by their number. Pass storms that ended within the last six hours also, so that a storm that
+    ///   returns is the same storm.
     package static func follow(_ known: [(id: Int64, life: StormLife)], _ look: StormLook) -> [Change] {
         var changes: [Change] = []
         func note(_ id: Int64, _ life: StormLife, from before: StormLife) {
@@ -53,11 +53,11 @@ extension StormLife {
 
     private var rank: Int { isShown ? 0 : shown != nil ? 1 : 2 }
 
-    /// What is one storm.
+    /// The windows, reasons and records that form one storm.
     private struct Storm {
         var span: StormWindow
         var messages: Set<String>
-        /// What the look shows of it.
+        /// The reasons of the look that belong to the storm.
         var seen: [StormReason] = []
         var records: [(id: Int64, life: StormLife)] = []
 
@@ -74,7 +74,7 @@ extension StormLife {
         }
     }
 
-    /// Ascending by when they begin.
+    /// Groups reasons and records into storms, ascending by beginning.
     private static func storms(_ reasons: [StormReason], _ records: [(id: Int64, life: StormLife)]) -> [Storm] {
         let parts =
             reasons.map { Storm(span: $0.window, messages: Set($0.messages ?? []), seen: [$0]) }
@@ -84,7 +84,7 @@ extension StormLife {
         var storms: [Storm] = []
         for part in parts {
             var storm = part
-            // What it joins may reach others.
+            // The joined storm may now reach further storms.
             while let index = storms.firstIndex(where: { $0.isOne(with: storm) }) { storm.join(storms.remove(at: index)) }
             storms.append(storm)
         }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// How severe an official alert must be to count (CAP), for services that give alerts.
+/// The minimum severity of an official alert (CAP) that counts, for services with alerts.
 package enum CAPSeverity: String, Sendable, Hashable, Codable, CaseIterable {
     /// Minimal threat, or worse.
     case minor
@@ -14,35 +14,35 @@ package enum CAPSeverity: String, Sendable, Hashable, Codable, CaseIterable {
     case off
 }
 
-/// When a forecast is a storm: any one of the conditions, in any hour of the horizon.
+/// The conditions under which a forecast is a storm. One condition in any hour of the horizon is enough.
 ///
-/// Gusts and rain at their limits count by themselves. Thunder in a forecast is often no more than a score of how unstable the air is,
-/// so it needs a second key: rain that falls, or gusts at half their limit.
+/// Gusts and rain at their limits count alone. Thunder in a forecast is often only a score of how unstable the air is, so it needs a
+/// confirming condition: rain that falls, or gusts at half their limit.
 package struct StormRule: Sendable, Equatable, Codable {
-    /// How far to look, in hours from now.
+    /// The number of hours from now that are judged.
     package var horizonHours: Int
-    /// Whether a thunderstorm counts, where something else of the hour speaks for it.
+    /// `true` if a thunderstorm counts that another value of the hour confirms.
     package var thunderstorm: Bool
-    /// Gusts from this speed on count, in km/h.
+    /// The lowest gusts that count, in km/h.
     package var gustsKMH: Double
-    /// Precipitation from this amount on counts, in mm per hour.
+    /// The lowest precipitation that counts, in mm per hour.
     package var rainMMPerHour: Double
-    /// The least severity of an official warning that counts by itself, if its kind is ``AlertHazard/isStorm``.
+    /// The lowest severity of an official warning that counts alone, if its kind is ``AlertHazard/isStorm``.
     package var alertSeverity: CAPSeverity
 
-    /// Millimetres per hour of rain or showers that confirm thunder. Source of the rule: Open-Meteo's weather code gives 95 from
-    /// 0.1 mm per hour on, where the air is unstable enough.
+    /// Millimetres per hour of rain or showers that confirm thunder. Source of the rule: Open-Meteo's weather code is 95 from 0.1 mm per
+    /// hour if the air is unstable enough.
     package static let confirmingRainMM = 0.5
-    /// Joules per kilogram that the air has to have for that, where the service gives them.
+    /// The minimum CAPE in joules per kilogram with which rain confirms thunder, if the service gives CAPE.
     package static let confirmingCAPE = 100.0
 
     /// Gusts in km/h that confirm thunder.
     package var confirmingGustsKMH: Double { gustsKMH / 2 }
 
-    /// So many hours of the horizon must be known before silence means calm.
+    /// The minimum number of known hours in the horizon for the verdict calm.
     package static let minimumKnownHours = 6
 
-    /// A rule; the defaults are the configuration's.
+    /// Creates a rule. The default values are the defaults of the configuration.
     package init(
         horizonHours: Int = 24, thunderstorm: Bool = true, gustsKMH: Double = 75,
         rainMMPerHour: Double = 20, alertSeverity: CAPSeverity = .severe
@@ -54,13 +54,14 @@ package struct StormRule: Sendable, Equatable, Codable {
         self.alertSeverity = alertSeverity
     }
 
-    /// Judges the hours that overlap `now` up to `now` plus the horizon.
+    /// Judges the hours from `now` to the end of the horizon, including the hour of `now`.
     ///
-    /// A storm found is a storm, however little else is known. Without one the verdict is calm only when the hour of
-    /// `now` is in the forecast and enough hours are known: absence of data is never calm.
+    /// A single storm is enough for the verdict stormy, even if other hours are unknown. The verdict is calm only if the forecast contains
+    /// the hour of `now` and enough other hours. Missing data never counts as calm.
     ///
     /// - Parameters:
-    ///   - second: another service's. Thunder that both forecast counts, and so does a storm that it sees alone.
+    ///   - second: the forecast of another service. Thunder counts if both forecasts contain it. A storm of the second forecast alone also
+    ///     counts.
     ///   - alerts: official warnings at the place.
     package func assess(
         _ forecast: Forecast, beside second: Forecast? = nil, alerts: [AlertEvent] = [], now: Date
@@ -81,7 +82,7 @@ package struct StormRule: Sendable, Equatable, Codable {
         return assessment
     }
 
-    /// Why one of ``Assessment/unconfirmed`` does not count, for a person.
+    /// Returns the reason why a reason of ``Assessment/unconfirmed`` does not count, for the user.
     ///
     /// - Parameter second: the other service that was asked.
     package func words(notCounting reason: StormReason, second: String?) -> String {
@@ -95,8 +96,8 @@ package struct StormRule: Sendable, Equatable, Codable {
         return "\(severity), where \(alertSeverity.rawValue) counts"
     }
 
-    /// Warnings that are a key by themselves; those that are not: of too little severity, or of no storm; and the messages of events that
-    /// are none any more: cancelled, weaker, elsewhere, or put off beyond the horizon.
+    /// Returns the warnings that count alone, the warnings that do not (not severe enough, or not a storm), and the messages of events that
+    /// no longer count (cancelled, weaker, elsewhere, or after the horizon).
     private func reasons(of alerts: [AlertEvent], now: Date) -> (counting: [StormReason], others: [StormReason], over: [String]) {
         let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
         var (counting, others, over): ([StormReason], [StormReason], [String]) = ([], [], [])
@@ -162,7 +163,7 @@ package struct StormRule: Sendable, Equatable, Codable {
         return Assessment(verdict: .calm, unconfirmed: unconfirmed)
     }
 
-    /// What else of the hour speaks for its thunder.
+    /// Returns the value of the hour that confirms its thunder.
     private func confirmation(in hour: ForecastHour) -> StormKey? {
         if let rain = hour.rainMM, rain >= Self.confirmingRainMM, hour.cape ?? .infinity >= Self.confirmingCAPE {
             return .rain(mmPerHour: rain, cape: hour.cape)
@@ -182,11 +183,11 @@ package struct StormRule: Sendable, Equatable, Codable {
         return nil
     }
 
-    /// Another service forecasts thunder for that hour, or for one beside it.
+    /// Returns a confirmation if another service forecasts thunder for that hour or an adjacent hour.
     private func confirmation(of hour: ForecastHour, in forecast: Forecast, by second: Forecast) -> StormKey? {
         let own = source(of: hour, in: forecast)
         let isThere = second.hours.contains { other in
-            // An hour that one of them has from the other confirms nothing.
+            // An hour whose values one of the forecasts has from the other does not confirm thunder.
             !own.contains(other.source ?? second.source) && other.source.map { !own.contains($0) } ?? true
                 && abs(other.start.timeIntervalSince(hour.start)) <= ForecastHour.seconds
                 && other.weatherCode.map(WeatherCode.isThunderstorm) == true
@@ -199,13 +200,13 @@ package struct StormRule: Sendable, Equatable, Codable {
         hour.source.map { "\(forecast.source) and \($0)" } ?? forecast.source
     }
 
-    /// Whether this hour could have shown a storm. Without a weather code nobody knows about thunder, whatever the
-    /// wind does; without gusts (not every model has them) the code and the rain still speak.
+    /// Returns whether this hour could have shown a storm. If thunderstorms count, the hour needs a weather code. Gusts may be missing,
+    /// because not every model has them, and the code and the rain are enough.
     func isKnown(_ hour: ForecastHour) -> Bool {
         thunderstorm ? hour.weatherCode != nil : hour.precipitationMM != nil || hour.gustsKMH != nil
     }
 
-    /// Nobody can say whether something confirms it.
+    /// Returns whether the hour has thunder that cannot be judged, because its rain is unknown.
     private func hasThunderAlone(_ hour: ForecastHour) -> Bool {
         thunderstorm && hour.weatherCode.map(WeatherCode.isThunderstorm) == true && hour.rainMM == nil
             && confirmation(in: hour) == nil
@@ -216,7 +217,7 @@ package struct StormRule: Sendable, Equatable, Codable {
         if last.end <= now { return "the forecast is too old: it ended \(StormRule.span(now.timeIntervalSince(last.end))) ago" }
         if first.start > now { return "the forecast begins only in \(StormRule.span(first.start.timeIntervalSince(now)))" }
         guard hours.contains(where: { $0.start <= now }) else { return "the forecast has no values for the present hour" }
-        // A service without any rain, as the US one by the hour, never says how much.
+        // Some services never give amounts of rain, for example the hourly forecast of the US service.
         let saysRain = hours.contains { $0.rainMM != nil }
         if saysRain, let hour = hours.first(where: hasThunderAlone) {
             let until = StormRule.span(max(0, hour.start.timeIntervalSince(now)))

@@ -1,13 +1,13 @@
-/// How bad a storm is, of its worst reason.
+/// The severity of a storm, which is the severity of its worst reason.
 ///
 /// Source of the values: the warning levels of the Deutscher Wetterdienst. Severe is its level 3 (gusts of 105 km/h, 25 mm of rain in an
-/// hour), extreme its level 4 (gusts of 140 km/h, 40 mm).
+/// hour), and extreme is its level 4 (gusts of 140 km/h, 40 mm).
 package enum StormSeverity: Int, Sendable, Comparable {
     case moderate
     case severe
     case extreme
 
-    /// Of the reasons of one storm.
+    /// Returns the highest severity of a storm's reasons.
     package init(_ reasons: [StormReason]) { self = reasons.map(Self.init).max() ?? .moderate }
 
     private init(_ reason: StormReason) {
@@ -17,7 +17,7 @@ package enum StormSeverity: Int, Sendable, Comparable {
             case .alert: (3, 4)
             case .gusts: (105, 140)
             case .rain: (25, 40)
-            // A code says what comes, and not how bad it is.
+            // A weather code gives the kind of weather, but not its severity.
             case .thunderstorm: (.infinity, .infinity)
             }
         self = reason.peak >= extreme ? .extreme : reason.peak >= severe ? .severe : .moderate

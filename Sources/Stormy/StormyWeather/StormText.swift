@@ -1,20 +1,21 @@
 import Foundation
 
-/// The words of a storm's notification: plain text, English, times in the given locale and zone.
+/// The texts of a storm's notification: plain English text, with times in the given locale and time zone.
 package enum StormText {
-    /// "Storm expected in Sydney", "Severe storm expected in Sydney".
+    /// Returns a title such as "Storm expected in Sydney" or "Severe storm expected in Sydney".
     package static func title(place: String, _ severity: StormSeverity = .moderate) -> String {
         let name = place.singleLine(limit: 80)
         return word(severity) + " expected" + (name.isEmpty ? "" : " in \(name)")
     }
 
-    /// "No longer expected: storm in Sydney".
+    /// Returns a title such as "No longer expected: storm in Sydney".
     package static func calledOff(place: String) -> String {
         let name = place.singleLine(limit: 80)
         return "No longer expected: storm" + (name.isEmpty ? "" : " in \(name)")
     }
 
-    /// Why a storm is no longer expected. The warning may have ended, been lowered, or belong to a source that the user removed.
+    /// Returns the reason why a storm is no longer expected. The warning may have ended, been lowered, or belong to a source that the user
+    /// removed.
     package static func calledOffBody(_ reasons: [StormReason]) -> String {
         reasons.allSatisfy(\.hangsOnWarnings)
             ? "No official warning of the chosen severity is known here now." : "The newest forecast no longer shows it."
@@ -28,13 +29,14 @@ package enum StormText {
         }
     }
 
-    /// What comes and when, worst kind and most severe warning first: "Strong thunderstorm 17:00–20:00, gusts up to 92 km/h." Some desktops show one line of it.
-    /// A reason at another time than the one before it has its own times. Empty without reasons.
+    /// Returns the expected weather with times: "Strong thunderstorm 17:00–20:00, gusts up to 92 km/h." The worst kind and the most severe
+    /// warning are first, because some desktops show only one line. A reason has its own times if they differ from the times of the reason
+    /// before. The text is empty without reasons.
     ///
     /// - Parameters:
-    ///   - timeZone: of the place. Where its clocks do not show what the reader's show, the times name it.
-    ///   - reader: the zone of whoever reads it.
-    ///   - now: what has begun by then is told by its end alone, "until 20:00"; `nil`: both are told.
+    ///   - timeZone: the time zone of the place. Times name the zone if the reader's clocks differ.
+    ///   - reader: the reader's time zone.
+    ///   - now: a reason that has begun is shown only with its end, "until 20:00". `nil` to show both times always.
     package static func body(
         _ reasons: [StormReason], timeZone: TimeZone, reader: TimeZone = .current, locale: Locale, units: WeatherUnits,
         now: Date? = nil
@@ -61,7 +63,7 @@ package enum StormText {
         return ([first.prefix(1).uppercased() + first.dropFirst()] + phrases.dropFirst()).joined(separator: ", ") + "."
     }
 
-    /// The headline of the most severe warning. `nil` if there is none, or if it says only the name of the warning.
+    /// Returns the headline of the most severe warning. `nil` if there is none, or if the headline is only the name of the warning.
     package static func headline(_ reasons: [StormReason]) -> String? {
         let warnings = reasons.filter { $0.kind == .alert }
         guard let worst = warnings.max(by: { $0.peak < $1.peak }), let headline = worst.texts?.headline,
@@ -70,7 +72,7 @@ package enum StormText {
         return headline
     }
 
-    /// "from 17:00 to 20:00", "from 17:00, no end given".
+    /// Returns a period such as "from 17:00 to 20:00" or "from 17:00, no end given".
     package static func span(
         _ window: StormWindow, hasOpenEnd: Bool = false, timeZone: TimeZone, reader: TimeZone = .current, locale: Locale
     ) -> String {
@@ -79,7 +81,7 @@ package enum StormText {
     }
 }
 
-/// Times of day at a place, for whoever reads them.
+/// Formats times of day at a place for a reader.
 private struct Hours {
     let timeZone: TimeZone
     let reader: TimeZone
@@ -90,14 +92,14 @@ private struct Hours {
         return "from \(clock(window.from, style)) to \(clock(window.until, style))" + zone(window)
     }
 
-    /// " from 17:00, no end given", or ", no end given" if it has begun.
+    /// Returns " from 17:00, no end given", or ", no end given" if the period has begun.
     func open(_ from: Date, _ now: Date?) -> String {
         if let now, from <= now { return ", no end given" }
         let beginning = StormWindow(from: from, until: from)
         return " from \(clock(from, style(beginning)))\(zone(beginning)), no end given"
     }
 
-    /// "17:00–20:00", "until 20:00", "until midnight".
+    /// Returns a short period such as "17:00–20:00", "until 20:00" or "until midnight".
     func short(_ window: StormWindow, _ now: Date?) -> String {
         let style = style(window)
         guard let now, window.from <= now else {
@@ -111,15 +113,15 @@ private struct Hours {
     }
 
     private func style(_ window: StormWindow) -> Date.FormatStyle {
-        // Within a day the hours say it all; "from 17:00 to 17:00" would not.
+        // For less than a day the hours are enough. A text such as "from 17:00 to 17:00" would be unclear.
         let length = window.until.timeIntervalSince(window.from)
         let style = Date.FormatStyle(locale: locale, timeZone: timeZone).hour().minute()
         if length < 86_400 { return style }
-        // A day of the week names one of seven.
+        // The name of a weekday is unique within a week only.
         return length < 6 * 86_400 ? style.weekday(.abbreviated) : style.weekday(.abbreviated).day().month(.abbreviated)
     }
 
-    /// ICU puts narrow no-break spaces before "PM"; notification servers and terminals lack the glyph.
+    /// Removes the narrow no-break spaces that ICU puts before "PM", because notification servers and terminals lack the glyph.
     private func clock(_ date: Date, _ style: Date.FormatStyle) -> String {
         date.formatted(style).replacingOccurrences(of: "\u{202F}", with: " ")
     }

@@ -1,23 +1,23 @@
 import Foundation
 
-/// The time one storm takes, from its first hour to the end of its last.
+/// The time of a storm, from its first hour to the end of its last hour.
 package struct StormWindow: Sendable, Hashable, Codable {
-    /// When it begins.
+    /// The beginning.
     package var from: Date
-    /// When it ends; never before ``from``.
+    /// The end, which is never before ``from``.
     package var until: Date
 
-    /// Windows that lie no more than this apart are one storm, in seconds (6 h).
+    /// Seconds (6 h). Windows with at most this distance are one storm.
     package static let mergeGap: TimeInterval = 6 * 3600
 
-    /// A window; bounds given the wrong way round are exchanged.
+    /// Creates a window. Bounds in the wrong order are exchanged.
     package init(from: Date, until: Date) {
         self.from = min(from, until)
         self.until = max(from, until)
     }
 
-    /// The storms among windows: overlapping ones, and those at most `gap` seconds apart, become one. The result is
-    /// ascending, and two neighbours always lie more than `gap` apart; order and repetition of the input don't matter.
+    /// Joins windows into storms. Windows that overlap, or that have a distance of at most `gap` seconds, become one. The result is
+    /// ascending, and its windows have distances of more than `gap`. The order and the repetition of the input have no effect.
     package static func merge(_ windows: [StormWindow], gap: TimeInterval = mergeGap) -> [StormWindow] {
         var storms: [StormWindow] = []
         for window in windows.sorted(by: { ($0.from, $0.until) < ($1.from, $1.until) }) {

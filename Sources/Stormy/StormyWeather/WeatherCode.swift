@@ -1,17 +1,17 @@
-/// WMO weather codes as Open-Meteo uses them (a subset of WMO 4677, with its own wording).
+/// The WMO weather codes that Open-Meteo uses (a subset of WMO 4677, with different texts).
 package enum WeatherCode {
-    /// The 28 codes Open-Meteo sends, ascending.
+    /// The 28 codes that Open-Meteo sends, ascending.
     package static let all = descriptions.keys.sorted()
 
-    /// What a code means in words; nil for a code Open-Meteo does not send.
+    /// Returns the meaning of a code in words. `nil` for a code that Open-Meteo does not send.
     package static func text(_ code: Int) -> String? { descriptions[code] }
 
-    /// Whether the code is a thunderstorm now. Open-Meteo sends 95, 96 and 99; 97 and 98 are thunderstorms in the
-    /// full table. 17, 29 and 91...94 (thunder heard, or over already) are not.
+    /// Returns whether the code is a thunderstorm at this time. Open-Meteo sends 95, 96 and 99. The codes 97 and 98 are thunderstorms in
+    /// the full table. The codes 17, 29 and 91...94 (audible thunder, or past thunder) are not.
     package static func isThunderstorm(_ code: Int) -> Bool { (95...99).contains(code) }
 
-    /// The thunderstorm a code names. Never hail: Open-Meteo's server computes 96 from a score of how unstable the air is, and calls it
-    /// "strong" itself, though its public table says "slight hail".
+    /// Returns the name of a code's thunderstorm. The name never contains hail. Open-Meteo's server computes 96 from a score of how
+    /// unstable the air is, and calls it "strong", although its public table has "slight hail".
     static func thunderstorm(_ code: Int) -> String {
         switch code {
         case 96: "strong thunderstorm"

@@ -1,16 +1,16 @@
 import Foundation
 import TransferMachines
 
-/// Why no request can be written.
+/// The reason why a request cannot be written.
 package enum WeatherRequestError: Error, Equatable, Sendable {
     /// The replacement address is not `http(s)://HOST[:PORT][/PATH]`.
     case invalidBaseURL(String)
-    /// The geocoding service needs at least two letters.
+    /// The name is too short, because the geocoding service needs at least two letters.
     case nameTooShort(String)
     /// The service has no address for the place.
     case notCovered
 
-    /// One sentence for a person.
+    /// A sentence for the user.
     package var message: String {
         switch self {
         case .invalidBaseURL(let text):
@@ -22,38 +22,38 @@ package enum WeatherRequestError: Error, Equatable, Sendable {
     }
 }
 
-/// Why an answer of a weather service gives no forecast.
+/// The reason why a response of a weather service has no usable forecast.
 package enum WeatherError: Error, Equatable, Sendable {
-    /// Not JSON, or JSON of another kind (a captive portal's login page, for example); the excerpt is its beginning.
+    /// The response is not JSON, or is JSON of another kind, for example a captive portal's page. The excerpt is its beginning.
     case notJSON(excerpt: String)
-    /// The answer begins like JSON and stops in the middle.
+    /// The response begins like JSON and ends in the middle.
     case truncated
-    /// The service says what is wrong, or answered with a status outside 200...299.
+    /// The service reports an error, or responded with a status outside 200...299.
     case service(status: Int, reason: String)
-    /// Too many requests; try later.
+    /// The service received too many requests. A later request may succeed.
     case rateLimited(reason: String)
-    /// What is stored is still the newest (304).
+    /// The stored version is current (304).
     case notModified
     /// The service has no forecasts for that place.
     case notCovered
-    /// No warning of the Common Alerting Protocol, nor a feed of them.
+    /// The response is neither a warning of the Common Alerting Protocol nor a feed of warnings.
     case notCAP
-    /// So many of its warnings cannot be understood.
+    /// The number of warnings that cannot be read.
     case unreadableWarnings(Int)
-    /// References and other parts of its warnings that are not used as the service wrote them, one sentence each.
+    /// References and other parts of the warnings that are not used as the service wrote them, one sentence each.
     case unusedReferences([String])
     /// The service's data is not newer than before. A number of warnings that the service no longer lists are kept.
     case oldWarnings(kept: Int, dataTime: Date)
-    /// Made so long ago that it says little of today.
+    /// The forecast was made too long ago.
     case old(hours: Int)
-    /// More bytes than an answer may have.
+    /// The response is larger than the limit.
     case tooLarge(bytes: Int, most: Int = ServiceAnswer.maximumBytes)
-    /// More elements and attributes of XML than an answer may have.
+    /// The response has more XML elements and attributes than the limit.
     case tooManyElements
-    /// Well-formed, but without a single usable hour.
+    /// The response is well-formed, but has no usable hour.
     case noData
 
-    /// One sentence for a person.
+    /// A sentence for the user.
     package var message: String {
         switch self {
         case .notJSON(let excerpt):
@@ -61,16 +61,16 @@ package enum WeatherError: Error, Equatable, Sendable {
         case .truncated: "the answer of the weather service is cut off"
         case .service(let status, let reason):
             reason.isEmpty
-                ? "the weather service answered with status \(status)"
-                : "the weather service answered with status \(status): \(reason)"
+                ? "the weather service responded with status \(status)"
+                : "the weather service responded with status \(status): \(reason)"
         case .rateLimited(let reason):
             reason.isEmpty
                 ? "the weather service asks for fewer requests" : "the weather service asks for fewer requests: \(reason)"
         case .notModified: "the weather service has nothing newer, and nothing is stored"
         case .notCovered: "the weather service does not cover this place"
-        case .notCAP: "the answer is no official warning (CAP 1.2), nor a feed of them"
+        case .notCAP: "the response is not an official warning (CAP 1.2) and not a feed of warnings"
         case .unreadableWarnings(let count):
-            "\(count) of its warnings cannot be read; what it warned of before stands"
+            "\(count) of its warnings cannot be read; earlier warnings remain valid"
         case .unusedReferences(let sentences): sentences.joined(separator: "; ")
         case .oldWarnings(let kept, let dataTime):
             "its data of \(dataTime.formatted(.iso8601)) is not newer than before; it no longer lists "
@@ -83,7 +83,7 @@ package enum WeatherError: Error, Equatable, Sendable {
         }
     }
 
-    /// Whether the answer was used, apart from what the error is about.
+    /// `true` if the other parts of the response were used.
     package var isOfUsedAnswer: Bool {
         switch self {
         case .unreadableWarnings, .oldWarnings, .unusedReferences: true
@@ -91,7 +91,7 @@ package enum WeatherError: Error, Equatable, Sendable {
         }
     }
 
-    /// Whether the same request may succeed later without a change.
+    /// `true` if the same request may succeed later without a change.
     package var isTransient: Bool {
         switch self {
         case .notJSON, .notCAP, .unreadableWarnings, .oldWarnings, .unusedReferences, .truncated, .rateLimited, .noData,
@@ -102,7 +102,7 @@ package enum WeatherError: Error, Equatable, Sendable {
         }
     }
 
-    /// Reads an answer that has warnings in XML.
+    /// Parses a response with warnings in XML.
     static func xml(_ data: Data) throws(WeatherError) -> AnswerXML {
         do {
             return try AnswerXML.parse(data)

@@ -1,4 +1,4 @@
-/// The units in which a person reads of the weather. What scripts read is metric always.
+/// The units in which a user reads the weather. Output for scripts is always metric.
 package enum WeatherUnits: Sendable, CaseIterable {
     /// km/h, mm, degrees Celsius.
     case metric
@@ -7,9 +7,9 @@ package enum WeatherUnits: Sendable, CaseIterable {
     /// Miles per hour, inches, degrees Fahrenheit.
     case unitedStates
 
-    /// Those of a region. Source: CLDR 44, unitPreferenceData (wind speed, rainfall, weather temperature).
+    /// Returns the units of a region. Source: CLDR 44, unitPreferenceData (wind speed, rainfall, weather temperature).
     ///
-    /// - Parameter region: "US"; `nil`: none is known.
+    /// - Parameter region: a region code such as "US". `nil` if the region is unknown.
     package init(region: String?) {
         self =
             switch region {
@@ -22,12 +22,12 @@ package enum WeatherUnits: Sendable, CaseIterable {
     private static let milesPerKilometre = 0.621_371
     private static let inchesPerMillimetre = 1 / 25.4
 
-    /// "92 km/h", "57 mph".
+    /// Formats a speed: "92 km/h", "57 mph".
     func speed(_ kmh: Double) -> String { "\(speedNumber(kmh)) \(self == .metric ? "km/h" : "mph")" }
 
     func speedNumber(_ kmh: Double) -> Int { Int((self == .metric ? kmh : kmh * Self.milesPerKilometre).rounded()) }
 
-    /// "4.2 mm per hour", "0.17 in per hour".
+    /// Formats an amount of rain: "4.2 mm per hour", "0.17 in per hour".
     func rain(_ mmPerHour: Double) -> String {
         guard self == .unitedStates else { return "\(StormReason.tenths(mmPerHour)) mm per hour" }
         let hundredths = Int((mmPerHour * Self.inchesPerMillimetre * 100).rounded())
@@ -36,6 +36,6 @@ package enum WeatherUnits: Sendable, CaseIterable {
 
     func degrees(_ celsius: Double) -> Int { Int((self == .unitedStates ? celsius * 1.8 + 32 : celsius).rounded()) }
 
-    /// Of its scale.
+    /// The name of the temperature scale.
     var scale: String { self == .unitedStates ? "Fahrenheit" : "Celsius" }
 }

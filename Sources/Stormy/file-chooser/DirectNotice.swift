@@ -1,7 +1,7 @@
 import CLibnotify
 import DesktopBus
 
-/// Shows a notification without an agent, for a message that must not get lost although no agent can be told.
+/// Shows a notification without the agent, for messages that must be shown even if the agent cannot be reached.
 enum DirectNotice {
     static func show(_ title: String, _ body: String) throws(BusTrouble) {
         let name = "org.freedesktop.Notifications"
@@ -19,7 +19,7 @@ enum DirectNotice {
         try server.call("Notify", g_variant_new_tuple(&parts, gsize(parts.count)), on: connection, seconds: 10) { _ in }
     }
 
-    /// Most servers read the body as markup.
+    /// Escapes the body, because most servers read it as markup.
     private static func withoutMarkup(_ text: String) -> String {
         var escaped = ""
         for character in text {

@@ -1,14 +1,14 @@
 import CLibnotify
 import DesktopBus
 
-/// The desktop's own file chooser (`org.freedesktop.portal.FileChooser`). Sandboxed apps get the same one, and it looks like
-/// the desktop that it runs on.
+/// The file chooser of the desktop's portal (`org.freedesktop.portal.FileChooser`). The portal serves sandboxed apps as well, and its
+/// windows match the desktop.
 final class FileChooserPortal {
     enum Choice: Equatable, Sendable {
-        /// Paths.
+        /// The paths of the chosen files.
         case chosen([String])
         case cancelled
-        /// There is no session bus, no portal, or a portal without a chooser.
+        /// The desktop has no session bus, no portal, or a portal without a file chooser.
         case unavailable(String)
     }
 
@@ -16,14 +16,14 @@ final class FileChooserPortal {
 
     private let bus = SessionBus(watching: FileChooserPortal.name)
     private let loop = g_main_loop_new(nil, 0)
-    /// The object of the portal for the open question. Its response may come before this is known.
+    /// The portal's object for the open request. A response may arrive before the path of the object is known.
     private var request: String?
     private var responses: [String: Choice] = [:]
     private var choice: Choice?
 
-    /// Whether a choice could be asked for. Shows nothing; starts the portal if it does not run.
+    /// Returns whether the portal can show a file chooser. No window is shown. The portal is started if it does not run.
     ///
-    /// - Returns: `.chosen([])`: it could.
+    /// - Returns: `.chosen([])` if a file chooser can be shown.
     static func check() -> Choice {
         FileChooserPortal().connected { portal, connection throws(BusTrouble) in
             var parts: [OpaquePointer?] = [
@@ -36,7 +36,7 @@ final class FileChooserPortal {
         }
     }
 
-    /// Asks the user for photos, and waits for the answer. Runs GLib's default context meanwhile.
+    /// Shows the file chooser, and returns the user's choice. GLib's default context runs until then.
     static func choosePhotos(title: String) -> Choice {
         FileChooserPortal().connected { portal, connection throws(BusTrouble) in try portal.ask(title, connection) }
     }
@@ -57,7 +57,8 @@ final class FileChooserPortal {
     }
 
     private func ask(_ title: String, _ connection: OpaquePointer) throws(BusTrouble) -> Choice {
-        // Not limited to a path: older portals use another one than the token promises.
+        // The subscription is not limited to a path, because the object path of older portals differs from the path that the token
+        // determines.
         let subscription = g_dbus_connection_signal_subscribe(
             connection, Self.name, "org.freedesktop.portal.Request", "Response", nil, nil, G_DBUS_SIGNAL_FLAGS_NONE,
             { _, _, path, _, _, parameters, data in
@@ -65,7 +66,7 @@ final class FileChooserPortal {
                 FileChooserPortal.from(data).receive(String(cString: path), FileChooserPortal.read(parameters))
             }, Unmanaged.passUnretained(self).toOpaque(), nil)
         defer { g_dbus_connection_signal_unsubscribe(connection, subscription) }
-        // A portal that ended has forgotten the question.
+        // A portal that ended has lost the request.
         bus.onServerVanished = { [unowned self] in stopWaiting() }
         bus.onLost = { [unowned self] in stopWaiting() }
         request = try Self.object("org.freedesktop.portal.FileChooser").call(
@@ -88,7 +89,7 @@ final class FileChooserPortal {
 
     // MARK: Messages of the portal
 
-    /// `(ssa{sv})`: no parent window, the title, and the filters.
+    /// Returns the parameters, `(ssa{sv})`: an empty parent window, the title, and the options.
     private static func question(_ title: String) -> OpaquePointer? {
         let filters =
             "[('Photos', [(uint32 1, 'image/*')]), ('All files', [(uint32 0, '*')])]"
@@ -99,7 +100,7 @@ final class FileChooserPortal {
         return g_variant_new_tuple(&parts, gsize(parts.count))
     }
 
-    /// `(ua{sv})`: 0 is a choice, 1 is a cancel by the user.
+    /// Reads a response, `(ua{sv})`. The code 0 is a choice, and 1 is a cancellation by the user.
     private static func read(_ parameters: OpaquePointer) -> Choice {
         guard String(cString: g_variant_get_type_string(parameters)) == "(ua{sv})" else {
             return .unavailable("the portal's reply has another type")
@@ -118,7 +119,7 @@ final class FileChooserPortal {
         for index in 0..<g_variant_n_children(addresses) {
             guard let address = g_variant_get_child_value(addresses, index) else { continue }
             defer { g_variant_unref(address) }
-            // Local files only: a chooser may offer network places.
+            // Network addresses, which a file chooser may offer, are left out.
             guard let path = g_filename_from_uri(g_variant_get_string(address, nil), nil, nil) else { continue }
             paths.append(String(cString: path))
             g_free(path)

@@ -1,16 +1,16 @@
-// Lets the user choose photos with the desktop's own chooser, and prints their paths, each ended by a zero byte. A separate
-// program, because an app that only uploads has no other use for a bus. Without Foundation, which is ten times its size.
+// Shows the desktop's file chooser, and prints the paths of the chosen photos. A zero byte ends each path. The program is separate, because
+// an app that only uploads has no other use for a bus. The program does not use Foundation, which is ten times its size.
 //
 //     file-chooser TITLE
 //     file-chooser --check
 //     file-chooser --tell TITLE TEXT
 //
-// Exit code 0 after a choice, 1 if the user cancelled, 2 if there is no such chooser (with the reason). --check shows no window: 0 or 2.
-// --tell shows a notification: 0, or 2 with the reason.
+// The exit code is 0 after a choice, 1 if the user cancelled, and 2 if there is no file chooser (with the reason). The option --check shows
+// no window, and exits with 0 or 2. The option --tell shows a notification, and exits with 0, or with 2 and the reason.
 @preconcurrency import CLinux  // its stdio has the same variables
 @preconcurrency import Glibc  // stdin, stdout and stderr are variables there
 
-/// Without exit handlers of libraries: threads of the bus run beside them.
+/// Exits without the exit handlers of libraries, because threads of the bus library are still running.
 func leave(_ code: Int32) -> Never {
     fflush(stdout)
     _exit(code)

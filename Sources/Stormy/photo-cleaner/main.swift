@@ -1,21 +1,21 @@
-// Cleans photos of their location, one after the other: a path, ended by a zero byte, comes in, what was removed goes out.
-// It ends with its input. Whoever asks has to expect that a damaged file ends it earlier.
+// Removes the location from photos, one after the other. A request is a path that ends with a zero byte. A response lists the removed
+// blocks. The program ends when its input ends. A damaged file may end the program earlier, so the caller must expect that.
 //
 // A response is the fields of `PhotoCleaning.response`, each ended by a zero byte. An empty field ends the response.
 //
-// Its one argument is the folder in which the photos lie: whoever takes the parser over has no network and no other files of the person.
-// Without Foundation, which is ten times its size.
+// The only argument is the folder of the photos. If a crafted file compromises the parser, the program has no network and no access to
+// other files of the user. The program does not use Foundation, which is ten times its size.
 @preconcurrency import CLinux  // its stdio has the same variables
 @preconcurrency import Glibc  // stdin, stdout and stderr are variables there
 import PhotoLocations
 
-// What a crafted file may cost at most.
+// Limits the memory that a crafted file can use.
 var memory = rlimit(rlim_cur: 2 << 30, rlim_max: 2 << 30)
 setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &memory)
 var noCore = rlimit(rlim_cur: 0, rlim_max: 0)
 setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &noCore)
 
-// It may be started by a process that blocks signals: it can be ended all the same.
+// The parent process may block signals. This process must still be terminable.
 var none = sigset_t()
 sigemptyset(&none)
 sigprocmask(SIG_SETMASK, &none, nil)

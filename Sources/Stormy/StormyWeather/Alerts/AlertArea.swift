@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where a warning holds. An area that is not drawn is matched by its codes, and never by its name: "Porto" is not "Porto Santo".
+/// The area of a warning. An area that is not drawn is matched by its codes, and never by its name, because "Porto" is not "Porto Santo".
 package struct AlertArea: Sendable, Equatable {
     package struct Circle: Sendable, Equatable, Codable {
         package var center: Coordinates
@@ -9,7 +9,7 @@ package struct AlertArea: Sendable, Equatable {
         package init(center: Coordinates, kilometres: Double) { (self.center, self.kilometres) = (center, kilometres) }
     }
 
-    /// For a person.
+    /// The name for the user.
     package var name: String
     /// Rings of corners. The last corner is joined to the first.
     package var polygons: [[Coordinates]]
@@ -23,8 +23,8 @@ package struct AlertArea: Sendable, Equatable {
         (self.name, self.polygons, self.circles, self.codes) = (name, polygons, circles, codes)
     }
 
-    /// `true` if a polygon or a circle shows where the area is. A circle without a radius is only a mark, for example of an earthquake, so
-    /// the codes beside the circle count.
+    /// `true` if a polygon or a circle shows the area. A circle without a radius is only a mark, for example of an earthquake, so the codes
+    /// next to the circle count.
     package var isDrawn: Bool { !polygons.isEmpty || circles.contains { $0.kilometres > 0 } }
 
     /// `true` if the area has a shape or the region table has one of its codes. Other areas cannot be compared with a place.
@@ -33,8 +33,8 @@ package struct AlertArea: Sendable, Equatable {
     /// `true` if the area is drawn or the region table has one of its codes. A circle without a radius does not count.
     var isPlaced: Bool { isDrawn || !regions.isEmpty }
 
-    /// `true` if the area may hold at more places than its shapes and codes show: the area is not drawn, and the region table lacks one of its
-    /// codes. Codes of several types are several names of the area, so one type is enough.
+    /// `true` if the area may hold at more places than its shapes and codes show: the area is not drawn, and the region table lacks one of
+    /// its codes. Codes of several types are several names of the area, so one type is enough.
     var isIncomplete: Bool {
         let unknown = Set(unknownCodes.map(\.type))
         return !isDrawn && codes.allSatisfy { unknown.contains($0.type) }
@@ -49,7 +49,7 @@ package struct AlertArea: Sendable, Equatable {
     /// The regions that the codes mean.
     package var regions: Set<WarningRegion> { codes.isEmpty ? [] : Set(codes.compactMap(RegionTable.europe.region)) }
 
-    /// Returns whether the area holds at a place. A drawn area counts before codes. `nil` if the area cannot be compared with a place.
+    /// Returns whether the area contains a place. A drawn area counts before codes. `nil` if the area cannot be compared with a place.
     package func holds(at place: Coordinates) -> Bool? {
         if contains(place) { return true }
         if isDrawn, !hasUnreadableShape || codes.isEmpty { return false }
@@ -63,7 +63,8 @@ package struct AlertArea: Sendable, Equatable {
 
     // MARK: Geometry
 
-    /// Great-circle distance in kilometres, on a sphere: warnings are not drawn finer than its error of half a percent.
+    /// Returns the great-circle distance in kilometres, on a sphere. The error of half a percent is less than the precision of drawn
+    /// warnings.
     static func distance(_ one: Coordinates, _ other: Coordinates) -> Double {
         let (north, south) = (one.latitude * .pi / 180, other.latitude * .pi / 180)
         let (high, wide) = (north - south, (one.longitude - other.longitude) * .pi / 180)
@@ -71,11 +72,11 @@ package struct AlertArea: Sendable, Equatable {
         return 2 * 6371 * asin(min(1, half.squareRoot()))
     }
 
-    /// Degrees: 1 cm. Corners that are closer to a line than that are on the line.
+    /// The width of a line in degrees, which is 1 cm. Corners that are closer to a line are on the line.
     private static let lineWidth = 1e-7
 
-    /// Returns `false` if all corners of a ring are on one line, or at one point. Such a ring contains no place. A ring that crosses itself
-    /// has an area, and so does a ring that turns around the Earth.
+    /// Returns `false` if all corners of a ring are on one line, or at one point. Such a ring contains no place. A ring that crosses its
+    /// own line has an area, and so does a ring that turns around the Earth.
     static func hasArea(_ ring: [Coordinates]) -> Bool {
         guard let first = ring.first else { return false }
         var (points, last, longitude): ([(Double, Double)], Coordinates, Double) = ([], first, first.longitude)
@@ -97,11 +98,11 @@ package struct AlertArea: Sendable, Equatable {
             || steps.allSatisfy { abs($0.east * longest.north - $0.north * longest.east) < lineWidth * length }
     }
 
-    /// Whether a ring turns around a place (non-zero winding rule). A ring that crosses itself contains its middle, and a ring whose last
-    /// corner is not its first is closed. Edges take the short way round the Earth, so a ring over the date line needs no cut. A ring that
-    /// turns around the Earth contains the pole of its side. A ring that ``isAmbiguous(_:)`` also contains what a flat map shows inside.
+    /// Returns whether a ring turns around a place (non-zero winding rule). A ring that crosses its own line contains its middle. A ring is
+    /// closed even if its last corner is not its first.
     ///
-    /// Cost: linear in the corners.
+    /// Edges take the short way round the Earth, so a ring over the date line needs no cut. A ring around the Earth contains the pole of
+    /// its side. An ambiguous ring (``isAmbiguous(_:)``) also contains the inside that a flat map shows. Cost: linear in the corners.
     static func contains(_ ring: [Coordinates], _ place: Coordinates) -> Bool {
         guard ring.count >= 3, var last = ring.last else { return false }
         // Turns of the ring around the place are its eastward crossings of the place's meridian between the place and a pole outside.
@@ -110,7 +111,7 @@ package struct AlertArea: Sendable, Equatable {
         for corner in ring {
             let here = east(corner, of: place)
             let step = here - lastEast
-            // A longer step takes the other side of the Earth.
+            // A longer step crosses the other side of the Earth.
             if abs(step) <= 180, (lastEast > 0) != (here > 0) {
                 let direction = step > 0 ? 1 : -1
                 all += direction

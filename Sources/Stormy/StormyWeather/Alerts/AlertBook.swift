@@ -1,14 +1,14 @@
 import Foundation
 
-/// A warning as it stands at one place.
+/// The state of a warning at one place.
 package struct AlertEvent: Sendable, Equatable {
     package enum State: Sendable, Equatable { case standing, cancelled }
 
-    /// Identifiers of all its messages that are known, those that are only referred to too, ascending.
+    /// The identifiers of all known messages of the event, including messages that are only referenced, ascending.
     package var messages: [String]
     package var state: State
-    /// What its newest message says of the place, in one language: of each hazard and time. Empty: it is cancelled, lies elsewhere by now,
-    /// or only what refers to it is known.
+    /// The infos of the newest message about the place, in one language: one for each hazard and time. Empty if the warning is cancelled or
+    /// now elsewhere, or if only a message that refers to the warning is known.
     package var infos: [AlertInfo]
 
     package init(messages: [String], state: State, infos: [AlertInfo]) {
@@ -16,10 +16,10 @@ package struct AlertEvent: Sendable, Equatable {
     }
 }
 
-/// The messages that are known of a place, and which of them are one event.
+/// The known messages about a place, grouped by event.
 ///
-/// References join messages, in whatever order they come. An update takes the place of what it refers to, a cancellation ends it:
-/// what was cancelled did not expire.
+/// References join messages, in any order of arrival. An update replaces the messages that it refers to, and a cancellation ends them. A
+/// cancelled warning is not the same as an expired one.
 package struct AlertBook: Sendable, Equatable {
     private(set) package var messages: [AlertMessage]
 
@@ -31,9 +31,9 @@ package struct AlertBook: Sendable, Equatable {
 
     package mutating func note(_ message: AlertMessage) { note([message]) }
 
-    /// Takes the messages that are listed now. A message that is sent again under its identifier counts as it was sent last. Documents
-    /// that are listed together all count, also if their identifier is the same. The content of a document replaces the earlier content,
-    /// also if the identifiers differ.
+    /// Adds the messages that are listed now. A message that is sent again under its identifier counts as sent at the later time. All
+    /// documents that are listed together count, even if their identifiers are equal. The content of a document replaces its earlier
+    /// content, even if the identifiers differ.
     ///
     /// - Parameters:
     ///   - keepsUnlisted: `false` if a document that is not listed is over.
@@ -50,7 +50,7 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// Joins warnings of one list that have the same identifier and no address. The message has the parts of both.
+    /// Joins warnings of one list that have the same identifier and no address. The result has the parts of both warnings.
     private static func joined(_ listed: [AlertMessage]) -> [AlertMessage] {
         var (joined, known): ([AlertMessage], [[String?]: Int]) = ([], [:])
         for message in listed {
@@ -68,7 +68,7 @@ package struct AlertBook: Sendable, Equatable {
         return joined
     }
 
-    /// - Parameter links: where the identifier is listed now.
+    /// - Parameter links: the addresses at which the identifier is listed now.
     private mutating func insert(_ message: AlertMessage, listedAt links: Set<String?>, keepsUnlisted: Bool, now: Date) {
         func isOlder(_ known: AlertMessage) -> Bool { known.sent <= message.sent || known.sent > now }
         /// Returns whether a message was listed at another address before.
@@ -77,7 +77,7 @@ package struct AlertBook: Sendable, Equatable {
         }
         if let index = messages.firstIndex(where: { $0.identifier == message.identifier && $0.link == message.link }) {
             if message.link != nil || isOlder(messages[index]) { messages[index] = message }
-            // Reason: two addresses that were listed together are two documents.
+            // Two addresses that were listed together are two documents.
             if keepsUnlisted { return }
         } else if let index = messages.firstIndex(where: isMoved) {
             messages[index] = message
@@ -87,7 +87,7 @@ package struct AlertBook: Sendable, Equatable {
         messages.removeAll(where: isMoved)
     }
 
-    /// A document that contains a test or a draft now cancels the warning that it contained before.
+    /// Ends the warnings of documents that now contain a test or a draft.
     ///
     /// - Parameter current: the messages of all other documents. A message that is listed again counts again.
     package mutating func noteEmpty(_ links: Set<String>, _ current: [AlertMessage], now: Date) {
@@ -105,7 +105,7 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// The open end of a warning that its feed does not list any more is assumed: a feed may list its newest warnings alone.
+    /// Marks the open ends of warnings that the feed no longer lists as assumed, because a feed may list only its newest warnings.
     package mutating func noteUnlisted(by current: [AlertMessage]) {
         let listed = Set(current.map(\.identifier))
         for index in messages.indices where !listed.contains(messages[index].identifier) {
@@ -113,13 +113,13 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// A service that lists what stands does not say what it has taken back: what it no longer lists, and is not over, was cancelled. What it
-    /// lists again stands again.
+    /// Ends warnings that a service no longer lists. Such a service does not send cancellations, so a missing warning that is not over was
+    /// cancelled. A warning that is listed again is in force again.
     ///
     /// - Parameters:
-    ///   - current: all that it lists now.
-    ///   - before: what it listed before.
-    ///   - isNewer: whether its data is newer than before. If not, what it no longer lists is kept, and what it lists again stays ended.
+    ///   - current: all messages that the service lists now.
+    ///   - before: the messages that the service listed before.
+    ///   - isNewer: `true` if the data is newer than before. Otherwise missing warnings are kept, and warnings that were ended stay ended.
     /// - Returns: the number of events that were kept because the data is not newer.
     @discardableResult
     package mutating func noteMissing(
@@ -150,13 +150,13 @@ package struct AlertBook: Sendable, Equatable {
                 identifier: message.identifier + Self.gone, sent: now, kind: .cancel, references: [message.identifier]))
     }
 
-    /// Ends the identifier of a cancellation that was not sent, but concluded from what the service lists.
+    /// The end of a cancellation's identifier, if the cancellation was not sent but concluded from the list of the service.
     static let gone = " gone"
 
-    /// Leaves out events that are not about a place: of a whole country's warnings a book holds few.
+    /// Removes events that are not about a place, because a feed has the warnings of a complete country.
     ///
-    /// - Parameter isAsked: the service was asked for this place: what draws no area is meant. Of a feed's, such a message counts with one
-    ///   of its event that is drawn round the place.
+    /// - Parameter isAsked: `true` if the service was requested for this place. Messages without an area then count. In a feed, such a
+    ///   message counts only together with a message of the same event whose area contains the place.
     package mutating func keep(at place: Coordinates, isAsked: Bool) {
         let kept = groups().filter { group in
             messages.contains { message in
@@ -167,7 +167,8 @@ package struct AlertBook: Sendable, Equatable {
         messages.removeAll { !names.contains($0.identifier) }
     }
 
-    /// Forgets what has been over for long: a late cancellation would find nothing to end. A standing warning without an end is not over.
+    /// Removes events that have been over for a long time. A late cancellation would then find no event. A warning in force without an end
+    /// is not over.
     package mutating func prune(before date: Date) {
         let over = events(at: nil, language: nil).filter { event in
             !(event.state == .standing && event.infos.contains { $0.hasOpenEnd == true })
@@ -181,15 +182,14 @@ package struct AlertBook: Sendable, Equatable {
         messages.removeAll { gone.contains($0.identifier) }
     }
 
-    /// The events at a place.
+    /// Returns the events at a place.
     ///
     /// - Parameters:
-    ///   - place: `nil`: of everywhere. Of a message that draws no area it is known that it is meant, as its service was asked for this
-    ///     place.
-    ///   - language: of the reader, "en": a message in it counts before the others of its kind.
-    ///   - now: a cancellation counts from the time at which it was sent.
-    ///   - listedAt: when the service answered last. An open end is later than the next daily check, which asks again. An archive of old
-    ///     warnings is also a list, so a warning without an end is not extended by more than the longest hazard.
+    ///   - place: `nil` for all places. A message without an area counts, because its service was requested for this place.
+    ///   - language: the reader's language, for example "en". Messages in this language are preferred.
+    ///   - now: a cancellation counts after the time at which it was sent.
+    ///   - listedAt: the time of the last response. An open end is after the next daily check, which requests the service again. A warning
+    ///     without an end is not extended by more than the longest hazard, because an archive of old warnings is also a list.
     package func events(
         at place: Coordinates?, language: String?, now: Date = .distantFuture, listedAt: Date? = nil
     ) -> [AlertEvent] {
@@ -218,10 +218,10 @@ package struct AlertBook: Sendable, Equatable {
         return found
     }
 
-    /// Seconds from the answer of a service to an open end: a day and a half, because a daily check may be late.
+    /// Seconds from the response of a service to an open end: a day and a half, because a daily check may be late.
     private static let openDuration: TimeInterval = 36 * 3600
 
-    /// References and cancellations of messages that are listed now which are not used, one sentence each.
+    /// Returns sentences about unused references and cancellations of the messages that are listed now.
     package func unusedReferences(of current: [AlertMessage], now: Date) -> [String] {
         let listed = Set(current.map(\.identifier))
         let unread = current.count { $0.kind == .cancel && $0.references.isEmpty }
@@ -232,7 +232,7 @@ package struct AlertBook: Sendable, Equatable {
             }
     }
 
-    /// Identifiers that belong together, by references, directly or over others.
+    /// Groups identifiers that references join, directly or through other messages.
     private func groups() -> [Set<String>] {
         var group: [String: Int] = [:]
         var groups: [Int: Set<String>] = [:]

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A part of a warning that is not used as the service wrote it. The warning counts, and the user is informed.
+/// A part of a warning that is not used as the service wrote it. The warning still counts, and the user is informed.
 package enum AlertDoubt: String, Sendable, Hashable, Codable, CaseIterable {
-    /// The severity cannot be read, or an update does not give it.
+    /// The severity cannot be read, or an update does not contain it.
     case severity
     /// A time cannot be read.
     case time

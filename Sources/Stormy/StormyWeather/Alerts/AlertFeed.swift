@@ -1,19 +1,21 @@
 import Foundation
 import TransferMachines
 
-/// Reads Atom and RSS feeds of CAP documents: what is linked, or stands in an entry itself.
+/// Reads Atom and RSS feeds of CAP documents. An entry links to a document, or contains the document.
 package enum AlertFeed {
-    /// What a feed leads to.
+    /// The content of an entry.
     package enum Entry: Sendable, Equatable, Codable {
-        /// The address of a document, and when the feed says that it was written: each is fetched once for each time.
+        /// The address of a document, and the time when it was written according to the feed. A document is fetched once for each such
+        /// time.
         case link(String, updated: String?)
         case message(AlertMessage)
     }
 
-    /// The maximum number of documents of one feed that are used: the most severe ones, and of one severity the newest. The feed gives both.
+    /// The maximum number of documents of one feed that are used: the most severe ones, and the newest ones of equal severity. The feed
+    /// gives both values.
     package static let mostLinks = 1000
 
-    /// What a feed leads to, and how many more documents it has.
+    /// The entries of a feed, and the number of further documents.
     package struct Content: Sendable, Equatable {
         package var entries: [Entry]
         package var leftOut = 0
@@ -23,13 +25,13 @@ package enum AlertFeed {
         package var dataTime: Date?
     }
 
-    /// - Parameter base: the feed's own address, for links that are relative to it.
+    /// - Parameter base: the feed's address, for relative links.
     /// - Throws: ``WeatherError/notCAP``.
     package static func parse(_ data: Data, base: String) throws(WeatherError) -> Content {
         guard data.count <= ServiceAnswer.maximumBytes else { throw .tooLarge(bytes: data.count) }
         let root = try WeatherError.xml(data)
         switch root.name {
-        // One document in the feed's place.
+        // The response is a single document instead of a feed.
         case "alert": return Content(entries: try CAPDocument.message(root).map { [.message($0)] } ?? [])
         // Lists of documents, and the envelope of EDXL-DE.
         case "alerts", "EDXLDistribution":
@@ -44,8 +46,8 @@ package enum AlertFeed {
         }
     }
 
-    /// All messages, as they are here, and the most severe documents, the newest first. A document without a readable date counts as newest,
-    /// and a document without a severity as severe.
+    /// Returns all messages in the feed, and the most severe documents, the newest first. A document without a readable date counts as
+    /// newest, and a document without a severity counts as severe.
     private static func foremost(_ elements: [AnswerXML], _ base: String) -> Content {
         var (messages, links, unusable): ([Entry], [(entry: Entry, rank: Int, date: Date)], Int) = ([], [], 0)
         for element in elements {
@@ -66,7 +68,7 @@ package enum AlertFeed {
             entries: messages + kept.map(\.element.entry), leftOut: links.count - kept.count, unusable: unusable)
     }
 
-    /// Of Atom, or of RSS.
+    /// Parses a date of Atom or of RSS.
     static func date(_ text: String) -> Date? { AnswerTime.date(text) ?? HTTPDate.parse(text) }
 
     private static func entries(of element: AnswerXML, _ base: String) -> (entries: [Entry], unusable: Int) {
@@ -79,10 +81,10 @@ package enum AlertFeed {
         return (entries + [.link(address, updated: updated)], 0)
     }
 
-    /// The elements whose text may be a document, in CDATA or with its signs escaped.
+    /// The elements whose text may be a document, in CDATA or with escaped characters.
     private static let texts: Set<String> = ["content", "encoded", "description", "summary"]
 
-    /// The warnings in a part of an entry.
+    /// Returns the warnings in a part of an entry.
     private static func alerts(of part: AnswerXML) -> [AnswerXML] {
         if part.name == "alert" { return [part] }
         guard texts.contains(part.name) else { return [] }
@@ -92,7 +94,7 @@ package enum AlertFeed {
 
     private static func document(in text: String) -> AnswerXML? {
         guard text.hasPrefix("<"), text.contains("alert") else { return nil }
-        // The encoding in the declaration is the encoding of another document.
+        // The encoding in the declaration belongs to the original document, not to this text.
         let start = text.hasPrefix("<?xml ") ? text.range(of: "?>")?.upperBound : nil
         let root = AnswerXML.read(Data(text[(start ?? text.startIndex)...].utf8))
         return root?.name == "alert" ? root : nil
@@ -114,7 +116,8 @@ package enum AlertFeed {
         return (entries, unread)
     }
 
-    /// Atom gives the type of what a link leads to. RSS has one link, often to a page for readers, and gives the type of an enclosure.
+    /// Returns the link of an element. Atom gives the type of a link. RSS has one link, often to a page for readers, and gives the type of
+    /// an enclosure.
     static func link(_ element: AnswerXML) -> String? {
         let links = element.all("link")
         let enclosures = element.all("enclosure").filter { $0.attributes["url"]?.isEmpty == false }

@@ -18,10 +18,10 @@ package enum AlertHazard: String, Sendable, Hashable, Codable, CaseIterable {
         }
     }
 
-    /// `true` if neither a code nor a known word gave the kind.
+    /// `true` if no code and no known word gave the kind.
     var isUnclassified: Bool { self == .weather || self == .other }
 
-    /// The kind for the user, for example "snow or ice".
+    /// The name for the user, for example "snow or ice".
     package var name: String {
         switch self {
         case .thunderstorm, .wind, .flood, .rain, .fog, .fire, .heat, .drought: rawValue
@@ -61,17 +61,17 @@ struct HazardEvidence {
     var areaNames: [String] = []
     /// `true` if the service marks the warning as one for the sea.
     var isForSea = false
-    /// `true` if the sender is the US National Weather Service, whose "Storm Warning" is for the sea.
+    /// `true` if the sender is the US National Weather Service. Its "Storm Warning" is for the sea.
     var isUS = false
 
     /// The kind of the hazard.
     ///
-    /// The order is: areas at sea, codes, category, words, terms of unknown lists. A weather warning that is left is
-    /// ``AlertHazard/weather``. The words of a headline only give kinds that count, because names of places contain words of other kinds.
+    /// The order is: areas at sea, codes, category, words, terms of unknown lists. Other weather warnings are ``AlertHazard/weather``. The
+    /// words of a headline only give kinds that count, because names of places contain words of other kinds.
     var hazard: AlertHazard {
         if isForSea || hasOnlySeaAreas { return .marine }
         if let coded = codedHazard { return coded }
-        // A category that CAP does not have is not a category.
+        // An unknown category counts as missing.
         let categories = Set(categories.map { $0.lowercased() }).intersection(Self.knownCategories)
         let isWeather = categories.contains("met")
         if isWeather || categories.isEmpty {
@@ -106,7 +106,7 @@ struct HazardEvidence {
         return names.first { !$0.isEmpty } ?? "Warning"
     }
 
-    /// Bytes of the longest code that is looked up.
+    /// The maximum length of a code that is looked up, in bytes.
     private static let longestCode = 100
 
     private var codedHazard: AlertHazard? {
@@ -128,7 +128,8 @@ struct HazardEvidence {
         return nil
     }
 
-    /// The kind by a term such as "Thunderstorm" in an unknown list of codes. The list may be about something else, so words count before.
+    /// The kind of a term such as "Thunderstorm" in an unknown list of codes. Words have priority, because the list may be about something
+    /// else.
     private var termHazard: AlertHazard? {
         let terms = codes.filter { code in
             !HazardCodes.hasTerms(code.list) && code.value.utf8.count <= Self.longestCode

@@ -7,13 +7,13 @@ extension AlertEvent {
 
     /// Joins the events of services that send one message for each region, day and language.
     ///
-    /// Two warnings are one if they have the same hazard and severity, an area in common that holds at the place, and times that overlap or
-    /// touch. Messages that differ only in language are therefore one warning. The text is in the reader's language, or else in English.
-    /// If there is neither, the text of the first message is taken. Cancelled events are not changed.
+    /// Two warnings are one if they have the same hazard and severity, share an area at the place, and have times that overlap or touch.
+    /// Messages that differ only in language are therefore one warning. The text is in the reader's language, or else in English, or else
+    /// the text of the first message. Cancelled events are not changed.
     ///
     /// - Parameters:
-    ///   - place: where the events hold.
-    ///   - language: of the reader, "en".
+    ///   - place: the place of the events.
+    ///   - language: the reader's language, for example "en".
     package static func joined(_ events: [AlertEvent], at place: Coordinates, language: String?) -> [AlertEvent] {
         let regions = Set(RegionCoverage(of: place).regions)
         var joined: [AlertEvent] = []
@@ -40,8 +40,8 @@ extension AlertEvent {
 
     /// Joins the events of a substitute service with the events of the service that it replaces.
     ///
-    /// Both services were requested for one place, so areas are not compared. A warning of the same hazard and severity, whose times overlap
-    /// or touch, has the text of the replaced service.
+    /// Both services were requested for one place, so areas are not compared. If a warning has the same hazard and severity, and times that
+    /// overlap or touch, its text is the text of the replaced service.
     package static func joined(_ own: [AlertEvent], standIn: [AlertEvent]) -> [AlertEvent] {
         var joined = own
         for event in standIn {
@@ -65,7 +65,7 @@ extension AlertEvent {
         return joined
     }
 
-    /// Returns one info for each warning, in the order of their beginning.
+    /// Returns an info for each warning, in the order of their beginnings.
     private static func collapsed(
         _ infos: [AlertInfo], at place: Coordinates, _ regions: Set<WarningRegion>, _ language: String?
     ) -> [AlertInfo] {
@@ -92,7 +92,7 @@ extension AlertEvent {
     /// A property that two areas share if they are one area.
     private enum Mark: Hashable {
         case region(WarningRegion), ring([Coordinates]), name(String)
-        /// The service was asked for the place, and draws nothing.
+        /// The service was requested for the place, and gave no area.
         case asked
     }
 

@@ -1,19 +1,19 @@
 import Foundation
 
-/// The known messages of one event, and which of them stand.
+/// The known messages of one event, and the messages that are in force.
 struct AlertLineage {
-    /// Oldest first. Several documents may have one identifier.
+    /// The messages, oldest first. Several documents may have one identifier.
     private let known: [AlertMessage]
-    /// Indices of ``known``.
+    /// The indices of ``known`` by identifier.
     private let names: [String: [Int]]
     private let now: Date
     private let circles: [[AlertMessage]]
     private let hasCancellations: Bool
-    /// Messages that stand: not replaced and not cancelled.
+    /// Messages that are in force, because they were not replaced and not cancelled.
     let standing: [AlertMessage]
 
     /// - Parameters:
-    ///   - place: `nil`: cancellations for every place count.
+    ///   - place: `nil` if cancellations for every place count.
     ///   - now: a cancellation and an update count from the time at which they were sent.
     init(_ messages: [AlertMessage], at place: Coordinates?, now: Date) {
         let known = messages.sorted {
@@ -42,8 +42,8 @@ struct AlertLineage {
 
     var isCancelled: Bool { standing.isEmpty && hasCancellations }
 
-    /// Indices of messages that an update, or the content of a document, takes the place of. A message never replaces itself. The newest
-    /// message of a circle counts.
+    /// Returns the indices of messages that an update, or the new content of a document, replaces. A message never replaces itself. If
+    /// messages replace each other in a circle, the newest message counts.
     private static func replaced(
         in known: [AlertMessage], _ names: [String: [Int]], _ now: Date
     ) -> (replaced: Set<Int>, circles: [[AlertMessage]]) {
@@ -59,7 +59,7 @@ struct AlertLineage {
         }
         var replaced = Set(known.indices.flatMap(replacedDirectly))
         var reached: Set<Int> = []
-        /// All messages that a chain of updates from one message leads to, with that message.
+        /// Returns all messages that a chain of updates from one message leads to, including that message.
         func chain(from index: Int) -> [AlertMessage] {
             var (chain, open): ([AlertMessage], [Int]) = ([], [index])
             while let next = open.popLast() {
@@ -70,7 +70,7 @@ struct AlertLineage {
             return chain
         }
         for index in known.indices where !replaced.contains(index) { _ = chain(from: index) }
-        // No chain begins outside these: they replace each other.
+        // The remaining messages replace each other, so no chain begins outside of them.
         var circles: [[AlertMessage]] = []
         for newest in known.indices.reversed() where !reached.contains(newest) && known[newest].replacedBy == nil {
             replaced.remove(newest)
@@ -80,11 +80,12 @@ struct AlertLineage {
         return (replaced.union(known.indices.filter { known[$0].replacedBy != nil }), circles)
     }
 
-    /// Seconds within which the parts of a warning that is split are sent.
+    /// Seconds within which the parts of a split warning are sent.
     private static let splitTime: TimeInterval = 120
 
-    /// Whether a later message that names an early one of a chain means what has followed on that one, too: it names nothing beside the
-    /// chain, as the message on a part would, and was not sent together with what has followed.
+    /// Returns whether a later message that refers to an early message of a chain also means the messages that followed. This is the case
+    /// if its references are all in the chain, unlike a message about a part, and if it was not sent together with the messages that
+    /// followed.
     private static func means(_ later: AlertMessage, also message: AlertMessage, _ references: [String: Set<String>]) -> Bool {
         guard later.identifier != message.identifier, !later.references.isEmpty,
             later.sent.timeIntervalSince(message.sent) > splitTime
@@ -117,7 +118,7 @@ struct AlertLineage {
         return itself + circular + ending
     }
 
-    /// Returns why a cancellation or an update does not end a message that it names. `nil` if it does.
+    /// Returns the reason why a cancellation or an update does not end a message that it refers to. `nil` if it does.
     private func unused(_ later: AlertMessage, of message: AlertMessage) -> String? {
         let name = Self.shown(message)
         let start =
@@ -132,16 +133,17 @@ struct AlertLineage {
 }
 
 extension AlertMessage {
-    /// Concluded by ``AlertBook`` from what the service lists.
+    /// `true` if ``AlertBook`` concluded the cancellation from the list of the service.
     private var isConcluded: Bool { identifier.hasSuffix(AlertBook.gone) }
 
-    /// A time without an offset may be local, up to half a day ahead of UTC.
+    /// Returns whether the message was sent before `now`. A time without an offset may be local, up to half a day ahead of UTC.
     fileprivate func isSent(by now: Date) -> Bool { (earliestSent ?? sent) <= now || isConcluded }
 
-    /// Identifiers of the messages that this one ends: those that it refers to, and other messages with its own identifier.
+    /// The identifiers of the messages that this one ends: its references, and other messages with the same identifier.
     fileprivate var named: Set<String> { Set(references + [identifier]) }
 
-    /// A cancellation or an update does not mean messages that were sent after it, also if the identifier is the same.
+    /// Returns whether the message may end another message. A cancellation or an update does not affect messages that were sent after it,
+    /// even if the identifier is the same.
     fileprivate func mayEnd(_ message: AlertMessage) -> Bool {
         isConcluded || sent >= message.sent && isFromSender(of: message)
     }
@@ -149,7 +151,7 @@ extension AlertMessage {
     /// Returns whether an update has a part for each part of another message at a place. The two parts have the same hazard, and the part
     /// of the update is at least as severe or has the same name.
     ///
-    /// - Parameter place: `nil`: areas are not compared.
+    /// - Parameter place: `nil` to compare no areas.
     fileprivate func covers(_ message: AlertMessage, at place: Coordinates?) -> Bool {
         func parts(_ message: AlertMessage) -> [AlertInfo] {
             message.infos.filter { info in place.map { info.contains($0) ?? true } ?? true }
@@ -158,7 +160,7 @@ extension AlertMessage {
         return parts(message).allSatisfy { part in own.contains { $0.covers(part) } }
     }
 
-    /// Services without senders in their messages have one sender.
+    /// Returns whether two messages have the same sender. Messages without a sender count as equal.
     fileprivate func isFromSender(of message: AlertMessage) -> Bool {
         guard let sender, let other = message.sender else { return true }
         return sender.lowercased() == other.lowercased()

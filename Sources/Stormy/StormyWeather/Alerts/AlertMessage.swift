@@ -1,30 +1,30 @@
 import Foundation
 
-/// One message of an official warning, in the sense of the Common Alerting Protocol 1.2. What services write in their own JSON is read
-/// into the same.
+/// A message of an official warning in the sense of the Common Alerting Protocol 1.2. JSON responses of services are converted to the same
+/// type.
 package struct AlertMessage: Sendable, Equatable, Codable {
     package enum Kind: String, Sendable, Codable { case alert, update, cancel }
 
     package var identifier: String
     package var sent: Date
     package var kind: Kind
-    /// Identifiers of the messages that this one takes the place of, or cancels.
+    /// The identifiers of the messages that this message replaces or cancels.
     package var references: [String]
-    /// What it says, once for each language, hazard or time.
+    /// The content of the message, once for each language, hazard or time.
     package var infos: [AlertInfo]
-    /// The sender that a CAP document names. `nil` if the service does not say.
+    /// The sender in a CAP document. `nil` if the service does not give it.
     package var sender: String?
     /// The address of the document that contains the message, if a feed links to it.
     package var link: String?
     /// The identifier of the message that the document at ``link`` contains now. `nil` if that is this message.
     package var replacedBy: String?
-    /// `true` if it has more infos than ``CAPDocument/mostInfos``, and the least severe ones are not used.
+    /// `true` if the message has more infos than ``CAPDocument/mostInfos``. The least severe ones are not used.
     package var hasTooManyInfos: Bool?
-    /// `true` if its times have no offset from UTC. Its infos begin and end when the hazard begins and ends in any time zone.
+    /// `true` if the times have no offset from UTC. The infos then begin and end when the hazard may begin and end in any time zone.
     package var hasNoOffset: Bool?
     /// The first instant that ``sent`` may mean, if its time has no offset. `nil` if the time is exact.
     package var earliestSent: Date?
-    /// `true` if its areas were left out because they have more corners than ``CAPDocument/mostCorners``.
+    /// `true` if the areas were left out because they have more corners than ``CAPDocument/mostCorners``.
     private(set) package var hasTooManyCorners: Bool?
 
     package init(identifier: String, sent: Date, kind: Kind = .alert, references: [String] = [], infos: [AlertInfo] = []) {
@@ -32,7 +32,7 @@ package struct AlertMessage: Sendable, Equatable, Codable {
         (self.references, self.infos) = (references, infos)
     }
 
-    /// Corners of all its polygons.
+    /// The number of corners of all polygons.
     package var cornerCount: Int {
         infos.reduce(0) { sum, info in info.areas.reduce(sum) { sum, area in area.polygons.reduce(sum) { $0 + $1.count } } }
     }
@@ -43,35 +43,36 @@ package struct AlertMessage: Sendable, Equatable, Codable {
     }
 }
 
-/// One block of a message.
+/// An `info` element of a message.
 package struct AlertInfo: Sendable, Equatable, Codable {
-    /// RFC 3066, "en-US"; `nil`: not said.
+    /// The language as in RFC 3066, for example "en-US". `nil` if the service does not give it.
     package var language: String?
-    /// The service's word for it: "Severe Thunderstorm Warning".
+    /// The service's name of the event, for example "Severe Thunderstorm Warning".
     package var event: String
     package var hazard: AlertHazard
-    /// `nil`: the service does not know.
+    /// The severity. `nil` if the service does not know it.
     package var severity: CAPSeverity?
-    /// When it begins: its onset, or else when the message counts from.
+    /// The beginning: the onset of the hazard, or else the time from which the message counts.
     package var from: Date
-    /// When it is over: the event's end, or else the message's.
+    /// The end: the end of the event, or else the end of the message.
     package var until: Date
-    /// `true` if the service names no end of the hazard and takes the warning back by a cancellation, or by listing it no longer. ``until``
-    /// is then an assumed end.
+    /// `true` if the service gives no end of the hazard. Such a warning ends by a cancellation, or when the service no longer lists it. The
+    /// value of ``until`` is then assumed.
     package var hasOpenEnd: Bool?
-    /// Who says so: "Deutscher Wetterdienst".
+    /// The service that issued the warning, for example "Deutscher Wetterdienst".
     package var issuer: String
     package var areas: [AlertArea]
-    /// `nil` if the service gives none.
+    /// The texts of the warning. `nil` if the service gives none.
     package var texts: AlertTexts?
-    /// Why the service itself reports no danger. `nil` if it reports a danger.
+    /// The reason why the service reports no danger. `nil` if the service reports a danger.
     package var noDanger: NoDanger?
-    /// Parts that are not used as the service wrote them, each once. `nil` if every part is used.
+    /// The parts that are not used as the service wrote them, each once. `nil` if every part is used.
     package var doubts: [AlertDoubt]?
 
     /// - Parameters:
-    ///   - until: the end. An end before the beginning means that the hazard is over then. An end that is too far away is not used.
-    ///   - sent: when the message was sent. A hazard that began long before has an end after that time. `nil` if the service does not give that time.
+    ///   - until: the end. An end before the beginning means that the hazard is over at that time. An end that is too far away is not used.
+    ///   - sent: the time when the message was sent. A hazard that began long before has an end after that time. `nil` if the service does
+    ///     not give it.
     package init(
         language: String? = nil, event: String, hazard: AlertHazard, severity: CAPSeverity?, from: Date, until: Date,
         hasOpenEnd: Bool = false, sent: Date? = nil, issuer: String, areas: [AlertArea], texts: AlertTexts? = nil
@@ -87,12 +88,12 @@ package struct AlertInfo: Sendable, Equatable, Codable {
         if isTooFar { doubt(.end) }
     }
 
-    /// Seconds: a hundred days. Floods of large rivers last for two or three months. A later end is a mistake.
+    /// Seconds: a hundred days. Floods of large rivers last two or three months, so a later end is an error.
     static let longestDuration: TimeInterval = 100 * 86_400
-    /// Seconds that a warning with such an end lasts if its feed does not list it any more.
+    /// Seconds that a warning with such an end lasts after its feed no longer lists it.
     private static let assumedDuration: TimeInterval = 10 * 86_400
 
-    /// Returns whether an area holds at a place; `nil` if no area can be compared with a place.
+    /// Returns whether the areas contain a place. `nil` if no area can be compared with a place.
     package func contains(_ place: Coordinates) -> Bool? {
         let answers = areas.compactMap { $0.holds(at: place) }
         return answers.isEmpty ? nil : answers.contains(true)
@@ -115,7 +116,7 @@ extension CAPSeverity {
         self = severity
     }
 
-    /// 1...4, and more than any for `off`.
+    /// The rank of the severity, 1...4. The value `off` has a higher rank than all others.
     package var rank: Int { (CAPSeverity.allCases.firstIndex(of: self) ?? 0) + 1 }
 }
 
@@ -125,14 +126,14 @@ extension AlertMessage {
     /// The areas of a warning that cannot be placed.
     package enum Unplaced: Sendable, Equatable { case all, some }
 
-    /// Returns which areas of a warning that counts cannot be placed. `nil` if none, and if the other areas contain the place: the warning
-    /// is then shown there.
+    /// Returns which areas of a warning that counts cannot be placed. `nil` if all areas can be placed, or if another area contains the
+    /// place, because the warning is then shown there.
     ///
-    /// Unreadable shapes and too many corners are not included. They have their own sentences.
+    /// Unreadable shapes and too many corners are not included, because they are reported with separate sentences.
     ///
     /// - Parameters:
     ///   - place: the place that may be in these areas.
-    ///   - least: the least severity that counts.
+    ///   - least: the lowest severity that counts.
     package func unplaced(at place: Coordinates?, least: CAPSeverity, now: Date) -> Unplaced? {
         if kind == .cancel || hasTooManyCorners == true || hasUnreadableShapes { return nil }
         let counting = infos.filter { info in
@@ -143,13 +144,13 @@ extension AlertMessage {
         return counting.contains { $0.areas.contains(where: \.isPlaceable) } ? .some : .all
     }
 
-    /// `true` if none of its areas is drawn, and the region table has none of its codes.
+    /// `true` if no area is drawn, and the region table has none of the areas' codes.
     package var isCodedOnly: Bool { !infos.isEmpty && infos.allSatisfy { !$0.areas.contains(where: \.isPlaceable) } }
 
-    /// `true` if a polygon or a circle of an area could not be read, or an area has nothing but shapes without an area.
+    /// `true` if a polygon or a circle of an area could not be read, or if all shapes of an area are lines or points.
     package var hasUnreadableShapes: Bool { infos.contains { $0.areas.contains(where: \.hasUnreadableShape) } }
 
-    /// Codes that the region table lacks, of areas that are not drawn. Each once, in their order.
+    /// The codes that the region table lacks, of areas that are not drawn. The codes are in their order, without duplicates.
     package var unknownCodes: [RegionCode] {
         var found: Set<RegionCode> = []
         return infos.flatMap { $0.areas.flatMap(\.unknownCodes) }.filter { found.insert($0).inserted }
@@ -167,7 +168,8 @@ extension AlertMessage {
         return isOlder && (identifier == known.identifier || known.references.contains(identifier))
     }
 
-    /// Returns whether the message applies to a place. A message without a drawn area does, because the service was asked for that place.
+    /// Returns whether the message applies to a place. A message without a drawn area applies, because the service was requested for that
+    /// place.
     func isMeant(at place: Coordinates?) -> Bool {
         guard let place else { return true }
         let answers = infos.map { $0.contains(place) }
@@ -187,7 +189,7 @@ extension AlertMessage {
         }
     }
 
-    /// The infos of a place, each hazard of one severity and time in one language.
+    /// Returns the infos at a place. Each hazard of one severity and time has one language.
     func infos(at place: Coordinates?, language: String?) -> [AlertInfo] {
         let meant = Self.classified(infos.filter { info in place.map { info.contains($0) ?? true } ?? true })
         let translations = Dictionary(grouping: meant) { Moment($0, hazard: $0.hazard) }
@@ -197,7 +199,7 @@ extension AlertMessage {
         return meant.filter { best[Moment($0, hazard: $0.hazard)] == .some($0.language) }
     }
 
-    /// A text without known words has the kind of its translation.
+    /// Gives a text without known words the kind of its translation.
     private static func classified(_ infos: [AlertInfo]) -> [AlertInfo] {
         let known = Dictionary(grouping: infos.filter { !$0.hazard.isUnclassified }) { Moment($0) }
         return infos.map { info in
@@ -212,7 +214,8 @@ extension AlertMessage {
 }
 
 extension AlertInfo {
-    /// `true` if the hazard and the severity are the same, and the times overlap or touch. An all-clear is not the warning that it is about.
+    /// Returns whether the hazard and the severity are the same, and the times overlap or touch. An all-clear is not the same as its
+    /// warning.
     func isSameHazard(as other: AlertInfo) -> Bool {
         hazard == other.hazard && severity == other.severity && noDanger == other.noDanger
             && from.timeIntervalSince(other.until) <= AlertEvent.touching

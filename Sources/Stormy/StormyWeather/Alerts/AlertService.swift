@@ -1,17 +1,18 @@
 import Foundation
 
-/// Who gives official warnings for a place, in one answer of JSON.
+/// A service that gives the official warnings for a place in a JSON response.
 package enum AlertService: String, Sendable, CaseIterable, Codable {
     /// MET Norway's MetAlerts 2.0: Norway and its seas.
     case metNorway = "met-norway"
     /// The US National Weather Service.
     case nws
-    /// The Deutscher Wetterdienst, by way of Bright Sky.
+    /// The Deutscher Wetterdienst, through Bright Sky.
     case brightSky = "bright-sky"
-    /// EUMETNET's MeteoAlarm: 39 European countries. ``MeteoAlarmFeed`` reads its feeds, and ``read(_:status:now:)`` a warning's document.
+    /// EUMETNET's MeteoAlarm: 38 European countries and Israel. ``MeteoAlarmFeed`` reads its feeds, and ``read(_:status:now:)`` a warning's
+    /// document.
     case meteoAlarm = "meteoalarm"
 
-    /// The service of a source's name in the store; `nil` if the source is a feed that the user configured.
+    /// Creates the service with a source's name in the store. `nil` if the source is a feed that the user configured.
     package init?(key: String) {
         guard let service = MeteoAlarmCountry(key: key) == nil ? AlertService(rawValue: key) : .meteoAlarm else { return nil }
         self = service
@@ -40,7 +41,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         }
     }
 
-    /// Seconds between two questions, at least. Source of the rule: MetAlerts' documentation.
+    /// The minimum number of seconds between two requests. Source of the rule: MetAlerts' documentation.
     package var leastInterval: TimeInterval { self == .metNorway ? 600 : 0 }
 
     package func covers(_ place: Coordinates) -> Bool {
@@ -52,7 +53,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         }
     }
 
-    /// `false` if the place is clearly in another country. The outlines are coarse at borders, and Bright Sky answers 404 outside Germany.
+    /// Returns `false` if the place is clearly in another country. The outlines are coarse at borders, and Bright Sky responds with 404
+    /// outside Germany.
     private static func isGerman(_ place: Coordinates) -> Bool {
         let countries = RegionCoverage(of: place).countries
         return countries.isEmpty || countries.contains(.germany)
@@ -62,7 +64,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     /// Kilometres from the outlines of a country within which a place may be in the country. Kehl is 4.2 km outside.
     private static let borderKilometres = 10.0
 
-    /// The requests for one place. MeteoAlarm has a feed for each country whose regions the place belongs to.
+    /// Returns the requests for one place. MeteoAlarm has a feed for each country whose regions contain the place.
     ///
     /// - Throws: ``WeatherRequestError/invalidBaseURL(_:)``
     package func requests(for place: Coordinates, baseURL: String? = nil) throws(WeatherRequestError) -> [WeatherRequest] {
@@ -74,7 +76,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         return requests
     }
 
-    /// The question for one place; the same place always gives the same text. MeteoAlarm's first feed if there are several.
+    /// Returns the request for one place. Requests for the same place are equal. For MeteoAlarm, returns the request of the first feed.
     ///
     /// - Throws: ``WeatherRequestError``
     package func request(for place: Coordinates, baseURL: String? = nil) throws(WeatherRequestError) -> WeatherRequest {
@@ -97,7 +99,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         }
     }
 
-    /// The request for the time of the service's data. `nil` if the service gives that time with its warnings, or nowhere.
+    /// Returns the request for the time of the service's data. `nil` if the service gives that time with its warnings, or not at all.
     ///
     /// Source of the rule: brightsky.dev. `/alerts` has no time, `/current_weather` has the time of the newest record of each station.
     ///
@@ -111,28 +113,28 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         return WeatherRequest(url: try address.url("/current_weather") + "?lat=\(latitude)&lon=\(longitude)&tz=Etc/UTC")
     }
 
-    /// Reads the answer to ``dataTimeRequest(for:baseURL:)``.
+    /// Reads the response to ``dataTimeRequest(for:baseURL:)``.
     ///
-    /// - Returns: `nil` if there is no such time. The last record of a forecast lies ahead and does not count.
+    /// - Returns: `nil` if the response has no such time. The last record of a forecast is in the future and does not count.
     package func dataTime(_ data: Data, status: Int) -> Date? {
         let sources = (try? ServiceAnswer.json(data, status: status))?["sources"]?.elements ?? []
         return sources.filter { $0["observation_type"]?.text != "forecast" }.compactMap { AnswerTime.date($0["last_record"]) }
             .max()
     }
 
-    /// What a service warns of.
+    /// The warnings in a response.
     package struct Answer: Sendable, Equatable {
-        /// Without tests, exercises and drafts.
+        /// The messages, without tests, exercises and drafts.
         package var messages: [AlertMessage]
-        /// How many more there are that cannot be understood: what is missing may be among them.
+        /// The number of warnings that cannot be read. A warning that seems to be missing may be one of them.
         package var unreadable: Int
-        /// The service's own time of its data, ``DataTime``; `nil` if the answer has no such time.
+        /// The time of the data according to the service, ``DataTime``. `nil` if the response has no such time.
         package var dataTime: Date?
     }
 
-    /// What is warned of there.
+    /// Reads the warnings in a response. A response without warnings is an empty list, and not an error.
     ///
-    /// - Throws: ``WeatherError``. No warning at all is an empty list, and no error.
+    /// - Throws: ``WeatherError``
     package func read(_ data: Data, status: Int, now: Date) throws(WeatherError) -> Answer {
         if self == .meteoAlarm { return try Self.document(data, status: status) }
         let answer = try ServiceAnswer.jsonOfAPlace(data, status: status)
@@ -156,7 +158,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         return result
     }
 
-    /// A warning without a status, or with an unknown one, counts.
+    /// Returns whether a warning is real. A warning without a status, or with an unknown status, counts as real.
     private static func isActual(_ element: JSONValue) -> Bool {
         CAPDocument.isActual((element["properties"] ?? element)["status"]?.text) ?? true
     }
@@ -245,7 +247,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             areaNames: [properties["areaDesc"]?.text].compactMap { $0?.singleLine(limit: 1000) }, isUS: true)
     }
 
-    /// The texts of some members, each on one line.
+    /// Returns the texts of some members, each on one line.
     private static func texts(_ object: JSONValue, _ names: String...) -> [String] {
         names.compactMap { object[$0]?.text?.singleLine(limit: AlertTexts.longestHeadline) }
     }
@@ -278,7 +280,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         return AlertMessage(identifier: identifier, sent: AnswerTime.date(alert["effective"]) ?? from, infos: infos)
     }
 
-    /// The outer rings of a GeoJSON geometry. Holes count as inside: nobody draws them round a town.
+    /// Returns the outer rings of a GeoJSON geometry. Holes count as inside, because warnings are not drawn with holes around towns.
     private static func areas(_ geometry: JSONValue?, _ name: String?) -> [AlertArea] {
         let coordinates = geometry?["coordinates"]?.elements ?? []
         let polygons: [JSONValue] =
@@ -289,7 +291,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             }
         let rings = polygons.compactMap { ring -> [Coordinates]? in
             let corners = (ring.elements ?? []).compactMap { corner -> Coordinates? in
-                // Longitude first.
+                // In GeoJSON the longitude is first.
                 guard let pair = corner.elements, pair.count >= 2, let longitude = pair[0].finite, let latitude = pair[1].finite
                 else {
                     return nil
@@ -298,7 +300,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             }
             return corners.count == ring.elements?.count && corners.count >= 3 ? corners : nil
         }
-        // A warning without a drawn area is meant for the place of the request.
+        // A warning without a drawn area applies to the place of the request.
         let isComplete = rings.count == polygons.count
         return [
             AlertArea(

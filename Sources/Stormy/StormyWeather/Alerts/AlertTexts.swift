@@ -1,6 +1,6 @@
 /// The texts of a warning in one language, each on one line without control characters.
 package struct AlertTexts: Sendable, Hashable, Codable {
-    /// The event in one sentence.
+    /// A sentence about the event.
     package let headline: String?
     /// The details.
     package let description: String?

@@ -8,7 +8,7 @@ package enum CAPDocument {
     /// The maximum number of `info` elements of one document. The most severe ones are read.
     package static let mostInfos = 200
 
-    /// - Returns: `nil`: a test, an exercise, a draft or an acknowledgement, which is never shown as real.
+    /// - Returns: `nil` for a test, an exercise, a draft or an acknowledgement, which are never shown as real.
     /// - Throws: ``WeatherError``: not CAP, or a document without a readable identifier, time, status, type or warning.
     package static func parse(_ data: Data) throws(WeatherError) -> AlertMessage? {
         guard data.count <= ServiceAnswer.maximumBytes else { throw .tooLarge(bytes: data.count) }
@@ -29,7 +29,7 @@ package enum CAPDocument {
         guard let isActual = isActual(alert["status"]?.text) else { throw .notCAP }
         let type = alert["msgType"]?.text.lowercased() ?? ""
         if !isActual || type == "ack" || type == "error" { return nil }
-        // An update without a block would end the warning that it replaces.
+        // An update without an `info` element would end the warning that it replaces.
         guard let kind = AlertMessage.Kind(rawValue: type), kind == .cancel || alert["info"] != nil else { throw .notCAP }
         let sender = (alert["sender"]?.text ?? "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
         var left = mostCorners
@@ -46,12 +46,13 @@ package enum CAPDocument {
         message.hasTooManyInfos = elements.count > mostInfos ? true : nil
         message.earliestSent = span.lowerBound < span.upperBound ? span.lowerBound : nil
         message.hasNoOffset = hasLocalTimes(alert, offset) ? true : nil
-        // A part of the areas would be a warning that holds elsewhere.
+        // With a part of its areas, the warning would apply to other places.
         if left < 0 { message.leaveOutAreas() }
         return message
     }
 
-    /// Returns whether a status is the status of a real message. `nil` if the status is missing or unknown: a real warning may have it.
+    /// Returns whether a status is the status of a real message. `nil` if the status is missing or unknown, because a real warning may have
+    /// it.
     static func isActual(_ status: String?) -> Bool? {
         switch status?.lowercased() {
         case "actual": true
@@ -71,7 +72,7 @@ package enum CAPDocument {
     /// Hours between UTC and local times.
     private static let (longestWest, longestEast) = (12.0, 14.0)
 
-    /// The offset for times without an offset: the first offset that another time of the document has.
+    /// Returns the offset for times without an offset: the first offset of another time in the document.
     ///
     /// Services write the time of sending in UTC and the times of the hazard in local time without an offset. Therefore UTC in `sent` and
     /// in `effective` is not the offset of other times.
@@ -84,7 +85,7 @@ package enum CAPDocument {
         return issued.first { $0 != 0 } ?? offsets(infos, ["onset", "expires"]).first
     }
 
-    /// `true` if a time of the document may mean several instants.
+    /// Returns whether a time of the document may mean several instants.
     private static func hasLocalTimes(_ alert: AnswerXML, _ offset: Int?) -> Bool {
         let infos = alert.all("info")
         let times = [alert["sent"]] + infos.flatMap { info in ["onset", "effective", "expires"].map { info[$0] } }
@@ -92,7 +93,7 @@ package enum CAPDocument {
         return texts.contains { text in span(of: text, offset).map { $0.lowerBound < $0.upperBound } ?? false }
     }
 
-    /// The instants that a time may mean. The range has several instants if neither the time nor the document has an offset.
+    /// Returns the instants that a time may mean. The range contains several instants if neither the time nor the document has an offset.
     private static func span(of text: String, _ offset: Int?) -> ClosedRange<Date>? {
         if let date = AnswerTime.date(text, utcOffset: offset) { return date...date }
         return AnswerTime.date(text, utcOffset: 0).map { ($0 - longestEast * 3600)...($0 + longestWest * 3600) }
@@ -130,7 +131,7 @@ package enum CAPDocument {
             responses: info.all("responseType").map(\.text), awarenessLevels: parameters(info, "awareness_level"))
     }
 
-    /// The maximum number of codes and areas of one block that are looked at for the kind of its hazard.
+    /// The maximum number of codes and areas of an `info` element that are used to find the kind of its hazard.
     private static let mostEvidence = 500
 
     private static func evidence(_ info: AnswerXML, sender: String) -> HazardEvidence {
@@ -145,7 +146,7 @@ package enum CAPDocument {
             },
             awarenessTypes: parameters(info, "awareness_type"), categories: info.all("category").map(\.text),
             zones: zones,
-            // A part of the areas does not show if all areas lie at sea.
+            // A part of the areas cannot show whether all areas are at sea.
             areaNames: areas.count > mostEvidence ? [] : areas.compactMap { $0["areaDesc"]?.text.singleLine(limit: 1000) },
             isUS: sender.hasSuffix("noaa.gov"))
     }
@@ -159,14 +160,14 @@ package enum CAPDocument {
         info.all("parameter").filter { $0["valueName"]?.text == name }.compactMap { $0["value"]?.text }
     }
 
-    /// - Parameter left: the number of corners that may be read. Negative afterwards if there are more.
+    /// - Parameter left: the number of corners that may be read. The value is negative afterwards if there are more.
     private static func areas(_ info: AnswerXML, corners left: inout Int) -> [AlertArea] {
         var areas: [AlertArea] = []
         for element in info.all("area") { areas.append(area(element, corners: &left)) }
         return areas
     }
 
-    /// Reads one area, also of an entry of a feed.
+    /// Reads an area of a document or of a feed's entry.
     static func area(_ area: AnswerXML, corners left: inout Int) -> AlertArea {
         var (polygons, circles): ([[Coordinates]], [AlertArea.Circle]) = ([], [])
         var (isUnreadable, isWithoutArea) = (false, false)
@@ -191,7 +192,7 @@ package enum CAPDocument {
         return result
     }
 
-    /// The codes of an area, each once, of the types that the region table has. A value may list several codes.
+    /// Returns the codes of an area, without duplicates, of the types that the region table has. A value may list several codes.
     private static func codes(_ area: AnswerXML) -> [RegionCode] {
         var found: Set<RegionCode> = []
         return area.all("geocode").flatMap { geocode -> [RegionCode] in

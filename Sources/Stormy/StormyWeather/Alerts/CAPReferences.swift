@@ -2,23 +2,23 @@ import Foundation
 
 /// The references of a CAP document.
 extension CAPDocument {
-    /// One reference.
+    /// A reference to a message.
     typealias Reference = (sender: String, identifier: String)
 
-    /// The name of a message in the book. Two senders may use one identifier, and the case of a sender does not count.
+    /// Returns the identifier of a message in the book. Two senders may use the same identifier, and the case of a sender does not count.
     static func name(_ sender: String, _ identifier: String) -> String {
         sender.isEmpty ? identifier : "\(sender.lowercased()),\(identifier)"
     }
 
-    /// Identifiers alone, of a service whose own are unlike all others.
+    /// Reads identifiers without senders, for a service whose identifiers are globally unique.
     static func references(_ text: String) -> [String] { references(text, of: "").map(\.identifier) }
 
-    /// Reads triples of sender, identifier and time, with commas in them and blanks between them.
+    /// Reads triples of sender, identifier and time. The parts of a triple are separated by commas, and triples by blanks.
     ///
-    /// Other forms are read also, because a cancellation without its references would cancel nothing: senders with blanks, blanks behind
+    /// Other forms are also read, because a cancellation without its references would cancel nothing: senders with blanks, blanks after
     /// commas, commas between triples, and triples without a time or a sender.
     ///
-    /// - Parameter own: the sender of the document, who is meant if there is no sender.
+    /// - Parameter own: the sender of the document, which is used if a reference has no sender.
     static func references(_ text: String, of own: String) -> [Reference] {
         let words = text.split(whereSeparator: \.isWhitespace).map { $0.split(separator: ",", omittingEmptySubsequences: false) }
         if words.allSatisfy({ $0.count == 3 }) { return words.map { (String($0[0]), String($0[1])) }.filter(isUsable) }
@@ -38,7 +38,7 @@ extension CAPDocument {
             }).filter(isUsable)
     }
 
-    /// One blank between words, and no blank beside a comma.
+    /// Returns the text with single blanks between words, and without blanks next to commas.
     private static func compact(_ text: String) -> String {
         text.replacing("\"", with: "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
             .replacing(" ,", with: ",").replacing(", ", with: ",")
@@ -48,7 +48,7 @@ extension CAPDocument {
 
     private static func isTime(_ word: Substring) -> Bool { AnswerTime.date(String(word), utcOffset: 0) != nil }
 
-    /// References that do not begin with the sender of the document. A time ends a reference.
+    /// Reads references that do not begin with the sender of the document. A time ends a reference.
     private static func loose(_ text: Substring, _ own: String) -> [Reference] {
         var (found, fields): ([Reference], [Substring]) = ([], [])
         for field in text.split(separator: ",") {
@@ -66,7 +66,7 @@ extension CAPDocument {
 
     private static func untimed(_ fields: [Substring], _ own: String) -> [Reference] {
         guard let last = fields.last, fields.count > 1 else {
-            // Words such as "none" are not identifiers. Messages that share one would count as one warning.
+            // Words such as "none" are not identifiers. Messages with the same such word would count as one warning.
             let words = (fields.first ?? "").split(separator: " ").filter { $0.contains { ("1"..."9").contains($0) } }
             return words.filter { !isTime($0) }.map { (own, String($0)) }
         }

@@ -4,11 +4,11 @@ import Foundation
 extension CAPDocument {
     private typealias Word = Slice<UnsafeBufferPointer<UInt8>>
 
-    /// Reads pairs such as "51.4377,13.3222", latitude first, with blanks between them. Blanks beside a comma, altitudes, and numbers that
-    /// are separated by blanks or by commas alone are read also.
+    /// Reads pairs such as "51.4377,13.3222", latitude first, with blanks between them. Blanks next to a comma, altitudes, and numbers that
+    /// are separated only by blanks or only by commas are also read.
     ///
     /// - Parameter most: the number of corners after which no further corner is read.
-    /// - Returns: `nil` if a part of the text cannot be read. Without one corner, a polygon is another area.
+    /// - Returns: `nil` if a part of the text cannot be read, because a polygon without one of its corners is another area.
     static func corners(_ text: String, most: Int) -> [Coordinates]? {
         var text = asciiBlanks(text)
         // Bytes are read one by one, because a polygon may have megabytes of text.
@@ -53,7 +53,7 @@ extension CAPDocument {
         byte == 0x20 || (0x09...0x0D).contains(byte) || byte == UInt8(ascii: ";")
     }
 
-    /// Replaces all blanks of Unicode and the sign for minus.
+    /// Replaces all Unicode blanks, and the Unicode minus sign.
     private static func asciiBlanks(_ text: String) -> String {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
         let scalars = text.unicodeScalars.map { scalar -> Unicode.Scalar in
@@ -63,7 +63,7 @@ extension CAPDocument {
         return String(String.UnicodeScalarView(scalars))
     }
 
-    /// The corners of numbers that have commas between them: one corner, with or without its altitude, or many corners.
+    /// Returns the corners in numbers with commas between them: a single corner with or without its altitude, or several corners.
     private static func corners(_ group: [Double]) -> [Coordinates]? {
         if group.count == 3 { return pairs(group, 3) }
         let hasAltitudes =
@@ -80,10 +80,10 @@ extension CAPDocument {
         return corners
     }
 
-    /// Powers of ten that a `Double` holds exactly: a quotient by them is the nearest number to the text.
+    /// Powers of ten that a `Double` represents exactly, so that a quotient is the number nearest to the text.
     private static let powers: [Double] = [1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15]
 
-    /// A number with up to 15 digits. The standard library reads all others.
+    /// Reads a number with up to 15 digits. The standard library reads all other numbers.
     private static func number(_ word: Word) -> Double? {
         let isNegative = word.first == UInt8(ascii: "-")
         var (value, digits, decimals, hasPoint) = (0, 0, 0, false)
@@ -102,7 +102,7 @@ extension CAPDocument {
         return Double(isNegative ? -value : value) / powers[decimals]
     }
 
-    /// "51.4,13.3 20", in kilometres.
+    /// Reads a circle such as "51.4,13.3 20", with the radius in kilometres.
     static func circle(_ text: String) -> AlertArea.Circle? {
         let words = asciiBlanks(text).lowercased().split { $0.isWhitespace || $0 == "," || $0 == ";" }
         let numbers = words.filter { $0 != "km" }.map { Double($0.hasSuffix("km") ? $0.dropLast(2) : $0) }

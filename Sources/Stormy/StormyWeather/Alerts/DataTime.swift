@@ -1,28 +1,28 @@
 import Foundation
 
-/// The time that a service gives its data: `updated` of the US service and of Atom feeds, `last_record` of Bright Sky.
+/// The time of the data according to the service: `updated` of the US service and of Atom feeds, `last_record` of Bright Sky.
 ///
-/// After an outage a service may answer with data from before it. Such an answer ends no warning.
+/// After an outage, a service may respond with older data. Such a response ends no warning.
 package enum DataTime {
-    /// Seconds by which clocks differ. A time further ahead is a mistake of the service or of this machine.
+    /// Seconds by which clocks may differ. A time further in the future is an error of the service or of this machine.
     static let tolerance: TimeInterval = 900
-    /// Seconds by which a stored time differs from the time in the answer, because it was rounded.
+    /// Seconds by which a stored time may differ from the time in the response, because of rounding.
     private static let rounding: TimeInterval = 0.001
 
-    /// Returns whether an answer may end warnings that it no longer lists.
+    /// Returns whether a response may end warnings that it no longer lists.
     ///
-    /// Only times of the service are compared with each other. A time in the future counts as missing. Without two times the answer counts
-    /// as newer.
+    /// Only times of the service are compared with each other. A time in the future counts as missing. If a time is missing, the response
+    /// counts as newer.
     ///
     /// - Parameters:
-    ///   - time: the time in the answer.
-    ///   - last: the latest time in earlier answers.
+    ///   - time: the time in the response.
+    ///   - last: the latest time in earlier responses.
     package static func isNewer(_ time: Date?, than last: Date?, now: Date) -> Bool {
         guard let time = plausible(time, now), let last = plausible(last, now) else { return true }
         return time.timeIntervalSince(last) > rounding
     }
 
-    /// Returns what is stored for the next comparison. A time that goes backwards, or that lies in the future, changes nothing.
+    /// Returns the time that is stored for the next comparison. A time that is earlier, or in the future, changes nothing.
     package static func latest(_ time: Date?, _ last: Date?, now: Date) -> Date? {
         guard let time = plausible(time, now) else { return last }
         return max(time, plausible(last, now) ?? time)

@@ -1,11 +1,12 @@
-/// The kinds of hazards by the codes of publishers.
+/// The kinds of hazards by the codes of different publishers.
 ///
 /// Sources: OASIS "Event Terms List" 1.2; NWR-SAME event codes; NWS Instruction 10-1703 (phenomena of P-VTEC); MeteoAlarm's
 /// `awareness_type`; the CAP profile of the Deutscher Wetterdienst 2.1.13 (`II`, `GROUP`); CAP-CP events 0.4; CMA event types.
 enum HazardCodes {
     // MARK: OASIS
 
-    /// The kind of "OET-159". `nil` for terms that say only "weather" or "other event", and for terms after version 1.2.
+    /// Returns the kind of a code such as "OET-159". `nil` for unspecific terms such as "weather" or "other event", and for terms after
+    /// version 1.2.
     static func oasis(_ code: String) -> AlertHazard? {
         guard code.uppercased().hasPrefix("OET-"), let number = Int(code.dropFirst(4)) else { return nil }
         if let hazard = oasisTerms.first(where: { $0.value.contains(number) })?.key { return hazard }
@@ -52,7 +53,7 @@ enum HazardCodes {
 
     // MARK: United States
 
-    /// The kind of a NWR-SAME event code, for example "TOR". `nil` for "SPS" and others that do not say the kind.
+    /// Returns the kind of an NWR-SAME event code, for example "TOR". `nil` for "SPS" and other codes without a specific kind.
     static func same(_ code: String) -> AlertHazard? { sameCodes.first { $0.value.contains(code) }?.key }
 
     private static let sameCodes: [AlertHazard: Set<String>] = [
@@ -72,7 +73,7 @@ enum HazardCodes {
         ],
     ]
 
-    /// The kind of a code of the US National Weather Service: a P-VTEC phenomenon and significance ("SVW"), or a product ("AQA").
+    /// Returns the kind of a code of the US National Weather Service: a P-VTEC phenomenon and significance ("SVW"), or a product ("AQA").
     static func nationalWeatherService(_ code: String) -> AlertHazard? {
         if let product = products[code] ?? same(code) { return product }
         guard code.count == 3, "WAYSFON".contains(code.suffix(1)) else { return nil }
@@ -80,7 +81,7 @@ enum HazardCodes {
         return phenomena.first { $0.value.contains(phenomenon) }?.key
     }
 
-    /// Marine weather statement, air quality alert, hydrologic outlook; lake effect snow, where SAME means law enforcement.
+    /// Marine weather statement, air quality alert, hydrologic outlook, and lake effect snow, whose code means law enforcement in SAME.
     private static let products: [String: AlertHazard] = ["MWS": .marine, "AQA": .air, "ESF": .flood, "LEW": .snow]
 
     private static let phenomena: [AlertHazard: Set<String>] = [
@@ -120,7 +121,7 @@ enum HazardCodes {
 
     // MARK: Europe
 
-    /// The kind of "3; Thunderstorm". The words behind the number differ from country to country.
+    /// Returns the kind of a text such as "3; Thunderstorm". The words after the number differ between countries.
     static func meteoAlarm(_ text: String) -> AlertHazard? {
         guard let number = Int(text.drop { $0.isWhitespace }.prefix { $0.isASCII && $0.isNumber }) else { return nil }
         let kinds: [Int: AlertHazard] = [
@@ -130,7 +131,7 @@ enum HazardCodes {
         return kinds[number]
     }
 
-    /// The kind of an event code of the Deutscher Wetterdienst.
+    /// Returns the kind of an event code of the Deutscher Wetterdienst.
     static func germany(_ code: String) -> AlertHazard? {
         switch Int(code) {
         case 31, 33, 34, 36, 38, 40, 41, 42, 44, 45, 46, 48, 49, 90, 91, 92, 93, 95, 96: .thunderstorm
@@ -138,7 +139,7 @@ enum HazardCodes {
         case 61, 62, 63, 64, 65, 66: .rain
         // Snow, snow drift, slippery roads, glaze.
         case 24, 70, 71, 72, 73, 74, 75, 76, 77, 78, 84, 85, 86, 87: .snow
-        // A thaw: much snow melts, and rain falls on it.
+        // A thaw, in which much snow melts while rain falls on it.
         case 88, 89: .flood
         // Warnings for the high seas, the coast and inland lakes.
         case 11, 12, 13, 14, 15, 16, 57, 58: .marine
@@ -153,7 +154,7 @@ enum HazardCodes {
 
     // MARK: Others
 
-    /// The kind of an event type of the China Meteorological Administration.
+    /// Returns the kind of an event type of the China Meteorological Administration.
     static func china(_ code: String) -> AlertHazard? {
         let kinds: [String: AlertHazard] = ["11B03": .rain, "11B06": .wind, "11B09": .heat, "11B17": .fog, "11B21": .snow]
         return kinds[code.uppercased()]
@@ -162,7 +163,8 @@ enum HazardCodes {
     /// Returns `true` for the lists whose codes are English terms: the German groups, and the profiles of Canada and Taiwan.
     static func hasTerms(_ list: String) -> Bool { list == "GROUP" || list.contains("CAP-CP") || list.contains("CAP-TWP") }
 
-    /// The kind of an English term as a code, for example "winterStorm" of the Canadian profile or "SNOWFALL" of the German profile.
+    /// Returns the kind of an English term that is used as a code, for example "winterStorm" of the Canadian profile or "SNOWFALL" of the
+    /// German profile.
     ///
     /// - Parameter list: the name of the list of codes.
     static func term(_ code: String, list: String) -> AlertHazard? {
@@ -171,7 +173,7 @@ enum HazardCodes {
         return terms.first { $0.value.contains(term) }?.key
     }
 
-    /// In the Canadian list these are warnings for the sea. Taiwan uses the same terms for land.
+    /// Terms that are warnings for the sea in the Canadian list. Taiwan uses the same terms for land.
     private static let windForces: Set<String> = [
         "galewind", "hurricfrcwnd", "squall", "stormfrcwind", "stormfrcwnd", "strongwind", "waterspout",
     ]

@@ -2,12 +2,12 @@ import Foundation
 
 /// The end of a hazard according to its message.
 ///
-/// Source of the rules: CAP 1.2 (`expires` is the end of the message), the alert format of the US service (`ends` is the end of the event;
-/// it is null for what lasts until further notice), and NWS directive 10-1703 (VTEC, an end of zeros).
+/// Source of the rules: CAP 1.2 (`expires` is the end of the message), the alert format of the US service (`ends` is the end of the event,
+/// and null until further notice), and NWS directive 10-1703 (VTEC, an end of zeros).
 struct HazardEnd: Equatable {
     /// The end, or an assumed end if ``isOpen``.
     let until: Date
-    /// The hazard lasts until its service takes the warning back.
+    /// `true` if the hazard lasts until its service ends the warning.
     let isOpen: Bool
 
     /// Seconds that a warning without an end is assumed to last.
@@ -17,8 +17,9 @@ struct HazardEnd: Equatable {
     ///   - ends: the end of the event.
     ///   - expires: the end of the message. Most services end the message with the event. A message that expires before the hazard begins
     ///     gives no end of the hazard.
-    ///   - sent: the hazard is over if the message had expired by then. An assumed end is counted from then if the hazard began before.
-    ///   - eventCodes: VTEC, "/O.NEW.KMFL.HU.W.1011.261128T1800Z-000000T0000Z/".
+    ///   - sent: the time when the message was sent. The hazard is over if the message had expired by then. An assumed end is counted from
+    ///     this time if the hazard began before.
+    ///   - eventCodes: VTEC codes such as "/O.NEW.KMFL.HU.W.1011.261128T1800Z-000000T0000Z/".
     init(from: Date, ends: Date?, expires: Date?, sent: Date? = nil, eventCodes: [String] = []) {
         if let ends {
             (until, isOpen) = (ends, false)

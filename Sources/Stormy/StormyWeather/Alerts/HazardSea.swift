@@ -2,7 +2,7 @@ import Foundation
 
 /// Words for the sea. A warning that also names land or a hazard of the land counts.
 extension HazardWords {
-    /// Returns `true` if the name of an area names nothing but the sea.
+    /// Returns whether the name of an area names only the sea.
     ///
     /// Every part of the name must name the sea. "Grenada and its surrounding waters" also names land.
     static func isSea(_ area: some StringProtocol) -> Bool {
@@ -11,10 +11,10 @@ extension HazardWords {
         return parts(of: name.text, areaMarks).map { Name($0) }.allSatisfy { seaAreas.isIn($0) && !landWords.isIn($0) }
     }
 
-    /// Returns the kind of a hazard that is named beside a word for the sea: "Flash Flood Warning and Small Craft Advisory". `nil` if the name
-    /// is for the sea alone.
+    /// Returns the kind of a hazard that is named in addition to a word for the sea: "Flash Flood Warning and Small Craft Advisory". `nil`
+    /// if the name is only for the sea.
     ///
-    /// Wind is also a hazard of the sea. Wind counts only for a named land, or as a tropical cyclone or tornado.
+    /// Wind is also a hazard of the sea, so it counts only for land that is named, or as a tropical cyclone or tornado.
     static func landHazard(in name: Name) -> AlertHazard? {
         let dry = parts(of: name.text, eventMarks).map { Name($0) }.filter { !marine.isIn($0) }
         let hasLand = dry.contains { landWords.isIn($0) }
@@ -23,9 +23,9 @@ extension HazardWords {
         return hazard != .wind || hasLand || cyclones.isIn(rest) ? hazard : nil
     }
 
-    /// Returns `true` if a name begins as a warning for the sea of the US National Weather Service.
+    /// Returns whether a name begins like a warning for the sea of the US National Weather Service.
     ///
-    /// In the United States these are warnings for the sea alone: on land they are "High Wind Warning" and the like.
+    /// In the United States such warnings are only for the sea. Warnings on land have other names, for example "High Wind Warning".
     static func isAmericanSea(_ name: Name) -> Bool {
         ["storm w", "gale w", "hurricane force wind"].contains(where: name.text.hasPrefix)
     }
@@ -41,7 +41,7 @@ extension HazardWords {
         "—",
     ]
 
-    /// The parts of a name in lower case that marks and words for "and" separate.
+    /// Returns the parts of a lower-case name. Parts are separated by marks and by words for "and".
     private static func parts(of text: String, _ marks: Set<Character>) -> [String] {
         text.split { marks.contains($0) }.flatMap { piece in
             piece.split(separator: " ").split { joiningWords.contains($0) }.map { $0.joined(separator: " ") }

@@ -4,17 +4,17 @@ import Foundation
 ///
 /// Sources: the event names of the US service, of MET Norway, of the DWD, of INMET and of MeteoAlarm's members.
 enum HazardWords {
-    /// Words of one kind.
+    /// The words of one kind.
     struct Words {
         let hazard: AlertHazard
         /// Complete words, in lower case.
         let complete: Set<String>
-        /// Parts of words, which are long enough to mean nothing else.
+        /// Parts of words, which are long enough to have no other meaning.
         let parts: [String]
         /// `parts` in UTF-8. A comparison of bytes takes a tenth of the time of a comparison of characters.
         private let partBytes: [[UInt8]]
 
-        /// Words that are separated by blanks, and parts that are separated by commas.
+        /// Creates the words from a text with blanks between words, and a text with commas between parts.
         init(_ hazard: AlertHazard, _ complete: String, parts: String) {
             self.hazard = hazard
             self.complete = Set(complete.split(whereSeparator: \.isWhitespace).map(String.init))
@@ -33,7 +33,7 @@ enum HazardWords {
         let text: String
         let words: Set<String>
         private let bytes: [UInt8]
-        /// The first bytes of all parts that `bytes` may contain. Most parts are excluded by them.
+        /// The first bytes of all parts that `bytes` may contain. They exclude most parts quickly.
         private let beginnings: Set<[UInt8]>
 
         init(_ name: some StringProtocol) {
@@ -50,13 +50,13 @@ enum HazardWords {
 
         private static let beginning = 3
 
-        /// The ends of compounds such as "Nebelwarnung", which are a warning of something.
+        /// The ends of compounds for warnings, such as "Nebelwarnung".
         private static let warningEnds = [
             "warnung", "warnungen", "gefahr", "waarschuwing", "varning", "varsel", "varoitus", "riasztás", "riadó",
             "figyelmeztetés", "hoiatus", "viðvörun", "alarm",
         ]
 
-        /// The beginning of a compound, also without the letter that joins its parts.
+        /// Returns the beginning of a compound, also without the letter that joins its parts.
         private static func stems(of word: String) -> [String] {
             warningEnds.filter { word.hasSuffix($0) && word.count > $0.count }.flatMap { end -> [String] in
                 let stem = String(word.dropLast(end.count))
@@ -64,7 +64,7 @@ enum HazardWords {
             }
         }
 
-        /// The name without the words of a kind.
+        /// Returns the name without the words of a kind.
         func without(_ known: Words) -> Name {
             let rest = known.parts.reduce(text) { $0.replacing($1, with: " ") }
             return Name(rest.split { !$0.isLetter }.filter { !known.complete.contains(String($0)) }.joined(separator: " "))
@@ -77,11 +77,11 @@ enum HazardWords {
         }
     }
 
-    // MARK: Questions
+    // MARK: Kinds of names
 
-    /// The kind of a hazard in the category "Met", or without a category. `nil` if no word is known.
+    /// Returns the kind of a hazard in the category "Met", or without a category. `nil` if no word is known.
     ///
-    /// - Parameter isUS: the US National Weather Service is the sender.
+    /// - Parameter isUS: `true` if the US National Weather Service is the sender.
     static func weather(in name: String, isUS: Bool) -> AlertHazard? {
         let name = Name(name)
         return isUS && isAmericanSea(name) ? .marine : weather(in: name)
@@ -91,13 +91,13 @@ enum HazardWords {
         compound(in: name) ?? (storms + [anyStorm] + others + [lights]).first { $0.isIn(name) }?.hazard
     }
 
-    /// The kind of a hazard in another category. There the word "storm" alone is not enough.
+    /// Returns the kind of a hazard in another category, in which the word "storm" alone is not enough.
     static func other(in name: String) -> AlertHazard? {
         let name = Name(name)
         return compound(in: name) ?? (others + storms + [lights]).first { $0.isIn(name) }?.hazard
     }
 
-    /// The kind of a compound. The rest of the name decides if it names a storm, as in "Hurricane and storm surge".
+    /// Returns the kind of a compound. The rest of the name decides if it names a storm, as in "Hurricane and storm surge".
     private static func compound(in name: Name) -> AlertHazard? {
         guard let compound = compounds.first(where: { $0.isIn(name) }) else { return nil }
         let kinds: [Words]
@@ -112,7 +112,7 @@ enum HazardWords {
         return kinds.first { $0.isIn(rest) }?.hazard ?? compound.hazard
     }
 
-    /// Returns `true` if a name contains a word for "warning", for example "Tornado Watch" or "Unwetterwarnung".
+    /// Returns whether a name contains a word for "warning", for example "Tornado Watch" or "Unwetterwarnung".
     static func hasWordForWarning(_ name: String) -> Bool { wordsForWarning.isIn(Name(name)) }
 
     // MARK: Words
@@ -279,7 +279,7 @@ enum HazardWords {
             พายุ, 嵐
             """)
 
-    /// The light in the sky is also the name of towns.
+    /// Words for the light in the sky, which are also names of towns.
     private static let lights = Words(.space, "aurora auroras", parts: "aurora borealis, aurora australis")
 
     /// Kinds that do not count. The first one has priority.

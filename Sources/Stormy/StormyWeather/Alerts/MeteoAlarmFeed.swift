@@ -9,9 +9,9 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
     /// The names that are shown with the data. Source: MeteoAlarm's terms.
     package static let attribution = "EUMETNET – MeteoAlarm; delays are possible"
 
-    /// The largest feed that is read, in bytes. A large one has 9 MB.
+    /// The maximum size of a feed in bytes. A large feed has 9 MB.
     package static let maximumBytes = 16 * 1024 * 1024
-    /// Corners of all areas of one feed that are read. Entries after that count as entries without an area.
+    /// The maximum number of corners of all areas of one feed. Entries after that count as entries without an area.
     private static let mostCorners = 1_000_000
 
     private static let origin = "https://feeds.meteoalarm.org"
@@ -33,13 +33,13 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
 
     /// A warning of the feed.
     private struct Document: Sendable, Equatable {
-        /// `nil` if no address of its entry can be used.
+        /// The address of the document. `nil` if no address of its entries can be used.
         var address: String?
-        /// When it was written, in the feed's words and as an instant. The newest of its entries counts.
+        /// The time when the document was written, as text and as an instant. The newest of its entries counts.
         var updated: String?
         var date: Date
         var areas: [AlertArea] = []
-        /// `true` if an entry names neither an area nor a code. Only the document can be compared with a place.
+        /// `true` if an entry has neither an area nor a code, so that only the document can be compared with a place.
         var isVague = false
 
         /// Adds the area of an entry.
@@ -50,13 +50,13 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
         }
     }
 
-    /// When the feed was written; `nil` if the feed does not state it.
+    /// The time when the feed was written. `nil` if the feed does not give it.
     package let updated: Date?
     private let documents: [Document]
 
     /// - Parameters:
     ///   - status: the HTTP status.
-    ///   - baseURL: what the request had. Links to MeteoAlarm's host are changed to this address.
+    ///   - baseURL: the address in the request, which replaces MeteoAlarm's host in links.
     /// - Throws: ``WeatherError``
     package init(reading data: Data, status: Int, baseURL: String? = nil) throws(WeatherError) {
         switch status {
@@ -91,19 +91,19 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
 
     /// The part of a feed that concerns one place.
     package struct Content: Sendable, Equatable {
-        /// The documents that may warn of the place, the newest first, each once. Documents of other places whose entries also name areas that
-        /// are not known come last: such a document may name other areas than its entries.
+        /// The documents that may warn of the place, the newest first, without duplicates. Documents of other places come last if their
+        /// entries also have unknown areas, because such a document may name more areas than its entries.
         package var entries: [AlertFeed.Entry] = []
-        /// Documents of the place without a usable link, and those beyond ``AlertFeed/mostLinks``, the oldest.
+        /// The number of documents of the place without a usable link, and of the oldest documents beyond ``AlertFeed/mostLinks``.
         package var leftOut = 0
-        /// Codes of areas that are not drawn, if the region table lacks them. Each once, in order.
+        /// Codes of areas that are not drawn and that the region table lacks. The codes are in order, without duplicates.
         package var unknownCodes: [RegionCode] = []
     }
 
-    /// The warnings that the feed lists.
+    /// The number of warnings that the feed lists.
     package var count: Int { documents.count }
 
-    /// Compares every warning with a place. The documents decide in the end, because a drawn area counts before codes.
+    /// Compares every warning with a place. A document makes the final decision, because a drawn area counts before codes.
     package func content(at place: Coordinates) -> Content {
         let regions = Set(RegionCoverage(of: place).regions)
         var (content, unknown): (Content, Set<RegionCode>) = (Content(), [])
@@ -130,16 +130,17 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
 
     // MARK: Entries
 
-    /// `false` for tests and exercises, and for level 1. MeteoAlarm itself writes the titles: "Green Wind Warning issued for …".
+    /// Returns `false` for tests and exercises, and for level 1. MeteoAlarm writes the titles, for example "Green Wind Warning issued for
+    /// …".
     private static func isWarning(_ entry: AnswerXML) -> Bool {
         let title = entry["title"]?.text.lowercased() ?? ""
         return entry["status"]?.text.lowercased() ?? "actual" == "actual" && !title.hasPrefix("green ")
     }
 
-    /// A time without an offset counts as UTC: the times order documents only.
+    /// Parses a time. A time without an offset counts as UTC, because the times only order documents.
     private static func date(_ text: String) -> Date? { AnswerTime.date(text, utcOffset: 0) ?? AlertFeed.date(text) }
 
-    /// The address of an entry's document; `nil` if the address is not on MeteoAlarm's host or on its replacement.
+    /// Returns the address of an entry's document. `nil` if the address is neither on MeteoAlarm's host nor on its replacement.
     private static func address(_ entry: AnswerXML, _ baseURL: String?) -> String? {
         guard let base = try? ServiceAddress(origin, replacement: baseURL).url(""),
             let link = AlertFeed.link(entry).flatMap({ AlertFeed.resolved($0, base + "/") }),

@@ -1,6 +1,6 @@
-/// Outlines of the countries whose services say nothing about a place that they do not cover: their answer is an empty list.
+/// Outlines of the countries whose services respond with an empty list for a place that they do not cover.
 ///
-/// The outlines are drawn by hand, about 20 km outside the border. Towns of a neighbour that lie closer to the border are inside.
+/// The outlines are drawn by hand, about 20 km outside the border. Towns of a neighbour country that are closer to the border are inside.
 enum ServiceOutline {
     /// Norway with its coast, Svalbard and Jan Mayen. Source of the rule: the maritime and land borders of Norway.
     static func norwayContains(_ place: Coordinates) -> Bool {
@@ -8,7 +8,7 @@ enum ServiceOutline {
             || (73.5...81.5).contains(place.latitude) && (9...35).contains(place.longitude)
     }
 
-    /// The 48 states of the continent with the waters beside them.
+    /// Returns whether a place is in the 48 continental states or their coastal waters.
     static func continentalStatesContain(_ place: Coordinates) -> Bool { AlertArea.contains(continentalStates, place) }
 
     private static let norway = ring([

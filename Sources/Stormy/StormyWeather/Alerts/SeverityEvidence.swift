@@ -1,8 +1,8 @@
-/// Why a service itself reports no danger.
+/// The reason why a service reports no danger.
 package enum NoDanger: String, Sendable, Hashable, Codable {
     case past, unlikely, allClear
 
-    /// For the user, after the name of a warning.
+    /// A clause for the user, after the name of a warning.
     var words: String {
         switch self {
         case .past: "which is over according to its service"
@@ -12,7 +12,7 @@ package enum NoDanger: String, Sendable, Hashable, Codable {
     }
 }
 
-/// The parts of a warning that show its severity, as the service writes them.
+/// The parts of a warning that give its severity, as the service writes them.
 struct SeverityEvidence {
     var name: String?
     var urgency: String?

@@ -1,22 +1,24 @@
 import Foundation
 
-/// Which sources of official warnings Stormy requests for one place, which it cannot request, and why.
+/// The sources of official warnings that Stormy requests for one place, and the sources that it cannot request, with the reasons.
 package struct WarningCoverage: Sendable, Equatable {
-    /// Why a service that covers the place cannot be requested.
+    /// The reason why a service that covers the place cannot be requested.
     package enum Refusal: String, Sendable, Equatable {
-        /// The service answers only requests with a contact, and the configuration has no contact.
+        /// The service requires a contact in the User-Agent, and the configuration has no contact.
         case noContact
     }
 
     /// A service of the place's country, or a feed that the user configured.
     package struct Source: Sendable, Equatable {
-        /// The name in the store: the raw value of an ``AlertService``, the ``MeteoAlarmCountry/key`` of a country, or the address of a feed.
+        /// The name in the store: the raw value of an ``AlertService``, the ``MeteoAlarmCountry/key`` of a country, or the address of a
+        /// feed.
         package var key: String
-        /// The name for users, "US National Weather Service". A feed's address may hold a key, which the name leaves out.
+        /// The name for users, for example "US National Weather Service". The name leaves out the query of a feed's address, which may
+        /// contain a key.
         package var name: String
-        /// The region of the place for services that warn by region, "Haute Savoie (FR035)".
+        /// The region of the place, for services that warn by region: "Haute Savoie (FR035)".
         package var region: String?
-        /// `nil` if the source is requested.
+        /// The reason for a refusal. `nil` if the source is requested.
         package var refusal: Refusal?
 
         package init(_ service: AlertService, refusal: Refusal? = nil) {
@@ -30,11 +32,11 @@ package struct WarningCoverage: Sendable, Equatable {
 
         package init(feed: String) { (key, name) = (feed, WarningCoverage.name(ofFeed: feed)) }
 
-        /// `nil` if the source is a feed.
+        /// The service. `nil` if the source is a feed.
         package var service: AlertService? { AlertService(key: key) }
     }
 
-    /// Why no source is requested, apart from refusals.
+    /// The reason why no source is requested, apart from refusals.
     package enum Gap: String, Sendable, Equatable {
         /// `alert_severity` is "off".
         case off
@@ -42,15 +44,15 @@ package struct WarningCoverage: Sendable, Equatable {
         case noService
     }
 
-    /// Services first, then feeds.
+    /// The sources: services first, then feeds.
     private(set) package var sources: [Source] = []
-    /// `nil` if there are sources.
+    /// The gap. `nil` if there are sources.
     private(set) package var gap: Gap?
 
     /// - Parameters:
-    ///   - least: the severity from which on warnings count.
-    ///   - hasContact: whether the User-Agent contains a contact.
-    ///   - failing: services that gave no usable answer to the last request.
+    ///   - least: the lowest severity that counts.
+    ///   - hasContact: `true` if the User-Agent contains a contact.
+    ///   - failing: services that gave no usable response to the last request.
     ///   - feeds: the addresses of `cap_feeds`.
     package init(
         at place: Coordinates, least: CAPSeverity, hasContact: Bool, failing: Set<AlertService> = [], feeds: [String] = []
@@ -72,7 +74,7 @@ package struct WarningCoverage: Sendable, Equatable {
         if sources.isEmpty { gap = .noService }
     }
 
-    /// The name of a source in messages: host and path of a feed's address.
+    /// Returns the name of a source in messages: the host and path of a feed's address.
     ///
     /// - Parameter address: ``Source/key``.
     package static func name(ofFeed address: String) -> String {

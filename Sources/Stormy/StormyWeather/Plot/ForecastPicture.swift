@@ -1,32 +1,32 @@
 import Foundation
 
-/// The coming hours as an SVG: one file without a script, a font or anything from elsewhere, readable on dark and on light.
+/// An SVG picture of the coming hours: a single file without scripts, fonts or external resources, readable on dark and on light pages.
 package struct ForecastPicture {
     private let plotted: PlottedHours
     private let title: String
     private let summary: String
     private let source: String
-    /// Tells it from another on one page.
+    /// An identifier that distinguishes the pictures on one page.
     private let mark: String
 
     private static let (width, height) = (760.0, 340.0)
     private static let (left, right, top, bottom) = (46.0, 714.0, 62.0, 284.0)
 
     /// - Parameters:
-    ///   - title: "Sydney".
-    ///   - summary: what is expected, in a sentence: also what a screen reader says.
-    ///   - source: whom to credit, and how old it is.
-    ///   - mark: tells it from another on one page.
+    ///   - title: the place, for example "Sydney".
+    ///   - summary: a sentence about the expected weather, which screen readers also read.
+    ///   - source: the service to credit, and the age of the forecast.
+    ///   - mark: an identifier that distinguishes the pictures on one page.
     package init(_ plotted: PlottedHours, title: String, summary: String, source: String, mark: String = "") {
         self.mark = mark
         (self.plotted, self.title) = (plotted, title)
         (self.summary, self.source) = (summary, source)
     }
 
-    /// Of the whole picture, in pixels.
+    /// The size of the picture in pixels.
     package static let size = (width: width, height: height)
 
-    /// All of it, for whoever draws another format than ``svg``.
+    /// The shapes of the complete picture, for formats other than ``svg``.
     package var shapes: [PictureShape] {
         [
             .text(
@@ -52,7 +52,7 @@ package struct ForecastPicture {
         """
     }
 
-    /// By classes of its own, so that it changes nothing else on a page.
+    /// The styles use classes of this picture only, so that the rest of a page does not change.
     private static let style = """
         .forecast { background: #ffffff; font: 13px sans-serif }
         .forecast text { fill: #222222 } .forecast .quiet { fill: #666666 } .forecast .grid { stroke: #dddddd }
@@ -86,7 +86,7 @@ package struct ForecastPicture {
 
     private var grid: [PictureShape] {
         var shapes = [line([(Self.left, Self.bottom), (Self.right, Self.bottom)], .grid, width: 1)]
-        // Each third hour, or fewer where many are drawn.
+        // Every third hour is labelled, or fewer hours if the picture shows many.
         let each = max(3, (plotted.hours.count / 24) * 3)
         for (index, hour) in plotted.hours.enumerated() where index % each == 0 {
             shapes.append(line([(x(index), Self.top), (x(index), Self.bottom)], .grid, width: 1))
@@ -144,7 +144,7 @@ package struct ForecastPicture {
         }
     }
 
-    /// Gaps where nothing is known.
+    /// Returns a curve with gaps at unknown values.
     private func curve(_ ink: PictureShape.Ink, _ part: (PlottedHours.Hour) -> Double?) -> [PictureShape] {
         var runs: [[(Double, Double)]] = [[]]
         for (index, hour) in plotted.hours.enumerated() {
@@ -192,7 +192,7 @@ package struct ForecastPicture {
 }
 
 extension StringProtocol {
-    /// On one line, without control characters, as the text or an attribute of HTML or XML.
+    /// Returns the text on one line, without control characters, as a text or an attribute of HTML or XML.
     package func escapedForMarkup(limit: Int) -> String {
         let entities: [Character: String] = ["&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&#39;"]
         return singleLine(limit: limit).map { entities[$0] ?? String($0) }.joined()

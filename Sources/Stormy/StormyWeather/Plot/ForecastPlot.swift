@@ -1,8 +1,8 @@
 import Foundation
 
-/// The coming hours as lines of text: an hour is three columns, and what does not fit beside follows below.
+/// The coming hours as lines of text. An hour has three columns, and hours that do not fit on a line follow below.
 package struct ForecastPlot {
-    /// What a terminal can show.
+    /// The abilities of the terminal.
     package enum Style: Sendable { case coloured, plain, ascii }
 
     private let plotted: PlottedHours
@@ -13,7 +13,7 @@ package struct ForecastPlot {
     private static let blocks = Array("▁▂▃▄▅▆▇█")
     private static let ramp = Array("_.-=+*#@")
 
-    /// - Parameter columns: of the terminal; no line is wider.
+    /// - Parameter columns: the number of columns of the terminal, which no line exceeds.
     package init(_ plotted: PlottedHours, columns: Int, style: Style) {
         (self.plotted, self.style) = (plotted, style)
         self.columns = columns
@@ -21,7 +21,7 @@ package struct ForecastPlot {
 
     package var lines: [String] {
         guard !plotted.hours.isEmpty else { return ["No hour of it is to come."] }
-        // The last cell needs no space behind it.
+        // The last cell needs no space after it.
         let size = max(1, (columns - Self.labelWidth + 1) / 3)
         let parts = stride(from: 0, to: plotted.hours.count, by: size).map {
             Array(plotted.hours[$0..<min($0 + size, plotted.hours.count)])
@@ -55,7 +55,7 @@ package struct ForecastPlot {
         return lines
     }
 
-    /// What the bars reach to, and what the marks mean.
+    /// The explanation of the bars and the marks.
     private var legend: [String] {
         var words: [String] = []
         words.append("Rain up to \(plotted.units.rain(plotted.mostRain))")
@@ -81,7 +81,7 @@ package struct ForecastPlot {
         return lines
     }
 
-    /// Cells are of two columns and a space; escapes take none.
+    /// Cells have two columns and a space. Escape sequences take no columns.
     private func line(_ label: String, _ cells: [String]) -> String {
         let head = label + String(repeating: " ", count: Self.labelWidth - label.count)
         let text = head + cells.map { $0 + String(repeating: " ", count: max(0, 3 - Self.width($0))) }.joined()

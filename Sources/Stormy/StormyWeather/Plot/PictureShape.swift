@@ -1,6 +1,6 @@
-/// What a picture of a forecast is drawn of, in the order in which it is drawn: the same for every format.
+/// A shape in the picture of a forecast. Shapes are drawn in their order, and are the same for every format.
 package enum PictureShape: Sendable, Equatable {
-    /// What it stands for; a format gives it a colour.
+    /// The meaning of a shape. Each format assigns a colour to it.
     package enum Ink: String, Sendable, CaseIterable {
         case storm, doubt, grid, rain, gusts, limit, warm, text, quiet
     }
@@ -10,10 +10,10 @@ package enum PictureShape: Sendable, Equatable {
         package var y: Double
     }
 
-    /// Filled.
+    /// A filled rectangle.
     case rectangle(x: Double, y: Double, width: Double, height: Double, Ink)
-    /// Through all points, not filled.
+    /// A line through all points, without a fill.
     case line([Point], Ink, isDashed: Bool, width: Double)
-    /// - Parameter at: the left end of its base line; with `endsThere` the right one.
+    /// - Parameter at: the left end of the base line, or the right end if `endsThere` is `true`.
     case text(String, at: Point, Ink, size: Double, isBold: Bool, endsThere: Bool)
 }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The coming hours of a place, with what is expected in each: what a plot and a picture draw.
+/// The coming hours of a place with the expected weather, for plots and pictures.
 package struct PlottedHours: Sendable {
-    /// How an hour is marked.
+    /// The mark of an hour.
     package enum Mark: Sendable, Equatable { case none, storm, doubtful }
 
     package struct Hour: Sendable, Equatable {
@@ -17,13 +17,13 @@ package struct PlottedHours: Sendable {
     package let timeZone: TimeZone
     package let locale: Locale
     package let units: WeatherUnits
-    /// From here on gusts are a storm.
+    /// The lowest gusts that are a storm.
     package let gustsLimit: Double
 
-    /// Hours without any value in between are there, and empty.
+    /// Creates the hours from a forecast. Hours without values are included, and are empty.
     ///
     /// - Parameters:
-    ///   - count: how many from now on, at most.
+    ///   - count: the maximum number of hours from now on.
     package init(
         _ forecast: Forecast, _ assessment: Assessment?, rule: StormRule, now: Date, count: Int, timeZone: TimeZone,
         locale: Locale, units: WeatherUnits
@@ -31,7 +31,7 @@ package struct PlottedHours: Sendable {
         (self.timeZone, self.locale, self.units, gustsLimit) = (timeZone, locale, units, rule.gustsKMH)
         let first = Date(timeIntervalSince1970: (now.timeIntervalSince1970 / 3600).rounded(.down) * 3600)
         let known = Dictionary(forecast.hours.map { ($0.start, $0) }) { first, _ in first }
-        // Services whose hours begin at half past.
+        // The hours of some services begin at half past.
         let offset = forecast.hours.first.map { $0.start.timeIntervalSince1970.truncatingRemainder(dividingBy: 3600) } ?? 0
         func isIn(_ reasons: [StormReason]?, _ start: Date) -> Bool {
             reasons?.contains { $0.from < start + 3600 && start < $0.until } ?? false
@@ -57,16 +57,16 @@ package struct PlottedHours: Sendable {
 
     private var countsToTwelve: Bool { [.oneToTwelve, .zeroToEleven].contains(locale.hourCycle) }
 
-    /// "14", or "2" where people count to twelve.
+    /// Returns the label of an hour: "14", or "2" in locales with a 12-hour clock.
     func label(_ hour: Hour) -> String {
         let number = number(hour)
         if countsToTwelve { return "\(number % 12 == 0 ? 12 : number % 12)" }
         return number < 10 ? "0\(number)" : "\(number)"
     }
 
-    /// "am" and "pm" where they begin, where people count to twelve.
+    /// Returns "am" or "pm" for the first hour of each half of the day. `nil` in locales with a 24-hour clock.
     ///
-    /// - Parameter isFirst: nothing stands before it.
+    /// - Parameter isFirst: `true` if the hour is the first one.
     func half(_ hour: Hour, isFirst: Bool) -> String? {
         let number = number(hour)
         guard countsToTwelve else { return nil }

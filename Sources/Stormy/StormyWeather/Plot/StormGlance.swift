@@ -1,18 +1,18 @@
 import Foundation
 
-/// The coming hours as a notification shows them: a square that servers draw some 64 pixels wide, so without a word.
+/// The coming hours in a notification: a square without text, because servers draw it about 64 pixels wide.
 ///
-/// Rain as bars, gusts as a line with their limit, the storm as a red field.
+/// Rain is drawn as bars, gusts as a line with their limit, and the storm as a red area.
 package struct StormGlance: Sendable {
     private let plotted: PlottedHours
 
-    /// Of either side.
+    /// The width and the height.
     package static let side = 128.0
     private static let margin = 6.0
 
     package init(_ plotted: PlottedHours) { self.plotted = plotted }
 
-    /// How many hours from now on are shown of a storm that ends then: all of it, and some after it.
+    /// Returns the number of hours that are shown for a storm: the hours until its end and four more, but at least 12 and at most 48.
     package static func hours(until end: Date, now: Date) -> Int {
         min(max(Int(end.timeIntervalSince(now) / 3600) + 4, 12), 48)
     }
@@ -39,7 +39,7 @@ package struct StormGlance: Sendable {
         }
     }
 
-    /// To the middle of the square, so that gusts are seen above.
+    /// The bars of rain, which reach to the middle of the square, so that gusts are visible above them.
     private var rain: [PictureShape] {
         let most = max(plotted.mostRain, 4) * 2
         return plotted.hours.enumerated().compactMap { index, hour in
@@ -58,7 +58,7 @@ package struct StormGlance: Sendable {
         return [.line(ends, .limit, isDashed: true, width: 2)]
     }
 
-    /// Gaps where nothing is known.
+    /// The curve of gusts, with gaps at unknown values.
     private var gusts: [PictureShape] {
         var runs: [[PictureShape.Point]] = [[]]
         for (index, hour) in plotted.hours.enumerated() {

@@ -15,7 +15,7 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
     /// The name of the feed in the store, "meteoalarm/france". The feed of each country has its own time and its own gaps.
     package var key: String { AlertService.meteoAlarm.rawValue + "/" + slug }
 
-    /// The country whose ``key`` this is; `nil` if there is none.
+    /// Creates the country with a ``key``. `nil` if there is none.
     package init?(key: String) {
         guard let country = Self.allCases.first(where: { $0.key == key }) else { return nil }
         self = country
@@ -32,7 +32,7 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
         }
     }
 
-    /// The country of a region, by the letters of its code; `nil` if the letters are unknown.
+    /// Creates the country of a region from the letters of its code. `nil` if the letters are unknown.
     package init?(of region: WarningRegion) {
         if region.code == Self.andorraRegion {
             self = .andorra
@@ -59,7 +59,7 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
         "GB": .unitedKingdom, "UK": .unitedKingdom,
     ]
 
-    /// The service that Stormy asks in this country before MeteoAlarm; `nil` if MeteoAlarm is the only service.
+    /// The service that Stormy asks in this country before MeteoAlarm. `nil` if MeteoAlarm is the only service.
     package var ownService: AlertService? {
         switch self {
         case .norway: .metNorway
@@ -101,7 +101,7 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
         }
     }
 
-    /// The country without outlines that a place belongs to; `nil` if the place is elsewhere, or if an outline contains the place.
+    /// Returns the country without outlines at a place. `nil` if the place is elsewhere, or if an outline contains the place.
     static func withoutOutline(at place: Coordinates, in table: RegionTable) -> MeteoAlarmCountry? {
         guard let country = withoutOutlines.first(where: { $0.isInFrame(place) }) else { return nil }
         let container = table.container(of: place)
@@ -116,12 +116,12 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
 
 /// The regions of a place at MeteoAlarm, and the countries whose feeds warn of these regions.
 ///
-/// The rule: a place belongs to every land region within 500 m. If there is none, the place belongs to the nearest land region within
-/// 5 km. A sea region never counts. A place in a country without outlines (Switzerland with Liechtenstein, Ukraine, the United Kingdom) also
-/// has the feed of that country. Near its border, such a place has the regions of the neighbour. Reason: coarse outlines leave towns such
-/// as Konstanz outside of their region.
+/// The rule: a place belongs to every land region within 500 m. If there is none, the place belongs to the nearest land region within 5 km.
+/// A sea region never counts. A place in a country without outlines (Switzerland with Liechtenstein, Ukraine, the United Kingdom) also has
+/// the feed of that country. Near its border, such a place has the regions of the neighbour. Reason: coarse outlines leave towns such as
+/// Konstanz outside of their region.
 package struct RegionCoverage: Sendable, Equatable {
-    /// The reason for which a place has no region.
+    /// The reason why a place has no region.
     package enum Gap: Sendable, Equatable {
         /// The table has no outlines of the country. Drawn warnings of its feed are found.
         case noOutlines(MeteoAlarmCountry)
@@ -146,7 +146,7 @@ package struct RegionCoverage: Sendable, Equatable {
     package let regions: [WarningRegion]
     /// The countries whose feeds serve the place. Empty if MeteoAlarm does not serve the place.
     package let countries: [MeteoAlarmCountry]
-    /// The reason for which there is no region; `nil` if there is a region.
+    /// The reason why ``regions`` is empty. `nil` if it is not empty.
     package let gap: Gap?
 
     package init(of place: Coordinates, in table: RegionTable = .europe) {
@@ -166,7 +166,8 @@ package struct RegionCoverage: Sendable, Equatable {
         }
     }
 
-    /// The regions in one country: "Haute Savoie (FR035)", with commas between regions. The name of the country if there is no region.
+    /// Returns the regions in one country, with commas between them: "Haute Savoie (FR035)". Returns the country's name if it has no region
+    /// here.
     package func text(of country: MeteoAlarmCountry) -> String {
         let own = regions.filter { MeteoAlarmCountry(of: $0) == country }
         return own.isEmpty ? country.name : own.map(\.text).joined(separator: ", ")

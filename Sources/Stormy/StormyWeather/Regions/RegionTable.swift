@@ -38,13 +38,13 @@ package struct WarningRegion: Sendable, Hashable {
     package var text: String { "\(name) (\(code))" }
 }
 
-/// The warning regions of Europe: which regions a place belongs to, and which region a code means.
+/// The warning regions of Europe: the regions of a place, and the region of a code.
 ///
 /// Source of the data: EUMETNET (MeteoAlarm), CC BY 4.0. The outlines are simplified to about 400 m.
 package struct RegionTable: Sendable {
-    /// A place belongs to every land region that is at most so many kilometres away. Reason: outlines are simplified.
+    /// Kilometres. A place belongs to every land region within this distance. Reason: outlines are simplified.
     package static let inside = 0.5
-    /// A place outside of all regions belongs to the nearest land region within so many kilometres. Reason: coasts are coarse.
+    /// Kilometres. A place outside of all regions belongs to the nearest land region within this distance. Reason: coasts are coarse.
     package static let nearby = 5.0
 
     /// The table in the program.
@@ -125,11 +125,11 @@ package struct RegionTable: Sendable {
 
     // MARK: Codes
 
-    /// The region that a code means; `nil` if the table does not have the code.
+    /// Returns the region of a code. `nil` if the table does not have the code.
     package func region(_ code: RegionCode) -> WarningRegion? { numbers[code].map { records[$0].region } }
 
-    /// `true` if a code is of a type that the table has. Only of these codes it is reported that the table lacks them. FIPS codes are
-    /// Irish in the table, and American in most other places.
+    /// Returns whether a code has a type that the table has. Only such codes are reported as missing. FIPS codes are Irish in the table,
+    /// and American in most other places.
     package func isEuropean(_ code: RegionCode) -> Bool {
         types.contains(code.type) && (code.type != "FIPS" || code.value.hasPrefix("EI"))
     }
@@ -138,8 +138,8 @@ package struct RegionTable: Sendable {
 
     // MARK: Places
 
-    /// The land regions of a place: all within ``inside`` kilometres, or else the nearest within ``nearby`` kilometres. Empty if there is
-    /// none. Cost: the corners of the regions whose frames are near the place.
+    /// Returns the land regions of a place: all regions within ``inside`` kilometres, or else the nearest region within ``nearby``
+    /// kilometres. Empty if there is none. Cost: the corners of the regions whose frames are near the place.
     package func landRegions(at place: Coordinates) -> [WarningRegion] {
         let near = distances(from: place, limit: Self.nearby) { !$0.isSea }
         let inside = near.filter { $0.kilometres <= Self.inside }
@@ -147,7 +147,7 @@ package struct RegionTable: Sendable {
         return near.min { $0.kilometres < $1.kilometres }.map { [$0.region] } ?? []
     }
 
-    /// The region, of land or sea, whose outline contains the place; `nil` if there is none.
+    /// Returns the region, of land or sea, whose outline contains the place. `nil` if there is none.
     package func container(of place: Coordinates) -> WarningRegion? {
         distances(from: place, limit: 0) { _ in true }.min { ($0.region.isSea ? 1 : 0) < ($1.region.isSea ? 1 : 0) }?.region
     }
@@ -168,7 +168,7 @@ package struct RegionTable: Sendable {
         return isNear && !regions.isDisjoint(with: landRegions(at: place))
     }
 
-    /// Regions at most `limit` kilometres from the place, in the order of their codes. The distance is 0 inside a region.
+    /// Returns regions at most `limit` kilometres from the place, in the order of their codes. The distance is 0 inside a region.
     private func distances(
         from place: Coordinates, limit: Double, where isMeant: (WarningRegion) -> Bool
     ) -> [(region: WarningRegion, kilometres: Double)] {
@@ -202,7 +202,8 @@ private struct LocalMap {
     private var number: RingNumber?
     private var first = (0.0, 0.0)
     private var last = (0.0, 0.0)
-    /// `true` if the place is inside of the current ring, of the current polygon's outer ring or holes, or of an earlier polygon.
+    /// `true` if the place is inside of the current ring. The next values are about the current polygon's outer ring, its holes, and
+    /// earlier polygons.
     private var isInRing = false
     private var isInOuter = false
     private var isInHole = false
@@ -214,12 +215,12 @@ private struct LocalMap {
         scale = (Self.perDegree * Self.shrink(place), Self.perDegree)
     }
 
-    /// Degrees from west to east and from south to north of so many kilometres.
+    /// Returns the degrees that correspond to a distance: from west to east, and from south to north.
     static func margin(_ kilometres: Double, at place: Coordinates) -> (east: Double, north: Double) {
         (kilometres / (perDegree * shrink(place)), kilometres / perDegree)
     }
 
-    /// How much shorter a degree of longitude is. Not 0 at the poles.
+    /// Returns the factor by which a degree of longitude is shorter than at the equator. The factor is not 0 at the poles.
     private static func shrink(_ place: Coordinates) -> Double { max(0.001, cos(place.latitude * .pi / 180)) }
 
     mutating func add(_ number: RingNumber, _ east: Int, _ north: Int) {
@@ -236,7 +237,7 @@ private struct LocalMap {
         last = corner
     }
 
-    /// The distance in kilometres after all corners were added; 0 inside.
+    /// Returns the distance in kilometres after all corners were added. The distance is 0 inside.
     mutating func distance() -> Double {
         closeRing(isLastOfPolygon: true)
         return isInside ? 0 : nearestSquared.squareRoot()

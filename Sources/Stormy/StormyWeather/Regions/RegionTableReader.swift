@@ -1,6 +1,6 @@
-/// Why bytes are not a region table.
+/// The reason why bytes are not a region table.
 package enum RegionTableError: Error, Equatable, Sendable {
-    /// The bytes do not begin as a table of a known version.
+    /// The bytes do not begin like a table of a known version.
     case unknownFormat
     /// The bytes at this offset are not what the format requires, or end too early.
     case damaged(offset: Int)
@@ -27,14 +27,14 @@ struct RegionTableReader {
         return bytes[offset]
     }
 
-    /// A number of four bytes, little-endian.
+    /// Reads a number of four bytes, little-endian.
     mutating func fixed() throws(RegionTableError) -> UInt32 {
         var value: UInt32 = 0
         for shift in stride(from: UInt32(0), to: 32, by: 8) { value |= UInt32(try byte()) << shift }
         return value
     }
 
-    /// LEB128 of at most 32 bits.
+    /// Reads an LEB128 number of at most 32 bits.
     mutating func varint() throws(RegionTableError) -> Int {
         let start = offset
         var (value, shift) = (0, 0)
@@ -49,7 +49,7 @@ struct RegionTableReader {
         return value
     }
 
-    /// A zigzag-coded varint.
+    /// Reads a zigzag-coded varint.
     mutating func signed() throws(RegionTableError) -> Int {
         let value = try varint()
         return value & 1 == 0 ? value >> 1 : -(value >> 1) - 1
@@ -63,7 +63,7 @@ struct RegionTableReader {
         return text
     }
 
-    /// The number of elements that follow, of which each takes at least `size` bytes.
+    /// Reads the number of elements that follow. Each element takes at least `size` bytes.
     mutating func count(ofSize size: Int, atLeast least: Int = 0) throws(RegionTableError) -> Int {
         let start = offset
         let count = try varint()
@@ -71,7 +71,7 @@ struct RegionTableReader {
         return count
     }
 
-    /// Returns the range of the next bytes, and continues behind it.
+    /// Returns the range of the next bytes, and continues after it.
     mutating func skip(_ count: Int) throws(RegionTableError) -> Range<Int> {
         guard count <= end - offset else { throw .damaged(offset: offset) }
         defer { offset += count }
@@ -112,8 +112,8 @@ struct RegionBox: Sendable, Equatable {
         (west...self.east).contains(east) && (south...self.north).contains(north)
     }
 
-    /// The longitude of a place, in degrees and turned by whole turns, at which the place is in the frame or at most `margin` outside of
-    /// it. `nil` if the place is further away.
+    /// Returns the longitude of a place, in degrees plus complete turns, if the place is in the frame or at most `margin` outside of it.
+    /// `nil` if the place is further away.
     ///
     /// - Parameter margin: degrees from west to east, and degrees from south to north.
     func longitude(of place: Coordinates, margin: (east: Double, north: Double)) -> Double? {

@@ -1,28 +1,29 @@
 import Foundation
 import TransferMachines
 
-/// Instants as services write them.
+/// Parses times as services write them.
 enum AnswerTime {
-    /// 1970...2200; beyond it is nonsense.
+    /// The years 1970...2200. Other times are errors.
     private static let range = 0.0...7_258_118_400.0
 
-    /// A unix time, or a text: `2026-02-06T16:30` with seconds and a zone where it has them.
+    /// Returns the date of a unix time, or of a text such as `2026-02-06T16:30`, with optional seconds and zone.
     ///
-    /// - Parameter utcOffset: of times without a zone, in seconds; `nil`: they cannot be placed.
+    /// - Parameter utcOffset: the offset of times without a zone, in seconds. `nil` if such times cannot be converted.
     static func date(_ value: JSONValue?, utcOffset: Int? = nil) -> Date? {
-        // Unix times are GMT: the offset is for naming days, not for adding.
+        // Unix times are GMT. The service's offset is only for the names of days, and is not added.
         if let seconds = value?.finite { return instant(seconds) }
         return value?.text.flatMap { date($0, utcOffset: utcOffset) }
     }
 
-    /// Source of the rule: RFC 3339, 5.6, with a lower-case "t" or a blank also, and ISO 8601 without seconds or minutes of the offset.
+    /// Source of the rule: RFC 3339, 5.6. A lower-case "t" or a blank is also allowed, and ISO 8601 without seconds or without the offset's
+    /// minutes.
     static func date(_ text: String, utcOffset: Int? = nil) -> Date? {
         let halves = halves(text)
         guard halves.count == 2, let (clock, zone) = clockAndZone(halves[1], utcOffset) else { return nil }
         return secondsFromEpoch(halves[0], clock).flatMap { instant($0 - Double(zone)) }
     }
 
-    /// The offset that a time names, in seconds. `nil` if the text is not a time, or has no offset.
+    /// Returns the offset that a time contains, in seconds. `nil` if the text is not a time, or has no offset.
     static func utcOffset(of text: String) -> Int? {
         guard date(text) != nil, let clock = halves(text).last else { return nil }
         return clockAndZone(clock, nil)?.1
@@ -47,11 +48,11 @@ enum AnswerTime {
         return (text[..<sign], (text[sign] == "-" ? -1 : 1) * (hours * 3600 + minutes * 60))
     }
 
-    /// As if it were GMT. By hand: a calendar would consult the process's time zone, and a service's local times have one fixed
-    /// offset, also across a clock change.
+    /// Returns the seconds as if the time were GMT. A calendar is not used, because it would use the process's time zone. A service's local
+    /// times have a constant offset, even across a clock change.
     private static func secondsFromEpoch(_ date: Substring, _ time: Substring) -> Double? {
         let day = date.split(separator: "-", omittingEmptySubsequences: false).map { number($0) }
-        // Fractions of a second name no hour.
+        // Fractions of a second are ignored, because they do not change the hour.
         let clock = time.prefix { $0 != "." }.split(separator: ":", omittingEmptySubsequences: false).map { number($0) }
         guard day.count == 3, (2...3).contains(clock.count),
             let year = day[0], let month = day[1], let date = day[2], let hour = clock[0], let minute = clock[1],

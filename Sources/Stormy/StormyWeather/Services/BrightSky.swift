@@ -2,7 +2,8 @@ import Foundation
 
 /// Bright Sky: Germany, from the open data of the Deutscher Wetterdienst, without a key. Data: CC BY 4.0.
 ///
-/// Source of the rules: brightsky.dev and its documentation: hours carry what fell in the hour before them; units are the DWD's.
+/// Source of the rules: brightsky.dev and its documentation. The values of an hour are the precipitation of the hour before. Units are the
+/// DWD's.
 package struct BrightSky: WeatherService {
     package var source: String { "Deutscher Wetterdienst (Bright Sky)" }
     package var longestAge: TimeInterval? { nil }
@@ -14,7 +15,7 @@ package struct BrightSky: WeatherService {
         (47.2...55.1).contains(place.latitude) && (5.8...15.1).contains(place.longitude)
     }
 
-    /// Of a day: it has to be asked for by its date.
+    /// Requests days by their dates, because the service has no other request for a forecast.
     package func request(for place: Coordinates, now: Date) throws(WeatherRequestError) -> WeatherRequest {
         let days = [0, 3].map { now.addingTimeInterval(Double($0) * 86_400).formatted(.iso8601.year().month().day()) }
         let query = [
@@ -48,7 +49,7 @@ package struct BrightSky: WeatherService {
         return hasValue ? hour : nil
     }
 
-    /// The WMO code that is nearest to its words. `condition` is what falls, `icon` the rest.
+    /// Returns the WMO code that is nearest to the words. The member `condition` is the precipitation, and `icon` the other weather.
     private static func code(_ row: JSONValue) -> Int? {
         let (condition, icon) = (row["condition"]?.text, row["icon"]?.text)
         if condition == "thunderstorm" || icon == "thunderstorm" { return 95 }

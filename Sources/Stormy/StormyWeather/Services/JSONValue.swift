@@ -1,12 +1,13 @@
 import CNlohmannJSON
 
-/// One JSON value, read without promises about its type: services put null, text or nonsense where numbers belong,
-/// and one odd hour must not cost the others.
+/// A JSON value that is read without assumptions about its type. Services write null, text or invalid values in place of numbers, and an
+/// invalid hour must not affect the other hours.
 struct JSONValue {
     private let document: JSONDocument
     private let index: Int
 
-    /// `nil`: no JSON, or a number in it is too large for any `Double`. Cost: 12 ms per MB; of what is asked for, nothing else.
+    /// `nil` if the text is not JSON, or if a number in it is too large for a `Double`. Cost: 12 ms per MB, and afterwards only for values
+    /// that are read.
     init?(_ text: some Collection<UInt8>) {
         guard let document = JSONDocument(text) else { return nil }
         self.init(document, 0)
@@ -14,7 +15,8 @@ struct JSONValue {
 
     private init(_ document: JSONDocument, _ index: Int) { (self.document, self.index) = (document, index) }
 
-    /// Of keys that are there twice the last. Cost: the keys of this object, and what is inside their values is stepped over.
+    /// Returns the value of a key. If a key occurs twice, the last value is returned. Cost: the keys of this object, without the content of
+    /// their values.
     subscript(key: String) -> JSONValue? {
         guard isObject else { return nil }
         var found: Int?
@@ -42,13 +44,13 @@ struct JSONValue {
     var text: String? { value.kind == cjson_kind_text ? document.text(index) : nil }
     var isTrue: Bool { value.kind == cjson_kind_true }
 
-    /// A number; the library refuses infinite ones.
+    /// A number. The library refuses infinite numbers.
     var finite: Double? { value.kind == cjson_kind_number ? value.number : nil }
 
     private var value: cjson_value { document.values[index] }
 }
 
-/// The values of one text, and their owner.
+/// The values of one text. The object owns them.
 private final class JSONDocument {
     let values: UnsafePointer<cjson_value>
     private let document: OpaquePointer
@@ -68,7 +70,7 @@ private final class JSONDocument {
 
     deinit { cjson_free(document) }
 
-    /// Of a text, which the library proved to be UTF-8.
+    /// Returns the text of a value. The library has verified that the text is UTF-8.
     func text(_ index: Int) -> String {
         let text = values[index].text
         return String(decoding: UnsafeRawBufferPointer(start: bytes + Int(text.start), count: Int(text.count)), as: UTF8.self)

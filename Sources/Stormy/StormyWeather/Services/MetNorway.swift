@@ -2,12 +2,12 @@ import Foundation
 
 /// MET Norway's Locationforecast 2.0: the whole world, an hour at a time for two and a half days. Data: CC BY 4.0 and NLOD.
 ///
-/// Source of the rules: its terms of service and documentation at api.met.no: a User-Agent that names a contact, at most four
-/// decimals, nothing asked again before `Expires`, and then with the exact `Last-Modified`. Its 203 is a success (of a version that
-/// will go).
+/// Source of the rules: the terms of service and the documentation at api.met.no. The User-Agent contains a contact. Coordinates have at
+/// most four decimals. A request is repeated only after `Expires`, with the exact `Last-Modified`. The status 203 is a success (of a
+/// version that will end).
 package struct MetNorway: WeatherService {
     package var source: String { "MET Norway" }
-    /// Made anew every hour or so.
+    /// The service makes a new forecast about every hour.
     package var longestAge: TimeInterval? { 12 * 3600 }
     private let address: ServiceAddress
 
@@ -30,7 +30,7 @@ package struct MetNorway: WeatherService {
         var values = StormValues()
         for step in properties?["timeseries"]?.elements ?? [] {
             guard let start = AnswerTime.date(step["time"]), hours[start] == nil else { continue }
-            // Beyond the hourly part the six hours that follow stand for each of theirs.
+            // After the hourly part, each entry gives values for the next six hours, which are used for each of these hours.
             let span = step["data"]?["next_1_hours"] == nil ? 6 : 1
             for index in 0..<span {
                 let hour = Self.hour(step["data"], span, units, start: start + Double(index) * ForecastHour.seconds, &values)
@@ -59,7 +59,7 @@ package struct MetNorway: WeatherService {
         return hour.weatherCode != nil || hour.precipitationMM != nil ? hour : nil
     }
 
-    /// The WMO code that is nearest to a symbol: "heavyrainshowersandthunder_day". Source of the rule: the legend of
+    /// Returns the WMO code that is nearest to a symbol such as "heavyrainshowersandthunder_day". Source of the rule: the legend of
     /// metno/weathericons, with its two misspelt symbols.
     private static func code(_ symbol: String) -> Int? {
         if symbol.contains("thunder") { return 95 }

@@ -1,9 +1,11 @@
 import Foundation
 
-/// The US National Weather Service: where the forecast of a point is, then that forecast, hour by hour. Public domain.
+/// The US National Weather Service. The first request returns the address of a point's forecast, and the second request returns that hourly
+/// forecast. Public domain.
 ///
-/// Source of the rules: api.weather.gov and its documentation: a User-Agent that names the program, at most four decimals. Its newest
-/// answer may be hours old, bound to what the question says of itself: then it is asked once more with another `Accept`.
+/// Source of the rules: api.weather.gov and its documentation. The User-Agent names the program, and coordinates have at most four
+/// decimals. A cached response may be hours old and depends on the request's headers. An old response is therefore requested again with
+/// another `Accept`.
 package struct NationalWeatherService: WeatherService {
     package var source: String { "US National Weather Service" }
     package var longestAge: TimeInterval? { 8 * 3600 }
@@ -11,7 +13,7 @@ package struct NationalWeatherService: WeatherService {
 
     package init(baseURL: String? = nil) { address = ServiceAddress("https://api.weather.gov", replacement: baseURL) }
 
-    /// The states and territories, roughly.
+    /// Returns whether a place is in the states and territories, approximately.
     package func covers(_ place: Coordinates) -> Bool {
         ServiceOutline.continentalStatesContain(place)
             || Self.areas.contains { $0.latitudes.contains(place.latitude) && $0.longitudes.contains(place.longitude) }
@@ -33,7 +35,7 @@ package struct NationalWeatherService: WeatherService {
         _ data: Data, status: Int, to request: WeatherRequest, now: Date
     ) throws(WeatherError) -> WeatherAnswer {
         let answer = try ServiceAnswer.jsonOfAPlace(data, status: status)
-        // As linked data the members stand at the top.
+        // In linked data (JSON-LD), the members are at the top level.
         let properties = answer["properties"] ?? answer
         if let place = properties["forecastHourly"]?.text { return .more(try hourly(place)) }
         var values = StormValues()
@@ -52,7 +54,7 @@ package struct NationalWeatherService: WeatherService {
         return .forecast(forecast)
     }
 
-    /// Only where this service keeps its forecasts: an answer sends nobody elsewhere.
+    /// Requests a forecast only from this service's host, so that a response cannot redirect requests to another host.
     private func hourly(_ place: String) throws(WeatherError) -> WeatherRequest {
         guard let parts = URLComponents(string: place), parts.path.hasPrefix("/gridpoints/"), !parts.path.contains(".."),
             let url = try? address.url(parts.percentEncodedPath)
@@ -65,7 +67,7 @@ package struct NationalWeatherService: WeatherService {
         let words = period["shortForecast"]?.text?.lowercased()
         let unit = period["temperatureUnit"]?.text
         return ForecastHour(
-            // On the hour, as others have it.
+            // The start is rounded down to the full hour, as in other services.
             start: Date(timeIntervalSince1970: (start.timeIntervalSince1970 / 3600).rounded(.down) * 3600),
             weatherCode: words.flatMap(code),
             precipitationProbability: ServiceUnit.percent(period["probabilityOfPrecipitation"]?["value"]),
@@ -73,7 +75,7 @@ package struct NationalWeatherService: WeatherService {
             temperatureC: ServiceUnit.celsius(period["temperature"], unit))
     }
 
-    /// "15 mph", "10 to 15 mph", or a value with its unit: the greater.
+    /// Returns the greater speed of "15 mph", of "10 to 15 mph", or of a value with its unit.
     private static func speed(_ value: JSONValue?, _ values: inout StormValues) -> Double? {
         if let number = value?["value"] ?? value?["maxValue"] {
             return values.gusts(number.finite, value?["unitCode"]?.text)
@@ -83,7 +85,8 @@ package struct NationalWeatherService: WeatherService {
         return values.gusts(number, String(unit))
     }
 
-    /// The WMO code that is nearest to its words: "Slight Chance Showers And Thunderstorms". Without thunder the kind alone counts.
+    /// Returns the WMO code that is nearest to words such as "Slight Chance Showers And Thunderstorms". Without thunder, only the kind of
+    /// weather counts.
     private static func code(_ words: String) -> Int? {
         let codes: [(String, Int)] = [
             ("thunder", 95), ("t-storm", 95), ("tstm", 95), ("freezing", 66), ("sleet", 66), ("snow", 73), ("showers", 80),

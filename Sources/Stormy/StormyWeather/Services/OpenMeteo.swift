@@ -1,18 +1,19 @@
 import Foundation
 
-/// Open-Meteo: the whole world, no key. Data: CC BY 4.0, to be credited as "Open-Meteo".
+/// Open-Meteo: the whole world, without a key. Data: CC BY 4.0, credited as "Open-Meteo".
 package struct OpenMeteo: WeatherService {
     package static let source = "Open-Meteo"
     package var source: String { Self.source }
     package var longestAge: TimeInterval? { nil }
     private let address: ServiceAddress
 
-    /// - Parameter baseURL: replaces scheme, host and port (tests, mirrors); a path in it becomes a prefix.
+    /// - Parameter baseURL: replaces scheme, host and port (tests, mirrors). A path in it becomes a prefix.
     package init(baseURL: String? = nil) { address = ServiceAddress("https://api.open-meteo.com", replacement: baseURL) }
 
     package func covers(_ place: Coordinates) -> Bool { true }
 
-    /// Three days of hours. The same place always gives the same text: no date, a stable order.
+    /// Returns the request for three days of hours. Requests for the same place are always equal: they contain no date, and have a stable
+    /// order.
     package func request(for place: Coordinates, now: Date) throws(WeatherRequestError) -> WeatherRequest {
         let query = [
             "latitude=\(Coordinates.decimal(place.latitude))",
@@ -34,12 +35,12 @@ package struct OpenMeteo: WeatherService {
         .forecast(try Self.parseForecast(data, status: status, around: now))
     }
 
-    /// The request that looks a place's name up.
+    /// Returns the request that looks up the name of a place.
     /// - Parameters:
-    ///   - name: as typed; may have one comma qualifier ("Paris, Texas").
-    ///   - count: how many matches at most, clamped to the service's 1...100.
-    ///   - language: ISO 639-1 code of the names in the answer.
-    ///   - baseURL: replaces scheme, host and port; a path in it becomes a prefix.
+    ///   - name: the name as typed, with an optional qualifier after a comma ("Paris, Texas").
+    ///   - count: the maximum number of matches, clamped to the service's 1...100.
+    ///   - language: the ISO 639-1 code for the names in the response.
+    ///   - baseURL: replaces scheme, host and port. A path in it becomes a prefix.
     /// - Throws: ``WeatherRequestError``
     package static func geocodingURL(
         name: String, count: Int = 5, language: String = "en", baseURL: String? = nil
@@ -50,7 +51,7 @@ package struct OpenMeteo: WeatherService {
         return endpoint + "?name=\(escaped(wanted))&count=\(min(max(count, 1), 100))&language=\(escaped(language))&format=json"
     }
 
-    /// Percent-encodes everything but RFC 3986's unreserved characters; Foundation's query set leaves `&` and `+`.
+    /// Percent-encodes all characters except RFC 3986's unreserved ones. Foundation's query set does not encode `&` and `+`.
     private static func escaped(_ text: String) -> String {
         let unreserved = CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
         return text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""

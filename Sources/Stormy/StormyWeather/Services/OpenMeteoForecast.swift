@@ -1,33 +1,33 @@
 import Foundation
 
 extension OpenMeteo {
-    /// Reads the answer, tolerant in details and strict in the whole.
+    /// Parses the response. Details may be missing or different, but the response must be complete.
     ///
-    /// Accepted: null anywhere, arrays of unequal length (what is missing is null), unix times and local ISO 8601 times,
-    /// `weathercode` for `weather_code`, other units (converted), a list with one place, missing gusts. Values no
-    /// weather can have are treated as null. An answer that is not complete JSON is an error, never a calm sky.
+    /// Accepted: null at any position, arrays of unequal length (missing values are null), unix times and local ISO 8601 times,
+    /// `weathercode` for `weather_code`, other units (converted), a list with one place, missing gusts. Impossible values count as null. A
+    /// response that is not complete JSON is an error, and never a calm forecast.
     /// - Parameters:
     ///   - data: the body, decompressed, at most ``ServiceAnswer/maximumBytes``.
     ///   - status: the HTTP status.
-    ///   - now: of years of hours those that nobody asks about then are not looked at; `nil`: all are.
+    ///   - now: the time around which hours are kept, if the response has years of hours. `nil` to keep all hours.
     package static func parseForecast(
         _ data: Data, status: Int = 200, around now: Date? = nil
     ) throws(WeatherError) -> Forecast {
         var answer = try ServiceAnswer.json(data, status: status)
         if let places = answer.elements {
-            // Several places turn the answer into a list; we ask for one.
+            // A request for several places would return a list. Stormy requests one place.
             guard let only = places.first, places.count == 1 else { throw .noData }
             answer = only
         }
         guard let hourly = answer["hourly"], let times = hourly["time"]?.elements else { throw .noData }
         let offset = ServiceUnit.plausible(answer["utc_offset_seconds"]?.finite, in: -64_800...64_800).map { Int($0) }
         let zone = answer["timezone"]?.text
-        // Local times without an offset cannot be placed; guessing could move a storm by half a day.
+        // Local times without an offset cannot be converted. A guess could move a storm by half a day.
         let localOffset = offset ?? (zone == "GMT" || zone == "UTC" ? 0 : nil)
         let columns = Columns(hourly: hourly, units: answer["hourly_units"])
         let starts = times.indices.map { AnswerTime.date(times[$0], utcOffset: localOffset) }
         let window = now.map { Forecast.keptSpan(around: $0) }
-        // Those of another time say what is wrong with the answer.
+        // If all hours are of another time, they are kept for the error message.
         let isOfThisTime = window.map { window in starts.contains { $0.map(window.contains) ?? false } } ?? false
         var hours: [Date: ForecastHour] = [:]
         var values = StormValues()
@@ -45,13 +45,13 @@ extension OpenMeteo {
 }
 
 extension ForecastHour {
-    /// The rest only says more about these.
+    /// `true` if the hour has a main value. The other values only supplement these.
     fileprivate var hasValue: Bool {
         weatherCode != nil || precipitationMM != nil || gustsKMH != nil || temperatureC != nil
     }
 }
 
-/// The parallel arrays of `hourly`, each under its spelling and in its unit.
+/// The parallel arrays of `hourly`, with their spellings and units.
 private struct Columns {
     private struct Column {
         let values: [JSONValue]
@@ -70,7 +70,7 @@ private struct Columns {
         ]
         for name in names {
             for spelling in [name, spellings[name]].compactMap({ $0 }) where columns[name] == nil {
-                // An empty array is a missing one.
+                // An empty array counts as missing.
                 guard let values = hourly[spelling]?.elements, !values.isEmpty else { continue }
                 columns[name] = Column(values: values, unit: units?[spelling]?.text)
             }
@@ -80,7 +80,7 @@ private struct Columns {
     func hour(at index: Int, start: Date, _ values: inout StormValues) -> ForecastHour {
         func value(_ name: String) -> JSONValue? { columns[name]?[index] }
         func unit(_ name: String) -> String? { columns[name]?.unit }
-        // Some models write what holds back as a negative number.
+        // Some models give convective inhibition as a negative number.
         let inhibition = ServiceUnit.plausible(value("convective_inhibition")?.finite.map { abs($0) }, in: 0...5000)
         return ForecastHour(
             start: start,

@@ -1,19 +1,19 @@
 import Foundation
 
-/// One place the geocoding service found for a name.
+/// A place that the geocoding service found for a name.
 package struct GeocodingMatch: Sendable, Equatable, Codable {
-    /// The place's name in the language asked for.
+    /// The place's name in the requested language.
     package var name: String
-    /// Where it is.
+    /// The place's coordinates.
     package var coordinates: Coordinates
-    /// The country's name, when given.
+    /// The country's name. `nil` if the service does not give it.
     package var country: String?
-    /// State, province or region, when given.
+    /// The state, province or region. `nil` if the service does not give it.
     package var admin1: String?
-    /// IANA time zone, when given.
+    /// The IANA time zone. `nil` if the service does not give it.
     package var timezone: String?
 
-    /// A match from its parts.
+    /// Creates a match from its parts.
     package init(name: String, coordinates: Coordinates, country: String? = nil, admin1: String? = nil, timezone: String? = nil) {
         self.name = name
         self.coordinates = coordinates
@@ -22,13 +22,13 @@ package struct GeocodingMatch: Sendable, Equatable, Codable {
         self.timezone = timezone
     }
 
-    /// Name, region and country, as shown to a person: "Goiânia, Goiás, Brasil".
+    /// The name, region and country for the user: "Goiânia, Goiás, Brasil".
     package var label: String { [name, admin1, country].compactMap { $0 }.joined(separator: ", ") }
 }
 
 extension OpenMeteo {
-    /// Reads the answer to ``geocodingURL(name:count:language:baseURL:)``, best match first. No `results` at all
-    /// means that nothing was found: an empty list. A match without usable coordinates is left out.
+    /// Parses the response to ``geocodingURL(name:count:language:baseURL:)``, the best match first. A response without `results` is an
+    /// empty list, because nothing was found. A match without usable coordinates is left out.
     /// - Throws: ``WeatherError``
     package static func parseGeocoding(_ data: Data, status: Int = 200) throws(WeatherError) -> [GeocodingMatch] {
         let answer = try ServiceAnswer.json(data, status: status)

@@ -1,11 +1,11 @@
 import Foundation
 
-/// The judgement every answer goes through before anybody looks for weather in it.
+/// Checks that every response passes before its weather is read.
 package enum ServiceAnswer {
-    /// The largest that is looked at, in bytes (a usual one has about 10 KiB, MET Norway's 100).
+    /// The maximum size of a response in bytes. A usual response has about 10 KiB, and MET Norway's has 100 KiB.
     package static let maximumBytes = 4 * 1024 * 1024
 
-    /// The JSON of a successful answer, or why there is none.
+    /// Returns the JSON of a successful response. Throws the reason if there is none.
     static func json(_ data: Data, status: Int) throws(WeatherError) -> JSONValue {
         guard data.count <= maximumBytes else { throw .tooLarge(bytes: data.count) }
         let body = trimmed(data)
@@ -20,18 +20,18 @@ package enum ServiceAnswer {
             guard value.isObject || value.elements != nil else { throw .notJSON(excerpt: excerpt(body)) }
             return value
         }
-        // Open-Meteo streams: an error in the middle of an answer comes as plain text inside open brackets, with
-        // status 200, and ends the answer there. That too is "cut off".
+        // Open-Meteo streams its responses. If an error occurs in the middle, the response has status 200 and ends with plain text inside
+        // open brackets. Such a response counts as truncated.
         throw endsInside(body) ? .truncated : .notJSON(excerpt: excerpt(body))
     }
 
-    /// Open-Meteo's `reason`; others have RFC 9457's `detail` and `title`, and a `description`.
+    /// Returns the error text: Open-Meteo's `reason`, the `detail` or `title` of RFC 9457, or a `description`.
     private static func reason(_ value: JSONValue?) -> String {
         let texts = ["reason", "detail", "title", "description"].lazy.compactMap { value?[$0]?.text }
         return (texts.first { !$0.isEmpty } ?? "").singleLine(limit: 200)
     }
 
-    /// The same of a service that says 404 where it does not cover a place.
+    /// Returns the JSON of a service that responds with 404 if it does not cover a place.
     static func jsonOfAPlace(_ data: Data, status: Int) throws(WeatherError) -> JSONValue {
         do { return try json(data, status: status) } catch .service(status: 404, _) { throw .notCovered }
     }
@@ -44,7 +44,7 @@ package enum ServiceAnswer {
         String(decoding: body.prefix(400), as: UTF8.self).singleLine(limit: 80)
     }
 
-    /// Without a byte order mark and the blanks around.
+    /// Returns the body without a byte order mark and without blanks at its ends.
     private static func trimmed(_ data: Data) -> Data {
         var body = data[...]
         if body.starts(with: [0xEF, 0xBB, 0xBF]) { body = body.dropFirst(3) }
@@ -54,7 +54,7 @@ package enum ServiceAnswer {
         return Data(body)
     }
 
-    /// Whether the bytes begin as an object or a list that is still open at their end. Nothing at all is cut off, too.
+    /// Returns whether the bytes begin as an object or a list that is open at their end. An empty body also counts as truncated.
     private static func endsInside(_ body: Data) -> Bool {
         guard let first = body.first else { return true }
         guard first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else { return false }

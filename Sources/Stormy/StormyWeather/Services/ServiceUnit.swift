@@ -1,9 +1,10 @@
-/// Values of a service in our units. `nil`: no number, a unit that is not known, or what no weather can have.
+/// Converts values of a service to Stormy's units. Returns `nil` if the value is not a number, if its unit is unknown, or if the value is
+/// impossible.
 ///
-/// The limits are a little beyond the records ever measured (401 mm in an hour, gusts of 408 km/h, -89 and 57 °C): more is a broken
-/// model or a fill value such as 9999.
+/// The limits are slightly above the records ever measured (401 mm in an hour, gusts of 408 km/h, -89 and 57 °C). Higher values come from a
+/// broken model, or are fill values such as 9999.
 enum ServiceUnit {
-    /// - Parameter unit: `nil`: that of the question.
+    /// - Parameter unit: `nil` if the value has the requested unit.
     static func kilometresPerHour(_ value: Double?, _ unit: String?) -> Double? {
         let factor: Double? =
             switch unit {
@@ -33,7 +34,7 @@ enum ServiceUnit {
 
     static func percent(_ value: JSONValue?) -> Double? { plausible(value?.finite, in: 0...100) }
 
-    /// Of CAPE and what holds it back.
+    /// Returns a plausible value of CAPE or of convective inhibition.
     static func joulesPerKilogram(_ value: JSONValue?) -> Double? { plausible(value?.finite, in: 0...15_000) }
 
     static func plausible(_ value: Double?, times factor: Double? = 1, in range: ClosedRange<Double>) -> Double? {

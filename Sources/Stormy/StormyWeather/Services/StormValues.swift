@@ -3,7 +3,7 @@ package enum StormValue: String, Sendable, Hashable, Codable, CaseIterable {
     case gusts
     case rain
 
-    /// For messages.
+    /// The name in messages.
     package var words: String {
         switch self {
         case .gusts: "wind gusts"
@@ -12,8 +12,8 @@ package enum StormValue: String, Sendable, Hashable, Codable, CaseIterable {
     }
 }
 
-/// Reads gusts and rain of a response, and records which of them the service gave in a form that cannot be read: in an unknown unit, or
-/// larger than any weather.
+/// Reads gusts and rain of a response. Records the values that cannot be read, because their unit is unknown or they are larger than any
+/// weather.
 struct StormValues {
     private(set) var unreadable: Set<StormValue> = []
 

@@ -1,15 +1,15 @@
-/// A public weather service, named as in the configuration and in the stores.
+/// A public weather service, with its name in the configuration and in the stores.
 package enum WeatherProvider: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Open-Meteo: whole world, no key.
+    /// Open-Meteo: the whole world, without a key.
     case openMeteo = "open-meteo"
-    /// MET Norway locationforecast: whole world, needs a contact in the User-Agent.
+    /// MET Norway locationforecast: the whole world. Needs a contact in the User-Agent.
     case metNorway = "met-norway"
-    /// US National Weather Service: the United States, no key.
+    /// US National Weather Service: the United States, without a key.
     case nws
     /// Bright Sky: Germany, from open data of the DWD.
     case brightSky = "bright-sky"
 
-    /// How it is asked.
+    /// Returns the client of the service.
     ///
     /// - Parameter baseURL: replaces scheme, host and port (tests, mirrors).
     package func service(baseURL: String? = nil) -> any WeatherService {
@@ -21,7 +21,7 @@ package enum WeatherProvider: String, Sendable, Hashable, Codable, CaseIterable 
         }
     }
 
-    /// It refuses who does not say how to be reached.
+    /// `true` if the service refuses requests without a contact.
     package var needsContact: Bool {
         switch self {
         case .openMeteo, .nws, .brightSky: false
@@ -29,9 +29,9 @@ package enum WeatherProvider: String, Sendable, Hashable, Codable, CaseIterable 
         }
     }
 
-    /// Those that can be asked about a place, the chosen one first.
+    /// Returns the services that can be asked about a place, the chosen one first.
     ///
-    /// - Parameter hasContact: the User-Agent says how its user is reached.
+    /// - Parameter hasContact: `true` if the User-Agent contains the user's contact.
     package static func candidates(for place: Coordinates, first: WeatherProvider, hasContact: Bool) -> [WeatherProvider] {
         let others = allCases.filter { $0 != first && (hasContact || !$0.needsContact) && $0.service().covers(place) }
         return [first] + others

@@ -1,51 +1,51 @@
 import Foundation
 
-/// What is asked of a weather service: one GET.
+/// A GET request to a weather service.
 package struct WeatherRequest: Sendable, Equatable {
     package var url: String
-    /// Beside the User-Agent.
+    /// The headers in addition to the User-Agent.
     package var headers: [String: String]
 
     package init(url: String, headers: [String: String] = [:]) { (self.url, self.headers) = (url, headers) }
 }
 
-/// What an answer comes to.
+/// The result of a response.
 package enum WeatherAnswer: Sendable, Equatable {
     case forecast(Forecast)
-    /// It names where the forecast is, or is too old to be the last word.
+    /// The response contains the address of the forecast, or is too old and is requested again in another way.
     case more(WeatherRequest)
 }
 
-/// A public weather service: how it is asked and what its answers mean, without a network.
+/// A public weather service: its requests, and the meaning of its responses. The type does not use the network.
 package protocol WeatherService: Sendable {
-    /// Whom to credit; also ``Forecast/source``.
+    /// The name to credit, which is also ``Forecast/source``.
     var source: String { get }
-    /// Seconds after which its newest forecast is old; `nil`: its answers do not say when they were made.
+    /// Seconds after which the newest forecast is old. `nil` if the service's responses do not contain the time of the forecast.
     var longestAge: TimeInterval? { get }
 
-    /// Whether it has forecasts for a place at all.
+    /// Returns whether the service has forecasts for a place.
     func covers(_ place: Coordinates) -> Bool
 
-    /// The first request. The same place always gives the same text on one day: a cancelled transfer is adopted again under its
-    /// URL, and the service's caches work.
+    /// Returns the first request. Requests for the same place are equal on one day, because a transfer continues under its URL, and because
+    /// the service has caches.
     ///
     /// - Throws: ``WeatherRequestError/invalidBaseURL(_:)``
     func request(for place: Coordinates, now: Date) throws(WeatherRequestError) -> WeatherRequest
 
-    /// Reads an answer, tolerant in details and strict in the whole. An answer that is not complete is an error, never a calm sky.
+    /// Reads a response. Details may be missing, but an incomplete response is an error, and never a calm forecast.
     ///
     /// - Parameters:
     ///   - data: the body, decompressed.
     ///   - status: the HTTP status.
-    ///   - request: what was asked.
+    ///   - request: the request of the response.
     func read(_ data: Data, status: Int, to request: WeatherRequest, now: Date) throws(WeatherError) -> WeatherAnswer
 }
 
-/// Where a service is reached.
+/// The address of a service.
 struct ServiceAddress: Sendable, Equatable {
-    /// "https://api.example.org".
+    /// The scheme and host, for example "https://api.example.org".
     let origin: String
-    /// Instead of it, for tests and mirrors; a path in it becomes a prefix.
+    /// An address that replaces the origin, for tests and mirrors. A path in it becomes a prefix.
     let replacement: String?
 
     init(_ origin: String, replacement: String? = nil) {
@@ -62,18 +62,18 @@ struct ServiceAddress: Sendable, Equatable {
         else { throw .invalidBaseURL(replacement) }
         var base = replacement
         while base.hasSuffix("/") { base.removeLast() }
-        // Who copied the whole address from the service's manual means the same.
+        // A replacement may already contain the path, if the user copied the complete address from the service's manual.
         return base.hasSuffix(path) ? base : base + path
     }
 }
 
 extension Forecast {
-    /// It was made so long ago that a newer one should be there.
+    /// Returns whether the forecast is so old that the service should have a newer one.
     package func isOld(for service: some WeatherService, now: Date) -> Bool {
         guard let issuedAt, let longest = service.longestAge else { return false }
         return now.timeIntervalSince(issuedAt) > longest
     }
 
-    /// Hours since it was made, as its service says.
+    /// Returns the hours since the forecast was made, as its service states.
     package func age(at now: Date) -> Int { Int(now.timeIntervalSince(issuedAt ?? now) / 3600) }
 }
