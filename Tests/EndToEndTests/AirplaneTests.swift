@@ -3,7 +3,8 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// Refreshed in the background, the network cut, opened: in a namespace of its own, with a real server that the cut takes away.
+    /// An app is refreshed in the background, loses the network, and is opened. The test runs in a private network namespace with
+    /// a real server.
     @Suite struct Airplane {
         let home: Home
 
@@ -15,7 +16,7 @@ extension EndToEnd {
             try Data(text.utf8).write(to: file)
         }
 
-        /// What the steps printed, by their names.
+        /// Runs the script. Returns the output of its steps by their names.
         private func play(_ script: String) throws -> [String: String] {
             let nginx = home.folder.appendingPathComponent("nginx")
             try write("", to: "nginx/www/photos/.keep")
@@ -57,7 +58,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: Namespaces.areAllowed && getuid() == 0, "a network of one's own is root's"))
-        func newDataIsThereAndAWriteIsMadeUpFor() throws {
+        func `offline, the last forecast is shown, and a photo is uploaded when the network is back`() throws {
             try write(Weather.calm, to: "nginx/www/v1/forecast")
             try write(Weather.forecast(), to: "stormy.json")
             try JPEG.withoutPosition.write(to: home.folder.appendingPathComponent("photo.jpg"))

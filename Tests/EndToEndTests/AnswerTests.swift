@@ -38,7 +38,7 @@ extension EndToEnd {
         ]
 
         @Test(arguments: badAnswers)
-        func aBadAnswerIsNeverCalm(_ bad: BadAnswer) throws {
+        func `an unusable response is never reported as calm`(_ bad: BadAnswer) throws {
             Weather.serve(bad.script, on: server)
             let added = try home.stormy("place", "add", "Here", "1,1")
             #expect(added.status == 0)
@@ -53,7 +53,7 @@ extension EndToEnd {
             let unknown = try row()
             #expect(unknown["stormy"] is NSNull)
             #expect((unknown["trouble"] as? String)?.contains(bad.words) == true)
-            // What was known before stays, and its age is said.
+            // The stored forecast is kept, and its age is shown.
             Weather.serve(.json(Weather.forecast()), on: server)
             #expect(try row()["stormy"] as? Bool == true)
             Weather.serve(bad.script, on: server)

@@ -5,7 +5,7 @@ import ServerScripts
 import Testing
 
 extension EndToEnd {
-    /// Uploads over TLS to a server with its own certificate authority.
+    /// Uploads over TLS to a server with a private certificate authority.
     @Suite struct AuthorityUpload {
         private let server: FaultyServer
         private let home: Home
@@ -65,7 +65,7 @@ extension EndToEnd {
             #expect(uploaded.status == 0, "\(uploaded)")
             #expect(UploadWay.photos(in: store) == [bytes])
             let verified = try home.stormy("upload", "--verify")
-            // This server of forms has no answer to GET. The status proves that the connection was accepted.
+            // The form server does not answer GET. The status proves that the connection was accepted.
             #expect(
                 verified.output.contains("could not be checked now") == (way == .multipart)
                     && (way != .multipart || verified.output.contains("status 400")), "\(verified)")
@@ -94,7 +94,7 @@ extension EndToEnd {
             #expect(try home.stormy("upload", photo.path).status == 0)
             let aside = authority.appendingPathExtension("aside")
             try FileManager.default.moveItem(at: authority, to: aside)
-            // The upload does not depend on the configuration of this moment.
+            // The queued upload does not depend on the current configuration.
             try home.configure("")
             let agent = try home.startAgent(["BACKGROUND_RETRY_BASE": "0.05"])
             let message = try waitingMessage("is missing")

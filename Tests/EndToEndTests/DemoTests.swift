@@ -4,25 +4,25 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// What the demo says of itself, checked from outside.
+    /// The claims that the demo prints, checked from outside.
     @Suite struct Demo {
-        @Test func everyClaimHolds() throws {
+        @Test func `every claim of the demo holds`() throws {
             let desktop = try Desktop()
             let home = try Home(desktop: desktop)
             let evidence = home.folder.appendingPathComponent("evidence")
             let result = try home.stormy("demo", "--evidence", evidence.path)
             #expect(result.status == 0, "\(result.output)\(result.errors)")
-            #expect(result.output.contains("12 of 12 held"))
-            // The bus heard one notification.
+            #expect(result.output.contains("12 of 12 passed"))
+            // One notification was sent over the bus.
             #expect(try desktop.heardSoFar() == ["Storm expected in Storm Bay"])
-            // The server answered one weather request, whole.
+            // The server answered one weather request completely.
             let log = try String(contentsOf: evidence.appendingPathComponent("server.jsonl"), encoding: .utf8)
             let weather = try log.split(separator: "\n").map {
                 try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] ?? [:]
             }.filter { ($0["path"] as? String)?.hasPrefix("/v1/forecast") == true }
             #expect(Set(weather.compactMap { $0["id"] as? Int }).count == 1)
             #expect(weather.last?["outcome"] as? String == "answered")
-            // The photo that arrived is the photo that was sent.
+            // The received photo is the sent photo.
             let photos = ["storm.jpg", "received/storm.jpg"].map { evidence.appendingPathComponent($0).path }
             func seen(_ tool: String, _ arguments: [String]) throws -> [String] {
                 try photos.map { try Child.run(tool, arguments + [$0], environment: home.environment).output }
@@ -32,20 +32,20 @@ extension EndToEnd {
             let places = try seen("exiftool", ["-n", "-s3", "-GPSPosition"])
             #expect(places == ["-43.1 147.5\n", ""], "\(places)")
             #expect(result.output.contains("place add Sydney -33.87,151.21 && stormy schedule"))
-            // Nothing of it touched the person's own home.
+            // The demo does not use the home of the user.
             #expect(!FileManager.default.fileExists(atPath: home.directories.ledger.path))
         }
 
-        @Test func withoutADesktopItIsDrawnInTheTerminal() throws {
+        @Test func `without a desktop the notification is drawn in the terminal`() throws {
             let result = try Home().stormy("demo")
             #expect(result.status == 0, "\(result.output)\(result.errors)")
             #expect(result.output.contains("│ Storm expected in Storm Bay"))
         }
     }
 
-    /// The picture in the README is taken here.
+    /// The README picture is taken by this test.
     @Suite struct NotificationPicture {
-        @Test func isWhatAPersonSees() async throws {
+        @Test func `the notification on the screen shows the storm and the gusts`() async throws {
             let desktop = try Desktop()
             let server = try await EndToEnd.stormyServer()
             let home = try Home(server: server, desktop: desktop)
@@ -56,7 +56,7 @@ extension EndToEnd {
             try home.waitForQuiet()
             let wanted = ProcessInfo.processInfo.environment["STORMY_SCREENSHOT"]
             let path = wanted ?? home.folder.appendingPathComponent("shot.png").path
-            // The server answers before it has drawn. Asked until it has: each look takes as long as a screenshot.
+            // The notification server replies before it has drawn. The loop needs no pause because a screenshot takes some time.
             let deadline = Date().addingTimeInterval(20)
             var size = 0
             while size <= 1_000, Date() < deadline {
@@ -66,7 +66,7 @@ extension EndToEnd {
             #expect(size > 1_000)
             _ = try desktop.heardSoFar()
             #expect(desktop.pictures == 1)
-            // The storm's field and the line of the gusts, as they are drawn.
+            // The colours of the storm area and of the gust line in the picture.
             for colour in ["rgb(0,130,143)", "rgb(21,102,191)"] {
                 let seen = try Child.run(
                     "convert",

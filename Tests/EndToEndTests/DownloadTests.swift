@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// `stormy download`, as a person types it.
+    /// `stormy download` as the user runs it.
     @Suite struct Download {
         let server: FaultyServer
         private(set) var home: Home
@@ -27,14 +27,14 @@ extension EndToEnd {
             return (home, folder)
         }
 
-        /// For a test that looks at what the person is told.
+        /// Adds a desktop, for tests that check notifications.
         private mutating func useDesktop() throws -> Desktop {
             let desktop = try Desktop()
             (home, folder) = try Self.makeHome(desktop)
             return desktop
         }
 
-        /// In the folder.
+        /// Runs `stormy download` in the folder.
         @discardableResult
         private func download(_ arguments: String...) throws -> Child.Result { try download(arguments) }
 
@@ -47,7 +47,7 @@ extension EndToEnd {
             try FileManager.default.contentsOfDirectory(atPath: place.path).sorted()
         }
 
-        /// The work is queued, and the user learns that nothing begins it.
+        /// The work is queued, and the user is shown that no agent starts it.
         @Test func `a download whose agent cannot be started ends with 69 and begins with the next command`() throws {
             let program = home.folder.appendingPathComponent("broken-agent")
             try Data("no program".utf8).write(to: program)
@@ -64,21 +64,22 @@ extension EndToEnd {
             #expect(try Data(contentsOf: place) == Self.file.data)
         }
 
-        @Test func followedToItsEnd() throws {
+        @Test func `a followed download prints its digest and launches no app`() throws {
             let result = try download(server.url + "/disk.img", "--wait")
             #expect(result.status == 0 && result.output.contains(FileDigest.sha256(of: Self.file.data)), "\(result)")
             #expect(try Data(contentsOf: folder.appendingPathComponent("disk.img")) == Self.file.data)
             #expect(try names(folder) == ["disk.img"])
-            // Told here: nobody is launched for it.
+            // The end is printed here, so no app is launched for it.
             try home.waitForQuiet()
             #expect(try home.history() == [])
-            // Without -o nothing is replaced.
+            // Without -o no file is replaced.
             #expect(try download(server.url + "/disk.img").status == 73)
             #expect(try download(server.url + "/disk.img", "-o", "disk.img", "--wait").status == 0)
         }
 
-        /// What a person makes while it downloads is theirs, also where the name was free when they asked; --force says otherwise.
-        @Test(arguments: [false, true]) func whatAppearsMeanwhileIsNotReplaced(_ force: Bool) throws {
+        /// The file belongs to the user, although its name was free when the download was requested.
+        @Test(arguments: [false, true])
+        func `a file created during the download is replaced only with --force`(_ force: Bool) throws {
             server.route(
                 "GET", "/late",
                 ResponseScript([
@@ -97,15 +98,16 @@ extension EndToEnd {
                 #expect(try Data(contentsOf: folder.appendingPathComponent("late (1).img")) == Self.file.data)
                 let listed = try home.stormy("transfers").output
                 #expect(listed.contains("late (1).img"), "\(listed)")
-                // Whole addresses and paths are for whoever asks for them.
+                // Full addresses and paths are shown only with -v.
                 #expect(!listed.contains(server.url) && !listed.contains(folder.path), "\(listed)")
                 let long = try home.stormy("transfers", "-v").output
                 #expect(long.contains("    from \(server.url)/late\n    to \(folder.path)/late (1).img\n"), "\(long)")
             }
         }
 
-        /// -o consents to the file that stands there, not to one that somebody puts there meanwhile.
-        @Test(arguments: [false, true]) func whatTakesThePlaceOfTheFileIsNotReplaced(_ force: Bool) throws {
+        /// -o consents to replacing the existing file, but not a file that appears later in its place.
+        @Test(arguments: [false, true])
+        func `a new file in place of the output file is replaced only with --force`(_ force: Bool) throws {
             held("late")
             let notes = folder.appendingPathComponent("notes.txt")
             try Data("old".utf8).write(to: notes)
@@ -141,8 +143,8 @@ extension EndToEnd {
             #expect(listed.output.contains("does not see the folder that was chosen"), "\(listed)")
         }
 
-        /// Many of one name, asked for at once: each that is queued is there in the end.
-        @Test func nobodyTakesAnothersName() throws {
+        /// Twelve downloads with the same name are requested at once. Each queued download gets a file.
+        @Test func `concurrent downloads of one name get different file names`() throws {
             for number in 0..<12 {
                 server.route("GET", "/\(number)/same", .file(Payload.pattern(1000 + number), etag: "\"v\(number)\""))
             }
@@ -158,8 +160,8 @@ extension EndToEnd {
             #expect(Set(places) == Set(wanted.map { folder.appendingPathComponent($0).path }), "\(places)")
         }
 
-        /// Without a schedule: what is unfinished comes back at the next login all the same.
-        @Test func whatIsUnfinishedBringsTheAgentBackAtLogin() throws {
+        /// Also without a daily check, an unfinished download continues at the next login.
+        @Test func `an unfinished download keeps a login entry until quit`() throws {
             server.route("GET", "/slow", .cutAfter(100_000, of: Self.file, etag: "\"v1\"", by: .stall))
             #expect(try download(server.url + "/slow").status == 0)
             let entry = home.folder.path + "/config/autostart/background-agent-stormy.desktop"
@@ -170,7 +172,7 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: entry))
         }
 
-        @Test func leftToItselfItEndsWithANotification() throws {
+        @Test func `a download without a follower ends with a notification`() throws {
             let result = try download(server.url + "/disk.img", "--json")
             let rows = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [[String: Any]]
             #expect(rows?.first?["kind"] as? String == "download" && rows?.first?["session"] as? String == "StormyDownloads")
@@ -195,8 +197,8 @@ extension EndToEnd {
                 environment: home.environment)
         }
 
-        /// Whoever follows one download takes the end of that one alone.
-        @Test mutating func followingOneHidesNoOther() throws {
+        /// A command that follows one download receives only the end of that download.
+        @Test mutating func `following one download does not hide the end of another`() throws {
             let desktop = try useDesktop()
             held("slow")
             server.route("GET", "/none", .status(404))
@@ -213,7 +215,7 @@ extension EndToEnd {
             #expect(try Ledger(home.directories).read { try $0.attachedProcesses() } == [])
         }
 
-        @Test func eachFollowerHearsOfItsOwn() throws {
+        @Test func `concurrent followers each report their own download`() throws {
             let names = (0..<6).map { "same\($0)" }
             for name in names { held(name) }
             let followers = try names.map { try follow($0) }
@@ -225,8 +227,8 @@ extension EndToEnd {
             #expect(try home.history() == [])
         }
 
-        /// A terminal that is closed: the person is told as of any other download.
-        @Test func aFollowerThatDiesLeavesItsEndToTheApp() throws {
+        /// A closed terminal. The user is notified as for any other download.
+        @Test func `the end of a download is notified if its follower is killed`() throws {
             held("slow")
             let follower = try follow("slow")
             try home.wait("its first bytes") { try $0.transfers().first.flatMap { $0.bytesDone > 0 ? true : nil } }
@@ -236,7 +238,7 @@ extension EndToEnd {
             #expect(try Ledger(home.directories).read { try $0.notifications() }.first?.content.title == "Downloaded")
         }
 
-        @Test mutating func aRetryThatFailsAgainIsToldAgain() throws {
+        @Test mutating func `a retry that fails again is notified again`() throws {
             let desktop = try useDesktop()
             server.route("GET", "/none", .status(404))
             #expect(try download(server.url + "/none").status == 0)
@@ -249,12 +251,12 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Not downloaded", "Not downloaded"])
         }
 
-        /// The address alone never chooses a folder, hides a file, or writes on the terminal.
+        /// The address never chooses a folder, hides a file, or writes control characters to the terminal.
         @Test(arguments: [
             ("/x/%2e%2e%2fevil", "_evil"), ("/..%2F..%2Fevil", "_.._evil"), ("/%2Fetc%2Fevil", "evil"), ("/.bashrc", "bashrc"),
             ("/a%0ab", "a_b"), ("/a%1bb", "a_b"), ("/", "download"), ("/..", "download"), ("/%2e%2e", "download"),
         ])
-        func theAddressOnlyGivesAName(_ path: String, _ name: String) throws {
+        func `the address determines only a safe file name`(_ path: String, _ name: String) throws {
             let before = try names(folder.deletingLastPathComponent())
             let result = try download(server.url + path, "--wait")
             #expect(result.status == 0, "\(result)")
@@ -262,10 +264,10 @@ extension EndToEnd {
             #expect(found.count == 1 && !found[0].hasPrefix(".") && !found[0].contains("\n"), "\(found)")
             #expect(found == [name] || path.contains("etc"), "\(found)")
             #expect(try names(folder.deletingLastPathComponent()) == before)
-            #expect(try home.stormy("transfers").output.split(separator: "\n").count == 1)
+            #expect(try home.rows("transfers").count == 1)
         }
 
-        @Test func badWordsAreSaid() throws {
+        @Test func `invalid arguments and failed downloads have their exit codes`() throws {
             #expect(try download("ftp://h/x").status == 65)
             #expect(try download(server.url + "/x", "--sha256", "12").status == 64)
             #expect(try download(server.url + "/x", "--limit-rate", "fast").status == 64)
@@ -276,14 +278,14 @@ extension EndToEnd {
             #expect(try download(server.url + "/x", "-o", pipe).status == 73)
             let wrong = String(repeating: "0", count: 64)
             let result = try download(server.url + "/x", "--sha256", wrong, "--wait")
-            #expect(result.status == 65 && result.errors.contains("not the one asked for"))
+            #expect(result.status == 65 && result.errors.contains("does not match the expected"))
             #expect(try names(folder) == ["pipe"])
             server.route("GET", "/none", .status(404))
             #expect(try download(server.url + "/none", "--wait").status == 69)
         }
 
-        /// Of the agent, which is started by the verb.
-        @Test func theEnvironmentsProxyIsUsed() throws {
+        /// The environment of the agent, which the command starts.
+        @Test func `the proxy of the environment is used`() throws {
             server.route("GET", "http*", .file(Self.file, etag: "\"v1\""))
             home.environment["http_proxy"] = server.url
             home.environment["no_proxy"] = "127.0.0.1"
@@ -293,7 +295,7 @@ extension EndToEnd {
             #expect(server.requests().map(\.path) == ["http://proxied.invalid/disk.img"])
             #expect(try download(server.url + "/direct", "--wait").status == 0)
             #expect(server.requests().last?.path == "/direct")
-            // A proxy that asks who is there is an answer, not a loop.
+            // A proxy that requires a login is a response, and the request is not repeated.
             server.route("GET", "http*", .status(407, headers: ["Proxy-Authenticate": "Basic realm=\"p\""]))
             let refused = try download("http://proxied.invalid/other", "--wait")
             #expect(refused.status == 69 && refused.errors.contains("407"), "\(refused)")
@@ -304,12 +306,12 @@ extension EndToEnd {
             home.environment["no_proxy"] = ""
             server.route("CONNECT", "proxied*", .status(407, headers: ["Proxy-Authenticate": "Basic realm=\"p\""]))
             #expect(try download("https://proxied.invalid/secure").status == 0)
-            let waiting = try home.wait("the refusal", seconds: 60) { try $0.transfers().first { $0.errorMessage != nil } }
+            let waiting = try home.wait("the refusal") { try $0.transfers().first { $0.errorMessage != nil } }
             #expect(waiting.errorMessage == "The proxy requires a user name and password (407).")
             #expect(waiting.state == .waiting)
         }
 
-        @Test func aPlaceIsOneDownloads() throws {
+        @Test func `two unfinished downloads cannot have the same destination`() throws {
             server.route("GET", "/slow", .cutAfter(100_000, of: Self.file, etag: "\"v1\"", by: .stall))
             #expect(try download(server.url + "/slow", "-o", "same").status == 0)
             let second = try download(server.url + "/disk.img", "-o", "same")
@@ -319,9 +321,9 @@ extension EndToEnd {
             #expect(try names(folder).isEmpty, "a cancelled download leaves nothing")
         }
 
-        /// A disk that is full is waited for, and what is on it counts.
+        /// The bytes that are on the disk are kept.
         @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"))
-        func aFullDiskIsWaitedFor() throws {
+        func `a download waits while the disk is full and then resumes`() throws {
             let disk = home.folder.appendingPathComponent("disk")
             try FileManager.default.createDirectory(at: disk, withIntermediateDirectories: true)
             let script = """
@@ -345,17 +347,17 @@ extension EndToEnd {
             #expect(result.output.contains("resumed at"), "\(result)")
         }
 
-        /// A server that sends without end fills the disk up to what is left to other programs, and nothing of its file stays. With a disk that
-        /// another program fills to the last byte, the commands still show everything, cancel and quit.
+        /// An endless response fills the disk up to the reserve for other programs, and its partial file is deleted. If another
+        /// program fills the disk completely, the commands still show everything, cancel and quit.
         ///
-        /// - Parameter size: of the disk, in MiB.
+        /// - Parameter size: The size of the disk in MiB.
         @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"), arguments: [96, 12])
-        func anEndlessBodyLeavesRoom(_ size: Int) throws {
+        func `an endless body leaves free space, and commands work on a full disk`(_ size: Int) throws {
             server.route(
                 "GET", "/endless", ResponseScript([.status(200), .headers([:]), .chunked(Payload.pattern(100_000_000))]))
             server.route("GET", "/stuck", .cutAfter(100_000, of: Self.file, etag: "\"v1\"", by: .stall))
             let (tool, state) = (Home.product("stormy"), home.directories.state.path)
-            // Stormy's own store lies on the same disk.
+            // Stormy's store is on the same disk.
             home.environment["XDG_DATA_HOME"] = state + "/data"
             let script = """
                 mkdir -p '\(state)' && mount -t tmpfs -o size=\(size)m,mode=700 none '\(state)' || exit 9
@@ -381,10 +383,9 @@ extension EndToEnd {
             #expect(!lines.contains { $0.contains("ended with") }, "\(result)")
         }
 
-        /// Where even the reserve does not help, the largest part that nobody is adding to gives way to the ledger: it can be fetched
-        /// again.
+        /// If the reserve is not enough, the largest inactive partial file is deleted. Its bytes can be downloaded again.
         @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"))
-        func aPartGivesWayToTheLedger() throws {
+        func `the largest partial file is deleted if the ledger needs its space`() throws {
             for name in ["small", "large"] {
                 let size = name == "small" ? 200_000 : 3_000_000
                 server.route(
@@ -406,7 +407,7 @@ extension EndToEnd {
                 dd if=/dev/zero of='\(state)/fill' bs=4k 2>/dev/null
                 '\(Home.product("background-agent"))' --app stormy 2> '\(folder.path)/agent.errors' &
                 for i in $(seq 1200); do
-                  grep -aq 'gave way' '\(state)/agent.log' '\(folder.path)/agent.errors' && break
+                  grep -aq 'was removed to make room' '\(state)/agent.log' '\(folder.path)/agent.errors' && break
                   dd if=/dev/zero of='\(state)/more' bs=1k 2>/dev/null; sleep 0.1
                 done
                 cat '\(state)/agent.log' '\(folder.path)/agent.errors'
@@ -415,7 +416,9 @@ extension EndToEnd {
                 '\(tool)' quit
                 """
             let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: home.environment)
-            #expect(result.output.contains("gave way to the ledger: its bytes will be fetched again file=.large."), "\(result)")
+            #expect(
+                result.output.contains("was removed to make room for the ledger: its bytes will be fetched again file=.large."),
+                "\(result)")
             #expect(result.output.contains("/.small.") && !result.output.contains("/.large."), "\(result)")
         }
     }

@@ -2,12 +2,13 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Real binaries, a real bus, a real notification server, real servers on loopback. Several at once, as each has a home, ports and
-/// buses of its own and waits more than it works.
+/// Tests with real programs, a real bus, a real notification server, and real servers on loopback. Several tests run at once
+/// because each test has a separate home, ports and buses, and mostly waits.
 @Suite(.besideOthers) enum EndToEnd {}
 
-/// How tests of real processes run: so many at a time, and on threads that may be blocked. They wait in system calls, for a process or
-/// a file; on the threads that all tests share, as many of which exist as there are processors, two such waits hold everybody up.
+/// Limits the number of concurrent tests of real processes and runs them on threads that may block. The tests wait in system
+/// calls for a process or a file. On the shared threads, of which there are as many as processors, two such waits would block all
+/// tests.
 struct BesideOthers: SuiteTrait, TestTrait, TestScoping {
     let isRecursive = true
 
@@ -32,9 +33,9 @@ extension Trait where Self == BesideOthers {
     static var besideOthers: Self { Self() }
 }
 
-/// Who may run now.
+/// The turns of the concurrent tests.
 private final class Turns: Sendable {
-    /// `END_TO_END_WIDTH`; six by default.
+    /// The number of turns is `END_TO_END_WIDTH`, by default six.
     static let shared = Turns(ProcessInfo.processInfo.environment["END_TO_END_WIDTH"].flatMap { Int($0) } ?? 6)
 
     private struct State {
@@ -60,7 +61,7 @@ private final class Turns: Sendable {
         }
     }
 
-    /// - Parameter duration: written down for `Tests/slowest.py` where `TEST_TIMES` names a file.
+    /// - Parameter duration: The duration, which is appended to the file `TEST_TIMES` for `Tests/slowest.py`.
     func give(back test: Test, after duration: Duration) {
         let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
             if state.waiting.isEmpty {
@@ -78,11 +79,11 @@ private final class Turns: Sendable {
     }
 }
 
-/// Threads that may be blocked: more than tests run at once.
+/// A pool of threads that may block. The pool has more threads than concurrent tests.
 private final class ThreadPool: TaskExecutor {
     static let shared = ThreadPool(threads: 32)
 
-    // Unchecked because the condition guards it.
+    // Unchecked because the condition guards the jobs.
     private final class Queue: @unchecked Sendable {
         private let condition = NSCondition()
         private var jobs: [UnownedJob] = []

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Who hears how photos ended: the terminal that waits for them, or the desktop.
+    /// The end of an upload is reported in the terminal that waits for the photo, or by a notification.
     @Suite struct FollowedUpload {
         let server: FaultyServer
         let desktop: Desktop
@@ -42,7 +42,7 @@ extension EndToEnd {
             return follower
         }
 
-        /// Not while it writes: it would hold up everybody.
+        /// Stops the process when it does not write to the ledger, because a stopped writer would block all others.
         private func stop(_ follower: Child) throws {
             let ledger = try Ledger(home.directories)
             for _ in 0..<20 {
@@ -53,7 +53,7 @@ extension EndToEnd {
             throw Desktop.Trouble("the terminal writes on and on")
         }
 
-        @Test func aTerminalThatWaitsHearsItAlone() throws {
+        @Test func `a failure is reported only in the terminal that waits`() throws {
             let follower = try follow(photo("a.jpg"))
             server.openGate("held")
             #expect(follower.waitForEnd() == 69)
@@ -63,8 +63,9 @@ extension EndToEnd {
             #expect(try home.rows("transfers").map { $0["state"] as? String } == ["failed"])
         }
 
-        /// Closed while it waits, or killed: what failed then is told by notification.
-        @Test(arguments: [SIGHUP, SIGINT, SIGKILL]) func aTerminalThatIsGoneHearsNothing(_ signal: Int32) throws {
+        /// The command is ended by SIGHUP, SIGINT or SIGKILL.
+        @Test(arguments: [SIGHUP, SIGINT, SIGKILL])
+        func `a failure is notified if the waiting command was ended before`(_ signal: Int32) throws {
             let follower = try follow(photo("a.jpg"))
             follower.end(signal)
             server.openGate("held")
@@ -73,8 +74,9 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Photo not uploaded"])
         }
 
-        /// It waits to the end, and nobody can read what it says.
-        @Test(arguments: ["2>/dev/full", "2>&-", "2>&1 | true"]) func aTerminalThatTakesNothing(_ redirection: String) throws {
+        /// The command waits to the end, but its output cannot be read.
+        @Test(arguments: ["2>/dev/full", "2>&-", "2>&1 | true"])
+        func `failures are notified if the terminal output cannot be written`(_ redirection: String) throws {
             server.openGate("held")
             let words = "'\(Home.product("stormy"))' upload --wait '\(try photo("a.jpg"))' '\(try photo("b.jpg"))' \(redirection)"
             _ = try Child.run("sh", ["-c", words], environment: home.environment)
@@ -86,9 +88,9 @@ extension EndToEnd {
             #expect(body == ["failed", "failed"])
         }
 
-        /// All is well, and nobody can read that either.
+        /// The uploads succeed, but the output cannot be read.
         @Test(arguments: [">/dev/full 2>&1", ">&- 2>&-", "| head -c0"])
-        func aTerminalThatTakesNoGoodNews(_ redirection: String) throws {
+        func `successes are notified once if the terminal output cannot be written`(_ redirection: String) throws {
             let words =
                 "'\(Home.product("stormy"))' upload --to open --wait '\(try photo("a.jpg"))' '\(try photo("b.jpg"))' \(redirection)"
             _ = try Child.run("sh", ["-c", words], environment: home.environment)
@@ -98,15 +100,15 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar().last == last, "once")
         }
 
-        /// Up to it, or to the end of patience.
+        /// Listens until the title arrives or the time is up. Returns the last title.
         private func lastHeard(_ title: String) throws -> String? {
             var count = 1
             while desktop.listen(for: count).count == count, desktop.listen(for: count).last != title { count += 1 }
             return desktop.listen(for: count).last
         }
 
-        /// A terminal that was stopped, and one that is closed later: good news do not count as told before it takes something.
-        @Test func aTerminalThatWasStoppedHasHeardNothing() throws {
+        /// The command blocks on a full pipe and is killed later. A success counts as reported only when the output was written.
+        @Test func `a success is notified if the output of a killed command was blocked`() throws {
             let pipe = Pipe()
             let output = pipe.fileHandleForWriting.fileDescriptor
             let flags = fcntl(output, F_GETFL)
@@ -123,7 +125,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: [(">/dev/full 2>&1", "none"), (">&- 2>&-", "none"), (">&- 2>&-", "open"), ("| head -c0", "open")])
-        func aTerminalThatTakesNothingOfADownload(_ redirection: String, _ path: String) throws {
+        func `a download is notified once if its output cannot be written`(_ redirection: String, _ path: String) throws {
             server.route("GET", "/none", .status(404))
             server.route("GET", "/open", .file(Payload.pattern(1000)))
             let words =
@@ -134,8 +136,8 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar().count == 1, "once")
         }
 
-        /// What ended while it waited was said there, before it was closed.
-        @Test func whatEndedIsSaidAtOnce() throws {
+        /// The first failure was printed before the terminal was closed.
+        @Test func `a failure is printed while other photos are still uploading`() throws {
             server.route("PUT", "/held/1.jpg", .status(403))
             let pipe = home.folder.appendingPathComponent("said").path
             #expect(mkfifo(pipe, 0o600) == 0)
@@ -150,12 +152,13 @@ extension EndToEnd {
             server.openGate("held")
             try home.waitForEnded("urlSession")
             try home.waitForNoticesRemembered()
-            // What was being said when it was closed may be told on the desktop, too.
+            // A failure that was being printed at that moment may also be notified.
             let heard = try desktop.heardSoFar()
             #expect(["Photo not uploaded", "2 photos not uploaded"].contains(heard.last), "\(heard)")
         }
 
-        /// A command that follows an upload which the server refuses for now, with what it printed until it waits.
+        /// Starts a command that follows an upload that the server temporarily rejects. Returns the command and the lines up to
+        /// the wait.
         private func followWaitingUpload() throws -> (follower: Child, reader: LineReader, lines: [String]) {
             server.route("PUT", "/held/*", .status(503))
             let pipe = home.folder.appendingPathComponent("said").path
@@ -187,8 +190,8 @@ extension EndToEnd {
             #expect(follower.waitForEnd() == 75)
         }
 
-        /// One photo under two names, and two terminals that wait for it: both come to their end.
-        @Test func twoTerminalsMayWaitForOnePhoto() throws {
+        /// One photo has two names, and two terminals wait for its end.
+        @Test func `two terminals can wait for one photo`() throws {
             let one = try photo("a.jpg")
             let other = home.folder.appendingPathComponent("b.jpg").path
             try FileManager.default.copyItem(atPath: one, toPath: other)
@@ -198,18 +201,18 @@ extension EndToEnd {
             let second = try Child(
                 "sh", ["-c", "exec '\(Home.product("stormy"))' upload --wait '\(other)' 2> '\(pipe)'"],
                 environment: home.environment)
-            // Failed before it has joined, the photo would be sent a second time.
+            // If the upload failed before the second command joined it, the photo would be sent again.
             let reader = LineReader(open(pipe, O_RDONLY))
             let line = reader.next(within: 240)
-            #expect(line?.contains("is on its way already") == true, "\(line ?? "")")
+            #expect(line?.contains("is already queued") == true, "\(line ?? "")")
             server.openGate("held")
             #expect([first, second].map { $0.waitForEnd() } == [69, 69])
             extendLifetime(reader)
             #expect(try home.rows("transfers").map { $0["state"] as? String } == ["failed"])
         }
 
-        /// A stopped terminal keeps its end, also where the app is launched for another's.
-        @Test func aStoppedTerminalHearsItLater() throws {
+        /// The end stays with the stopped terminal, although the app is launched for another photo.
+        @Test func `a stopped terminal reports the end when it is continued`() throws {
             let follower = try follow(photo("a.jpg"))
             try stop(follower)
             server.openGate("held")
@@ -222,23 +225,23 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar().last == "Photo uploaded")
         }
 
-        /// A terminal that was stopped over its end, and killed when no agent ran: the next agent tells it.
-        @Test func theEndOfADeadTerminalIsWork() throws {
+        /// The terminal was stopped at the end of the upload, and killed while no agent ran.
+        @Test func `the next agent notifies an end that a killed terminal did not report`() throws {
             let follower = try follow(photo("a.jpg"))
             try stop(follower)
             server.openGate("held")
             try home.wait("its end") { try $0.unfinishedTransfers().isEmpty ? true : nil }
             try home.killAgent()
             follower.end(SIGKILL)
-            // Any verb looks whether an agent is needed.
+            // Each command checks whether an agent is needed.
             try home.stormy("transfers")
             try home.waitForEnded("urlSession")
             try home.waitForNoticesRemembered()
             #expect(try desktop.heardSoFar() == ["Photo not uploaded"])
         }
 
-        /// What failed stays on the screen beside what ended well after it, until the person acts.
-        @Test func aFailureIsReplacedByNothing() throws {
+        /// A failure stays on the screen next to a later success.
+        @Test func `a failure notification stays until its transfer is retried`() throws {
             server.route("POST", "/open", .status(403))
             #expect(try home.stormy("upload", photo("a.jpg"), "--to", "open").status == 0)
             try home.waitForEnded("urlSession")
@@ -251,7 +254,7 @@ extension EndToEnd {
                     \.content.title)
             }
             #expect(try shown().sorted() == ["Photo not uploaded", "Photo uploaded"])
-            // Another failure is tried again: this one is as it was.
+            // A retry of another transfer does not remove this notification.
             server.route("GET", "/gone.bin", .status(404))
             try home.stormy("download", server.url + "/gone.bin", "-o", home.folder.path + "/gone.bin")
             try home.waitForEnded("urlSession", count: 3)
@@ -264,8 +267,8 @@ extension EndToEnd {
             #expect(try shown().filter { $0.contains("hoto") } == ["Photo uploaded"])
         }
 
-        /// Those of one that waits count for the others, and their end is the end of the batch.
-        @Test func theLastOfABatchMayBeATerminals() throws {
+        /// The photos of a waiting command belong to the batch, and their end can end the batch.
+        @Test func `a batch ends when the photo of a waiting terminal ends`() throws {
             let follower = try follow(photo("a.jpg"))
             #expect(try home.stormy("upload", photo("b.jpg"), "--to", "open").status == 0)
             try home.waitForEnded("urlSession")
@@ -276,8 +279,8 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Uploading photos", "Photo uploaded"])
         }
 
-        /// Two photos of one name that end in the same words are two ends: one after the other, and one that a person held back.
-        @Test func sameWordsOfAnotherPhotoAreToldToo() throws {
+        /// The two photos end one after the other with the same title. A photo that is retried is notified again.
+        @Test func `two photos of one name are each notified, and so is a retry`() throws {
             server.openGate("held")
             for folder in ["1", "2"] {
                 try FileManager.default.createDirectory(
@@ -296,8 +299,9 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar().suffix(2) == ["Photo not uploaded", "Photo not uploaded"])
         }
 
-        /// The store is gone, or from a backup, while a photo waits: how that ends is told all the same.
-        @Test(arguments: [false, true]) func aPhotoThatNobodyRemembersIsToldOf(_ isFromBackup: Bool) throws {
+        /// The store is lost, or restored from a backup, while a photo waits.
+        @Test(arguments: [false, true])
+        func `the end of an upload is notified if the store does not know the photo`(_ isFromBackup: Bool) throws {
             let store = home.folder.appendingPathComponent("data/stormy")
             let backup = home.folder.appendingPathComponent("backup")
             #expect(try home.stormy("place", "list").status == 0)
@@ -312,8 +316,8 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Photo not uploaded"])
         }
 
-        /// A person who pauses one does not wait for it: the others are told as whole.
-        @Test func aPausedPhotoKeepsNoBatchOpen() throws {
+        /// The batch does not wait for a paused photo.
+        @Test func `a paused photo does not keep its batch open`() throws {
             #expect(try home.stormy("upload", photo("a.jpg")).status == 0)
             try home.wait("its upload") { try $0.transfers().contains { $0.state == .running } ? true : nil }
             #expect(try home.stormy("upload", photo("b.jpg"), "--to", "open").status == 0)

@@ -5,7 +5,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// Time runs out while the fetch hangs: the bytes are not lost, and the person is told once.
+    /// The time of the app is up while its request hangs. The received bytes are kept, and the user is notified once.
     @Suite struct HandOver {
         let desktop: Desktop
         let server: FaultyServer
@@ -22,7 +22,7 @@ extension EndToEnd {
             return home
         }
 
-        /// The third check, after both paths ended: nothing is told again.
+        /// Runs a further check after both paths have ended. No second notification is shown.
         private func expectToldOnce(_ home: Home, history: [String]) async throws {
             try home.waitForQuiet()
             Weather.serve(.json(Weather.forecast()), on: server)
@@ -36,8 +36,9 @@ extension EndToEnd {
             #expect(try home.status("schedule", "enabled") as? Bool == true)
         }
 
-        @Test func slowAnswerKeepsItsConnection() async throws {
-            // Half at once, the rest only after the app is gone. Chunked and without validator, as Open-Meteo answers.
+        @Test func `a slow response keeps its connection through the hand-over`() async throws {
+            // Half of the body is sent at once, the rest only after the app has ended. The response is chunked without a
+            // validator, as from Open-Meteo.
             let forecast = Data(Weather.forecast().utf8)
             let half = forecast.prefix(forecast.count / 2)
             Weather.serve(
@@ -59,8 +60,8 @@ extension EndToEnd {
             try await expectToldOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
-        /// No launch is left that could be made up for: it is asked for again, half an hour later.
-        @Test func anUnusableAnswerThatWasHandedOverIsAskedForAgain() async throws {
+        /// No launch is left that could be retried. The request is sent again half an hour later.
+        @Test func `an unusable response after a hand-over is requested again after half an hour`() async throws {
             server.closeGate("rest")
             Weather.serve(
                 ResponseScript([
@@ -68,7 +69,7 @@ extension EndToEnd {
                     .body(.text("<html>Log in</html>".prefix(17).description)),
                 ]), on: server)
             let home = try stormyHome()
-            // One address for both, and one question.
+            // Both places have the same address and share one request.
             #expect(try home.stormy("place", "add", "There", "1,1", "--no-sync").status == 0)
             try home.stormy("simulate", "launch", "StormyNoon")
             try home.endNoonWhileItAsks()
@@ -80,8 +81,8 @@ extension EndToEnd {
             #expect(try home.status("schedule", "enabled") as? Bool == true)
         }
 
-        /// A person who cancels all transfers cancels the question, too: that is no hand-over, and the check is made up for.
-        @Test func aCancelledQuestionIsNoCheck() async throws {
+        /// Cancelling all transfers also cancels the request of the check. The check is not handed over but fails and runs again.
+        @Test func `a check whose request is cancelled fails and runs again`() async throws {
             Weather.serveHeld(on: server)
             let home = try Home(server: server, desktop: desktop)
             #expect(try home.stormy("place", "add", "Here", "1,1", "--no-sync").status == 0)
@@ -94,16 +95,15 @@ extension EndToEnd {
             let failed = try home.wait("its end") { try $0.history(limit: 9).first { $0.outcome == .crashed } }
             #expect(failed.detail?.hasPrefix("Here: ") == true, "\(failed)")
             #expect(waiting.waitForEnd() == 75)
-            try home.wait("the next check", seconds: 60) {
+            try home.wait("the next check") {
                 try $0.history(limit: 9).contains { $0.kind == .appRefresh && $0.outcome == .completed } ? true : nil
             }
             try home.waitForQuiet()
-            // There was no answer before this one.
-            #expect(try desktop.heardSoFar() == ["The weather is not known", "Storm expected in Here"])
+            // No forecast was known before.
+            #expect(try desktop.heardSoFar() == ["The weather is unknown", "Storm expected in Here"])
         }
 
-        /// The same address is asked for both, once.
-        @Test func twoPlacesAtOnePointBothHearOfIt() async throws {
+        @Test func `two places at one point are both notified`() async throws {
             Weather.serveHeld(on: server)
             let home = try stormyHome()
             #expect(try home.stormy("place", "add", "There", "1,1", "--no-sync").status == 0)
@@ -117,10 +117,10 @@ extension EndToEnd {
             #expect(checks.map { $0["stormy"] as? Bool } == [true, true])
         }
 
-        @Test func cutAnswerIsResumedWhereItWasDurable() async throws {
+        @Test func `a cut response is resumed after its durable bytes`() async throws {
             let forecast = Payload.text(Weather.forecast(padding: 400_000))
             let cut = 250_000
-            // Cut after the app's time is up: the first connection hangs on a gate before it breaks.
+            // The first connection hangs on a gate and is cut after the app's time is up.
             server.route(
                 "GET", Weather.path,
                 ResponseScript([
@@ -132,7 +132,7 @@ extension EndToEnd {
             try home.stormy("simulate", "launch", "StormyNoon")
             try home.endNoonWhileItAsks()
             server.openGate("cut")
-            try home.waitForEnded("urlSession", seconds: 60)
+            try home.waitForEnded("urlSession")
             let requests = server.requests(matching: Weather.path)
             #expect(requests.count == 2)
             let second = try #require(requests.last)
@@ -145,7 +145,7 @@ extension EndToEnd {
             try await expectToldOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
-        @Test func cutAnswerWithoutValidatorStartsOver() async throws {
+        @Test func `a cut response without a validator starts over`() async throws {
             let forecast = Weather.forecast(padding: 100_000)
             server.route(
                 "GET", Weather.path,
@@ -157,15 +157,17 @@ extension EndToEnd {
             try home.stormy("simulate", "launch", "StormyNoon")
             try home.endNoonWhileItAsks()
             server.openGate("cut")
-            try home.waitForEnded("urlSession", seconds: 60)
+            try home.waitForEnded("urlSession")
             #expect(server.requests(matching: Weather.path).map { $0["Range"] } == [nil, nil])
             let detail = try home.rows("history").last { $0["kind"] as? String == "urlSession" }?["detail"] as? String
             #expect(detail?.contains("started over: no validator") == true)
             try await expectToldOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
-        /// The person names another service because the first does not answer: when it does, that counts; when it fails, the other is asked.
-        @Test(arguments: [true, false]) func aServiceThatIsNamedMeanwhileLosesNoCheck(_ answers: Bool) async throws {
+        /// The user configures another service because the first one hangs. A late response counts; after a failure the other
+        /// service is requested.
+        @Test(arguments: [true, false])
+        func `a service that is configured during a hand-over loses no check`(_ answers: Bool) async throws {
             let forecast = Weather.forecast()
             Weather.serve(
                 ResponseScript(
@@ -192,7 +194,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func aStalledPlaceHoldsBackNoOther() async throws {
+        @Test func `a stalled place does not delay another place`() async throws {
             Weather.serve(ResponseScript([.hold(until: "never")]), on: server)
             server.handle("GET", Weather.path) { request in
                 (request.query ?? "").contains("latitude=2") ? .json(Weather.forecast()) : [.hold(until: "never")]
@@ -203,7 +205,7 @@ extension EndToEnd {
             try home.stormy("schedule")
             try home.stormy("simulate", "launch", "StormyNoon")
             #expect(desktop.listen(for: 1) == ["Storm expected in Quick"])
-            // Told while the other still hangs.
+            // The notification is shown while the other request still hangs.
             #expect(try home.history() == ["appRefresh running"])
             #expect(try home.stormy("simulate", "expire", "StormyNoon").status == 0)
             try home.waitForEnded("appRefresh")

@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     @Suite struct Help {
-        /// The commands of `stormy-rehearse` and one of `stormy`. The others are tested without a process, in `StormyCommandTests`.
+        /// The commands of `stormy-rehearse` and one of `stormy`. `StormyCommandTests` tests the others without a process.
         @Test func `the help of a real process has an example`() throws {
             let home = try Home()
             var (open, seen) = ([["demo"], ["rehearse"], ["status"]], 0)
@@ -17,7 +17,7 @@ extension EndToEnd {
                 seen += 1
                 guard let list = result.output.range(of: "SUBCOMMANDS:\n") else { continue }
                 for line in result.output[list.upperBound...].split(separator: "\n", omittingEmptySubsequences: false) {
-                    // The names stand two columns in, what continues their sentences further.
+                    // The names start at column two, and the continued lines start further right.
                     guard line.hasPrefix("  ") else { break }
                     guard !line.hasPrefix("   "), let word = line.split(separator: " ").first else { continue }
                     open.append(verb + [word.trimmingCharacters(in: .punctuationCharacters)])
@@ -37,35 +37,35 @@ extension EndToEnd {
             #expect(result.status == 74, "\(result)")
         }
 
-        /// A reader that has seen enough is no failure.
-        @Test func listsMayBeCutShort() throws {
+        /// A reader may close the pipe early.
+        @Test func `a list whose reader exits early is not an error`() throws {
             let home = try Home()
             let words = "set -o pipefail; '\(Home.product("stormy"))' rehearse --list | head -n 1"
             let result = try Child.run("bash", ["-c", words], environment: home.environment)
             #expect(result.status == 0 && result.errors == "", "\(result)")
         }
 
-        /// The environment of a real process; the other locales are tested in process.
+        /// The environment of a real process. Other locales are tested without a process.
         @Test(arguments: [("en_US.UTF-8", "12:00 PM")])
-        func timesAreThoseOfTheLocale(_ locale: String, _ noon: String) throws {
+        func `times follow the locale`(_ locale: String, _ noon: String) throws {
             let home = try Home()
             home.environment["STORMY_NO_AGENT"] = "1"
             home.environment["LC_ALL"] = nil
             home.environment["LC_TIME"] = locale
             home.environment["LANG"] = locale
-            // Soon, so that no date stands before it.
+            // The check is soon, so that no date precedes the time.
             home.environment["TZ"] = "UTC"
             let said = try home.stormy("schedule").output
             let next = said.split(separator: "\n").first ?? ""
             #expect(next.contains("\(noon) (in ") && next.contains("PM") == noon.contains("PM"), "\(said)")
-            // As a notification has it.
+            // The time has the format of notifications.
             let night = try home.stormy("schedule", "--at", "02:00").output
             #expect(night.contains(noon.contains("PM") ? " 2:00 AM (in " : " 02:00 (in "), "\(night)")
         }
 
-        /// The same for units.
+        /// The environment of a real process.
         @Test(arguments: [("en_US.UTF-8", "rain of 0.09 in per hour")])
-        func unitsAreThoseOfTheLocale(_ locale: String, _ rain: String) async throws {
+        func `units follow the locale`(_ locale: String, _ rain: String) async throws {
             let server = try await FaultyServer.start()
             Weather.serve(.json(Weather.forecast()), on: server)
             let home = try Home(server: server)
@@ -80,8 +80,8 @@ extension EndToEnd {
             #expect(try home.stormy("check", "--json").output.contains("with rain of 2.4 mm per hour"))
         }
 
-        /// A terminal of forty columns: no line wraps. A dumb one gets none that redraws itself.
-        @Test func progressFitsTheTerminal() async throws {
+        /// The terminal has forty columns. No line wraps, and a dumb terminal gets no line that redraws itself.
+        @Test func `progress fits the width of the terminal`() async throws {
             let server = try await FaultyServer.start()
             let file = Payload.pattern(3_000_000)
             server.route("GET", "/file", .file(file, etag: "\"v1\""))
@@ -100,14 +100,13 @@ extension EndToEnd {
             #expect(try !run("dumb", "two").contains("\u{1B}"))
         }
 
-        /// What another program does, that program explains.
-        @Test func aCompanionExplainsItself() throws {
+        @Test func `a companion program prints its own help and version`() throws {
             let home = try Home()
             #expect(try home.stormy("help", "rehearse").output.contains("--serve"))
             #expect(try home.stormy("rehearse", "--version").output == home.stormy("--version").output)
         }
 
-        @Test func aCompanionThatIsMissingIsNamed() throws {
+        @Test func `a missing companion program is named`() throws {
             let home = try Home()
             let alone = home.folder.appendingPathComponent("alone")
             try FileManager.default.createDirectory(at: alone, withIntermediateDirectories: true)

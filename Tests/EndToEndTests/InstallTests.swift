@@ -4,7 +4,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// `stormy install`, judged by the tools that will read what it writes.
+    /// `stormy install`, checked with the tools that read the installed files.
     @Suite struct Install {
         let home: Home
         let share: String
@@ -26,7 +26,7 @@ extension EndToEnd {
             }.sorted()
         }
 
-        @Test func theDesktopTakesWhatIsWritten() throws {
+        @Test func `the installed files are valid for the tools of the desktop`() throws {
             #expect(try home.stormy("install").status == 0)
             let entry = try run("desktop-file-validate", share + "/applications/stormy.desktop")
             #expect(entry.status == 0 && entry.output.isEmpty, "\(entry)")
@@ -44,8 +44,8 @@ extension EndToEnd {
             }
         }
 
-        /// Under its own name, and under another.
-        @Test(arguments: ["stormy", "tempest"]) func everyShellCompletes(_ name: String) throws {
+        /// The command is installed as `stormy` and under another name.
+        @Test(arguments: ["stormy", "tempest"]) func `bash, fish and zsh have completions`(_ name: String) throws {
             let bin = home.folder.path + "/bin"
             try FileManager.default.createDirectory(atPath: bin, withIntermediateDirectories: true)
             try FileManager.default.createSymbolicLink(atPath: bin + "/" + name, withDestinationPath: Home.product("stormy"))
@@ -63,7 +63,7 @@ extension EndToEnd {
             #expect(try run("zsh", "-f", "-c", zsh).output == "_\(name)\n")
         }
 
-        @Test func onceIsEnoughAndAllOfItGoes() throws {
+        @Test func `a second install changes nothing, and uninstall removes all files`() throws {
             let before = files
             let dry = try home.stormy("install", "--dry-run")
             #expect(dry.output.contains("would write \(share)/applications/stormy.desktop"))
@@ -79,28 +79,28 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: share + "/man"))
         }
 
-        /// What a person made of it is theirs.
-        @Test func whatWasChangedStays() throws {
+        /// The changed file belongs to the user.
+        @Test func `a changed file is neither replaced nor removed`() throws {
             #expect(try home.stormy("install").status == 0)
             let page = share + "/man/man1/stormy-check.1"
             try Data("mine".utf8).write(to: URL(fileURLWithPath: page))
             let again = try home.stormy("install")
-            #expect(again.status == 0 && again.errors.contains("\(page) is not as it was written"), "\(again)")
+            #expect(again.status == 0 && again.errors.contains("\(page) was changed since it was installed"), "\(again)")
             #expect(try home.stormy("uninstall").errors.contains(page))
             #expect(try String(contentsOfFile: page, encoding: .utf8) == "mine")
         }
 
-        @Test func aFolderThatCannotBeWrittenIsNamed() throws {
+        @Test func `a folder that cannot be written is named`() throws {
             try FileManager.default.createDirectory(atPath: share, withIntermediateDirectories: true)
             try Data().write(to: URL(fileURLWithPath: share + "/applications"))
             let result = try home.stormy("install")
             #expect(result.status == 73 && result.errors.contains(share + "/applications"), "\(result)")
-            // What was written before it goes all the same.
+            // The files that were written before the failure are removed.
             #expect(try home.stormy("uninstall").status == 0)
         }
 
-        /// A package has put the same beside the program: a person who installs it once more gets nothing twice, and loses what was.
-        @Test func whatIsThereForEverybodyIsNotWrittenTwice() throws {
+        /// A package has installed the files for all users. A second install by a user writes no copies and removes older ones.
+        @Test func `files that are installed for all users are not installed again`() throws {
             let prefix = home.folder.path + "/everybody"
             try FileManager.default.createDirectory(atPath: prefix + "/bin", withIntermediateDirectories: true)
             let program = prefix + "/bin/stormy"
@@ -110,14 +110,15 @@ extension EndToEnd {
             #expect(try run(program, "install", "--into", prefix + "/share", "--program", program).status == 0)
             let again = try run(program, "install")
             #expect(
-                again.status == 0 && again.output.contains("All of it is there for everybody, in \(prefix)/share."), "\(again)")
+                again.status == 0 && again.output.contains("Everything is installed for all users in \(prefix)/share."),
+                "\(again)")
             #expect(again.output.contains("files removed from \(share)."), "\(again)")
             #expect(!files.contains { $0.hasPrefix("applications") })
             let taken = try run(program, "uninstall")
-            #expect(taken.status == 0 && taken.output.contains("What is in \(prefix)/share came with the program"), "\(taken)")
+            #expect(taken.status == 0 && taken.output.contains("The files in \(prefix)/share belong to the package"), "\(taken)")
         }
 
-        /// Purge and uninstall know Stormy's own folders.
+        /// Purge and uninstall know only Stormy's folders.
         @Test func `requests to servers leave no folders beside Stormy's own`() async throws {
             let server = try await FaultyServer.start()
             Weather.serve(.json(Weather.calm), on: server)
@@ -138,7 +139,7 @@ extension EndToEnd {
             #expect(!caches.contains("org.swift.foundation.URLCache") && !caches.contains("stormy"), "\(caches)")
         }
 
-        @Test func anotherOfThatNameIsNamed() throws {
+        @Test func `another program of the same name in PATH is named`() throws {
             try home.installChooser("true")
             let other = home.folder.path + "/bin/stormy"
             try FileManager.default.copyItem(atPath: home.folder.path + "/bin/zenity", toPath: other)
@@ -146,9 +147,9 @@ extension EndToEnd {
         }
     }
 
-    /// Started from a menu or a file manager: there is no terminal to read.
+    /// Commands from a menu or a file manager have no terminal.
     @Suite struct FromTheMenu {
-        @Test func checkNowSaysHowItStands() async throws {
+        @Test func `check --tell notifies its result`() async throws {
             let (server, desktop) = (try await FaultyServer.start(), try Desktop())
             let home = try Home(server: server, desktop: desktop)
             #expect(try home.stormy("check", "--tell").status == 66)
@@ -158,7 +159,7 @@ extension EndToEnd {
             #expect(desktop.listen(for: 2) == ["Stormy cannot do that", "No storm expected"])
         }
 
-        @Test func photosAreChosenAndSent() async throws {
+        @Test func `upload --choose uploads the chosen photo`() async throws {
             let (server, desktop) = (try await FaultyServer.start(), try Desktop())
             let home = try Home(desktop: desktop)
             try home.installChooser("echo '\(home.folder.path)/a.jpg'")
@@ -179,17 +180,17 @@ extension EndToEnd {
             try JPEG.withoutPosition.write(to: home.folder.appendingPathComponent("a.jpg"))
             #expect(try home.stormy("upload", "--choose").status == 0)
             #expect(desktop.listen(for: 3).last == "Photo uploaded")
-            // Once more: it is there.
+            // The photo is chosen again and is already uploaded.
             #expect(try home.stormy("upload", "--choose").status == 0)
-            #expect(desktop.listen(for: 4).last == "Given before")
-            // "No" is an answer.
+            #expect(desktop.listen(for: 4).last == "Already uploaded or queued")
+            // Cancelling the chooser is not an error.
             try home.installChooser("exit 1")
             #expect(try home.stormy("upload", "--choose").status == 0)
         }
 
-        /// What the agent would show is in the ledger: where that cannot be written, or no agent is there, the desktop is told without it.
+        /// If the ledger cannot be written or no agent is installed, the command shows the notification without the agent.
         @Test(arguments: ["a file in the way", "somebody holds it", "no agent"])
-        func whatCannotBeWrittenDownIsSaid(_ trouble: String) throws {
+        func `a chosen photo that cannot be queued is notified`(_ trouble: String) throws {
             let desktop = try Desktop()
             let home = try Home(
                 desktop: desktop, extra: "[upload.destinations.open]\nkind = \"put\"\nurl = \"http://127.0.0.1:9/\"\n")
@@ -208,7 +209,7 @@ extension EndToEnd {
                 holder = try home.stopAWriter(of: "state/stormy/agent.sqlite")
             default: home.environment["BACKGROUND_AGENT"] = nil
             }
-            // Beside this one there is no agent.
+            // The folder of the program has no agent.
             let programs = home.folder.path + "/programs"
             try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: true)
             for name in ["stormy", "photo-cleaner", "file-chooser"] {

@@ -3,26 +3,26 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A real journal, in a namespace of its own, that an agent's standard error leads to.
+    /// A real journal in a private namespace, which receives the standard error of an agent.
     @Suite struct TheJournal {
         private static let programs = ["/lib/systemd/systemd-journald", "/usr/bin/journalctl", "/usr/bin/systemd-cat"]
         static let isThere =
             Namespaces.areAllowed && getuid() == 0 && access("/etc/machine-id", R_OK) == 0
             && programs.allSatisfy { access($0, X_OK) == 0 }
 
-        /// A service manager starts nothing beside a service that runs: it is told when that is about to end.
-        @Test func aServiceManagerIsToldOfStartAndEnd() throws {
+        /// A service manager does not start a service that is still running. The agent therefore reports when it is about to end.
+        @Test func `the agent reports its start and end to the service manager`() throws {
             let home = try Home()
             let socket = try ReadySocket(home.folder.appendingPathComponent("notify").path)
             let agent = try home.startAgent(["NOTIFY_SOCKET": socket.path])
-            #expect(socket.waitForReady(seconds: 60))
-            // It has nothing to do.
-            #expect(socket.wait(for: "STOPPING=1", seconds: 60))
+            #expect(socket.waitForReady(seconds: Home.patience))
+            // The agent has no work.
+            #expect(socket.wait(for: "STOPPING=1", seconds: Home.patience))
             agent.waitForEnd()
         }
 
-        /// What the agent says is found by its fields; no secret is among it, and no line in the log's file.
-        @Test(.enabled(if: isThere)) func hasTheAgentsMessagesWithFields() async throws {
+        /// The messages can be found by their fields. They contain no secret, and the log file has no line.
+        @Test(.enabled(if: isThere)) func `the journal has the messages of the agent with fields`() async throws {
             let server = try await FaultyServer.start()
             server.route("GET", "/gone", .status(404))
             server.route("PUT", "/photos/*", .status(401))

@@ -5,7 +5,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// kill -9 at every named point: nothing is lost, nothing is told twice, every relaunch says why.
+    /// kill -9 at every named point. No work is lost, one notification stays on the screen, and every relaunch has a reason.
     @Suite struct Kill {
         let server: FaultyServer
 
@@ -13,7 +13,7 @@ extension EndToEnd {
 
         private func home(_ desktop: Desktop) throws -> Home {
             let home = try Home(server: server, desktop: desktop, budget: 3)
-            // Only agents of the test's making.
+            // The test starts all agents.
             home.environment["STORMY_NO_AGENT"] = "1"
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             try home.stormy("schedule")
@@ -26,7 +26,7 @@ extension EndToEnd {
             let titles = try desktop.heardSoFar()
             #expect(Set(titles) == ["Storm expected in Here"])
             #expect(showings.contains(titles.count))
-            // Whatever went over the bus, the person sees one.
+            // The screen shows one notification, however many were sent over the bus.
             #expect(try desktop.dunstctl("count", "displayed") == "1")
             #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.count == 1)
             let launches = try Ledger(home.directories).read { try $0.history(limit: 100) }
@@ -34,7 +34,7 @@ extension EndToEnd {
             #expect(refreshes.last?.outcome?.isResult == true)
             #expect(refreshes.map(\.generation) == Array(1...refreshes.count))
             #expect(refreshes.dropFirst().allSatisfy { $0.reason.hasPrefix("relaunch after") })
-            // Tomorrow stands.
+            // The next check is planned.
             #expect(try home.wait("tomorrow") { try $0.request("StormyNoon")?.occurrence } > Date())
         }
 
@@ -42,37 +42,38 @@ extension EndToEnd {
             "agent.launchCommitted", "agent.spawned", "agent.launchStarted", "agent.launchEnded", "agent.transferStarting",
             "agent.transferHead", "agent.transferPrepared", "agent.transferEnded", "agent.transferCommitting",
         ])
-        func theAgentDiesOnTheNoonPath(_ point: String) throws {
+        func `a storm is displayed once if the agent is killed during the check`(_ point: String) throws {
             let desktop = try Desktop()
             Weather.serve(.json(Weather.forecast()), on: server)
             let home = try home(desktop)
             try home.startAgent(["BACKGROUND_CRASH_AT": point]).waitForEnd()
             let agent = try home.startAgent()
             defer { agent.end() }
-            // The app ends right after it asked to tell: an agent that dies then may be between showing and remembering.
+            // The app ends right after its notification request. An agent that is killed then may have shown the notification
+            // without storing that.
             try expectServedOnce(home, desktop, showings: point == "agent.launchEnded" ? 1...2 : 1...1)
         }
 
-        @Test func theAgentDiesBetweenShowingAndRemembering() throws {
+        @Test func `a storm is displayed once if the agent is killed right after showing it`() throws {
             let desktop = try Desktop()
             Weather.serve(.json(Weather.forecast()), on: server)
             let home = try home(desktop)
             try home.startAgent(["BACKGROUND_CRASH_AT": "agent.noticePresented"]).waitForEnd()
             let agent = try home.startAgent()
             defer { agent.end() }
-            // Nobody can know whether it was shown: it is shown again, in place of itself.
+            // The agent cannot know whether the notification was shown. The notification is shown again in place.
             try expectServedOnce(home, desktop, showings: 1...2)
         }
 
         @Test(arguments: ["app.transferSubmitted", "app.beforeResult", "app.afterResult"])
-        func theAppDiesOnTheNoonPath(_ point: String) throws {
+        func `a storm is displayed once if the app is killed during the check`(_ point: String) throws {
             let desktop = try Desktop()
             Weather.serve(.json(Weather.forecast()), on: server)
             let home = try home(desktop)
-            // Every process of this agent dies there; the next agent's do not.
+            // Every app process of this agent is killed at the point. The processes of the next agent are not.
             let cursed = try home.startAgent(["BACKGROUND_APP_CRASH_AT": point])
             try home.waitForEnded("appRefresh")
-            // It is the app's death that is looked at: what was being shown is remembered first.
+            // Only the app is to be killed. The agent first stores which notifications were shown.
             try home.waitForNoticesRemembered()
             cursed.end(SIGKILL)
             let agent = try home.startAgent()
@@ -81,7 +82,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: ["app.waiterLeaving", "app.waiterLeft", "app.taskResumed"])
-        func theAppDiesWhileHandingOver(_ point: String) throws {
+        func `a storm is displayed once if the app is killed during the hand-over`(_ point: String) throws {
             let desktop = try Desktop()
             Weather.serveHeld(on: server)
             let home = try home(desktop)
@@ -94,7 +95,7 @@ extension EndToEnd {
             try expectServedOnce(home, desktop)
         }
 
-        @Test func bothDieWhileTheFetchHangs() async throws {
+        @Test func `a storm is displayed once if app and agent are killed during the request`() async throws {
             let desktop = try Desktop()
             Weather.serveHeld(on: server)
             let home = try home(desktop)
@@ -109,7 +110,7 @@ extension EndToEnd {
             try expectServedOnce(home, desktop)
         }
 
-        @Test func sigtermWhileTheFetchHangs() async throws {
+        @Test func `a storm is displayed once if the agent is terminated during the request`() async throws {
             let desktop = try Desktop()
             Weather.serveHeld(on: server)
             let home = try home(desktop)

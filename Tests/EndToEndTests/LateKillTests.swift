@@ -6,7 +6,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// kill -9 of the app where its result arrives late: at the hand-over, after an upload, behind the button.
+    /// kill -9 of the app when its result arrives late: after a hand-over, after an upload, or after a pressed button.
     @Suite struct LateKill {
         let desktop: Desktop
         let server: FaultyServer
@@ -42,7 +42,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: ["app.beforeResult", "app.afterResult"])
-        func theAppDiesWithTheHandedOverResult(_ point: String) throws {
+        func `a handed-over result is notified once if the app is killed`(_ point: String) throws {
             let home = try home()
             let forecast = Weather.forecast()
             Weather.serve(
@@ -57,7 +57,7 @@ extension EndToEnd {
             let cursed = try home.startAgent(["BACKGROUND_APP_CRASH_AT": point])
             server.openGate("rest")
             try home.waitForEnded("urlSession")
-            // It is the app's death that is looked at.
+            // Only the app is to be killed.
             try home.waitForNoticesRemembered()
             cursed.end(SIGKILL)
             let agent = try home.startAgent()
@@ -68,17 +68,17 @@ extension EndToEnd {
             if point == "app.beforeResult" {
                 try expectRelaunchesExplained(home, "urlSession")
             } else {
-                // The result was committed before it died: nothing is made up for.
+                // The result was committed before the app was killed, so no launch is retried.
                 #expect(try launches(home, "urlSession").map(\.outcome) == [.completed])
             }
         }
 
-        /// The agent that took over dies too, at every step from the last byte to the notification.
+        /// The second agent is also killed, at every step from the last byte to the notification.
         @Test(arguments: [
             "agent.transferStarting", "agent.transferPrepared", "agent.transferEnded", "agent.transferCommitting",
             "agent.launchCommitted", "agent.spawned", "agent.launchStarted", "agent.launchEnded", "agent.noticePresented",
         ])
-        func theAgentDiesWithTheHandedOverResult(_ point: String) throws {
+        func `a handed-over result is displayed once if the second agent is killed`(_ point: String) throws {
             let home = try home()
             let forecast = Weather.forecast()
             Weather.serve(
@@ -97,7 +97,8 @@ extension EndToEnd {
             try home.waitForQuiet()
             let titles = try desktop.heardSoFar()
             #expect(Set(titles) == ["Storm expected in Here"])
-            // The app ends right after it asked to tell: an agent that dies then may be between showing and remembering.
+            // The app ends right after its notification request. An agent that is killed then may have shown the notification
+            // without storing that.
             let mayShowAgain = ["agent.noticePresented", "agent.launchEnded"].contains(point)
             #expect(titles.count == 1 || titles.count == 2 && mayShowAgain, "\(titles)")
             #expect(try desktop.dunstctl("count", "displayed") == "1")
@@ -107,7 +108,7 @@ extension EndToEnd {
             #expect(try home.status("schedule", "enabled") as? Bool == true)
         }
 
-        @Test func theAppDiesWhileHearingOfAnUpload() throws {
+        @Test func `an app that is killed while it handles an upload is launched again`() throws {
             let home = try home()
             let photo = home.folder.appendingPathComponent("a.jpg")
             try Payload.pattern(200_000).data.write(to: photo)
@@ -124,21 +125,21 @@ extension EndToEnd {
         }
 
         @Test(arguments: ["app.taskResumed", "app.beforeResult", "app.afterResult"])
-        func theAppDiesBehindTheButton(_ point: String) throws {
+        func `a photo is uploaded once if the app is killed after the button was pressed`(_ point: String) throws {
             let home = try home()
             Weather.serve(.json(Weather.forecast()), on: server)
             let photo = home.folder.appendingPathComponent("a.jpg")
             try (JPEG.withoutPosition + Payload.pattern(200_000).data).write(to: photo)
             try home.installChooser("echo '\(photo.path)'")
             try Noon.missDays(1, home)
-            // The check is over before the curse: only what the button starts dies. The notification is the agent's, so
-            // one agent shows it and hears the press; its apps die by a variable that only it has.
+            // The check ends first, so that only the launch of the button is killed. The second agent shows the notification and
+            // receives the button press. Only its app processes have the variable that kills them.
             let first = try home.startAgent()
             try home.waitForEnded("appRefresh")
             try home.waitForQuiet()
             first.end()
             let cursed = try home.startAgent(["BACKGROUND_APP_CRASH_AT": point])
-            // A second place, so that the cursed agent shows a notification of its own.
+            // A second place makes the second agent show a notification.
             home.environment["BACKGROUND_CRASH_AT"] = nil
             try home.stormy("place", "add", "There", "2,2")
             try home.stormy("check", "There", "--notify")
@@ -153,12 +154,12 @@ extension EndToEnd {
             try home.waitForQuiet()
             #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
             #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.count == 1)
-            // The press is delivered again and the person chooses the same photo again: it is the same upload.
+            // The button press is delivered again, and the user chooses the same photo again. Both choices are one upload.
             #expect(store.files == ["/a.jpg"])
         }
 
-        /// From outside, in the middle of twenty, whatever they are doing; then one more verb.
-        @Test func twentyPhotosOverAKillFromOutside() throws {
+        /// The agent is killed during twenty uploads at an arbitrary step. The next command starts another agent.
+        @Test func `twenty photos are stored once each if the agent is killed from outside`() throws {
             let nginx = try Nginx()
             let home = try Home(
                 extra: """
@@ -182,7 +183,7 @@ extension EndToEnd {
             home.environment["STORMY_NO_AGENT"] = "1"
             #expect(try home.run("stormy", ["upload"] + files).status == 0)
             let first = try home.startAgent()
-            // The eighth body has just arrived whole.
+            // The eighth body has just arrived completely.
             let accessLog = nginx.folder.appendingPathComponent("access.log").path
             #expect(FileWatch.wait(accessLog) { $0.components(separatedBy: "\"PUT ").count > 8 } != nil, "\(home.log)")
             first.end(SIGKILL)
@@ -192,13 +193,13 @@ extension EndToEnd {
             // The next command starts an agent. On a slow machine that agent runs before the command has printed its state.
             home.environment["STORMY_NO_AGENT"] = nil
             try home.stormy("status")
-            try home.waitForQuiet(seconds: 60)
+            try home.waitForQuiet()
             var found: [String: String] = [:]
             for name in try FileManager.default.contentsOfDirectory(atPath: nginx.photos.path) {
                 found[name] = try FileDigest.sha256(of: nginx.photos.appendingPathComponent(name)).digest
             }
             #expect(found == wanted)
-            // Each got its name once: one successful MOVE per photo.
+            // Each photo got its name by one successful MOVE.
             let log = try String(contentsOfFile: accessLog, encoding: .utf8)
             let moves = log.split(separator: "\n").filter {
                 $0.contains("\"MOVE ") && ($0.contains(" 201 ") || $0.contains(" 204 "))

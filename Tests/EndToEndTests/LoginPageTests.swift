@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A network with a log-in page, as in a hotel, answers over http in every server's place. What was to go through it arrives later.
+    /// A captive portal, as in a hotel, answers every http request. Transfers through the portal complete later.
     @Suite struct LoginPage {
         let desktop: Desktop
         let server: FaultyServer
@@ -16,7 +16,7 @@ extension EndToEnd {
         private static let page = ResponseScript.status(
             200, headers: ["Content-Type": "text/html"], body: "<html>Welcome to our hotel</html>")
 
-        /// Everybody is answered like this.
+        /// Answers all requests with the page, and uploads with this response.
         private func close(_ answer: ResponseScript) {
             server.route(nil, "*", Self.page)
             for method in ["POST", "PUT"] { server.route(method, "/d*", answer) }
@@ -28,7 +28,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: ["a page", "another host"], ["multipart", "put"])
-        func whatItSaysOfAPhotoIsNotBelieved(_ answer: String, _ kind: String) throws {
+        func `the response of a captive portal to an upload is not accepted`(_ answer: String, _ kind: String) throws {
             let home = try Home(
                 desktop: desktop,
                 extra: """
@@ -43,8 +43,8 @@ extension EndToEnd {
             #expect(try home.stormy("upload", photo.path).status == 0)
             try home.wait("the doubt") { try $0.transfers().first { $0.state == .waiting && $0.errorCode == -1010 } }
             #expect(desktop.listen(for: 1) == ["This network wants you to log in"])
-            // Given again it is on its way, and not there.
-            #expect(try home.stormy("upload", photo.path).errors.contains("is on its way already"))
+            // The photo is still being uploaded and is not stored on the server.
+            #expect(try home.stormy("upload", photo.path).errors.contains("is already queued"))
             open()
             try home.stormy("transfers", "retry", "all")
             try home.wait("the photo") { try $0.transfers().first { $0.state == .completed } }
@@ -53,8 +53,9 @@ extension EndToEnd {
             #expect(sent.count == 2, "once into the page, and once to the server: \(sent.map(\.path))")
         }
 
-        /// It leads on to a page, perhaps one that is not there: whether the server lost a photo the server alone says.
-        @Test(arguments: ["another host", "another path"]) func itsPageLosesNoPhoto(_ place: String) throws {
+        /// The portal redirects to a page, which may not exist. Only the server itself can report that a photo is lost.
+        @Test(arguments: ["another host", "another path"])
+        func `a redirect of a captive portal does not mark a photo as lost`(_ place: String) throws {
             let home = try Home(
                 desktop: desktop, extra: "[upload.destinations.there]\nkind = \"put\"\nurl = \"\(server.url)/d/a.jpg?s=1\"")
             server.route("PUT", "/d/a.jpg*", .status(201))
@@ -67,10 +68,10 @@ extension EndToEnd {
             let looked = try home.stormy("upload", "--verify")
             #expect(looked.status == 69 && looked.output.contains("could not be checked now: the server led on"), "\(looked)")
             server.route("GET", "/d/a.jpg*", .status(404))
-            #expect(try home.stormy("upload", "--verify").output.contains("is GONE"))
+            #expect(try home.stormy("upload", "--verify").output.contains("is MISSING"))
         }
 
-        @Test func itsPageTakesNoPartsPlace() throws {
+        @Test func `the page of a captive portal does not replace a partial download`() throws {
             let home = try Home(desktop: desktop)
             let file = Payload.pattern(1_000_000)
             server.route("GET", "/disk.img", .cutAfter(500_000, of: file, etag: "\"v1\""), Self.page)

@@ -2,10 +2,10 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A disk with room for bytes on which no file can be made any more, and one without room for bytes.
+    /// A disk with free bytes but without free inodes, and a disk without free bytes.
     @Suite(.enabled(if: Namespaces.areAllowed)) struct NoFilesLeft {
-        /// Without an agent, which would hold the ledger open: all that is needed lies there already.
-        @Test func whatIsThereIsReadAndEnded() throws {
+        /// The agent is killed because it would keep the ledger open. All needed files already exist.
+        @Test func `commands work on a disk without free inodes`() throws {
             let home = try Home()
             let (tool, files) = (Home.product("stormy"), home.folder.path)
             let photo = home.folder.appendingPathComponent("a.jpg")
@@ -39,8 +39,8 @@ extension EndToEnd {
             #expect(lines.contains { $0.hasPrefix("✗ disk:") } && !lines.contains { $0.contains("damaged") }, "\(result)")
         }
 
-        /// Some of many find room: each of the others is named.
-        @Test func aPhotoThatFindsNoRoomIsNamed() throws {
+        /// The first photo fits on the disk, and the second one is named.
+        @Test func `a photo that does not fit on the disk is named`() throws {
             let home = try Home()
             let (tool, files) = (Home.product("stormy"), home.folder.path)
             for (fill, name) in [(1, "a.jpg"), (2, "b.jpg")] as [(UInt8, String)] {

@@ -17,7 +17,7 @@ extension EndToEnd {
             Weather.serve(.json(Weather.forecast()), on: server)
         }
 
-        /// HH:MM:SS on the home's clock.
+        /// The time as HH:MM:SS in the time zone of the home.
         private func time(_ date: Date) -> String {
             var style = Date.VerbatimFormatStyle(
                 format:
@@ -27,10 +27,11 @@ extension EndToEnd {
             return date.formatted(style)
         }
 
-        @Test func wakesAtItsSecondAndTellsOnce() throws {
+        @Test func `an exact check notifies once and is planned again for the next day`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            // A machine that needs longer than the lead to run the verb gets tomorrow: then again, with more.
+            // If a slow machine runs the command after the time, the check is planned for tomorrow. The command is repeated with
+            // more time.
             var (due, lead) = (Date.distantPast, 2.0)
             while due <= Date(), lead < 60 {
                 due = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + lead).rounded(.up))
@@ -41,13 +42,14 @@ extension EndToEnd {
             try home.waitForQuiet()
             #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
             let next = try home.wait("the next one") { try $0.request("StormyNoon")?.occurrence }
-            // Tomorrow, by the clock: 23 to 25 hours later.
+            // The next check is tomorrow at the same clock time, 23 to 25 hours later.
             #expect((82_800...90_000).contains(next.timeIntervalSince(due)))
             #expect(try home.rows("why").first?["identifier"] as? String == "StormyNoon")
         }
 
-        /// A person mistypes the configuration before noon: they are told, the check is not over, and runs when the file is right again.
-        @Test func aMistakeInTheConfigurationIsToldAndTheCheckWaits() throws {
+        /// The user makes an error in the configuration before the check. The check stays pending and runs when the file is
+        /// corrected.
+        @Test func `a configuration error is notified, and the check runs when it is corrected`() throws {
             let home = try Home(server: server, desktop: desktop)
             let file = home.directories.configuration.appendingPathComponent("config.toml")
             let right = try Data(contentsOf: file)
@@ -55,8 +57,8 @@ extension EndToEnd {
             try home.stormy("schedule")
             try (right + Data("\n[storm]\ngusts_kmh = \"many\"\n".utf8)).write(to: file)
             try Self.missDays(1, home)
-            // The third pause is long enough to be told from the file's change.
-            try home.wait("three tries", seconds: 90) {
+            // The third pause is long enough to distinguish its end from the change of the file.
+            try home.wait("three tries") {
                 try $0.history(limit: 9).filter { $0.outcome == .crashed }.count >= 3 ? true : nil
             }
             let failed = try home.wait("the last of them") { try $0.history(limit: 9).last }
@@ -69,8 +71,8 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Storm expected in Here"])
         }
 
-        /// Nobody has seen its notification: quit names it, and the next check tells of the storm again.
-        @Test func aStormThatNobodyHasSeenIsToldAfterQuit() throws {
+        /// The notification was not shown because of quiet hours. `quit` names it.
+        @Test func `a storm that was not shown before quit is notified by the next check`() throws {
             let home = try Home(server: server, desktop: desktop, extra: "[notifications]\nquiet_hours = \"00:00-23:59\"\n")
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             try home.stormy("schedule")
@@ -83,9 +85,9 @@ extension EndToEnd {
             #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
         }
 
-        /// Other programs have used up what the system can watch: the agent and the app look by themselves.
+        /// Other programs have used up inotify. The agent and the app poll.
         @Test(.enabled(if: Namespaces.areAllowed), arguments: ["max_inotify_instances", "max_inotify_watches"])
-        func withoutInotifyTheCheckRuns(_ limit: String) async throws {
+        func `the check runs if inotify is used up`(_ limit: String) async throws {
             let home = try Home(server: server, desktop: desktop)
             let tool = Home.product("stormy")
             let script = """
@@ -95,13 +97,13 @@ extension EndToEnd {
                 """
             let result = try Child.run("unshare", Namespaces.asOwnUser(script), environment: home.environment)
             #expect(result.output.contains("completed") && !result.output.contains("crashed"), "\(result)")
-            // The agent goes on inside; a `quit` would withdraw what it is about to show.
+            // The agent continues inside the namespace. `quit` would withdraw the pending notification.
             try home.waitForQuiet()
             #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
         }
 
-        /// The same mistake, made again after it was mended, is told again.
-        @Test func aMistakeThatComesBackIsToldAgain() throws {
+        /// The same error is corrected and made again.
+        @Test func `a configuration error that is made again is notified again`() throws {
             let home = try Home(server: server, desktop: desktop)
             let file = home.directories.configuration.appendingPathComponent("config.toml")
             let right = try Data(contentsOf: file)
@@ -111,11 +113,11 @@ extension EndToEnd {
             for round in 1...2 {
                 try (right + Data("\n[storm]\ngusts_kmh = \"many\"\n".utf8)).write(to: file)
                 try Self.missDays(1, home)
-                try home.wait("word of it", seconds: 60) {
+                try home.wait("word of it") {
                     try $0.notification("trouble-configuration")?.state == .delivered ? true : nil
                 }
                 try right.write(to: file)
-                try home.wait("the check", seconds: 60) {
+                try home.wait("the check") {
                     try $0.history(limit: 50).filter { $0.outcome == .completed }.count == round ? true : nil
                 }
                 try home.waitForQuiet()
@@ -123,9 +125,9 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Stormy cannot work"])
         }
 
-        /// The ledger is lost: whichever verb comes next plans the check again, and so does the next login.
+        /// Each next command, or the next login, plans the check again.
         @Test(arguments: ["place list", "check --offline", "why", "status", "agent"])
-        func aLostLedgerLosesNoNoon(_ verb: String) throws {
+        func `the daily check is planned again after the ledger is lost`(_ verb: String) throws {
             let home = try Home(server: server, desktop: desktop)
             home.environment["STORMY_NO_AGENT"] = "1"
             try home.stormy("place", "add", "Here", "1,1")
@@ -146,8 +148,8 @@ extension EndToEnd {
             }
         }
 
-        /// A login with a damaged ledger is not the silent end of all checks.
-        @Test func aDamagedLedgerIsSaidAtLogin() throws {
+        /// A login with a damaged ledger must not end all checks silently.
+        @Test func `a damaged ledger is notified at login`() throws {
             let home = try Home(server: server, desktop: desktop)
             try FileManager.default.createDirectory(at: home.directories.state, withIntermediateDirectories: true)
             try Data(repeating: 7, count: 5_000).write(to: home.directories.ledger)
@@ -156,8 +158,8 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["stormy cannot work"])
         }
 
-        /// An answer that cannot be kept was no check: it is made up for, and the person told.
-        @Test func anAnswerThatCannotBeKeptIsNoCheck() throws {
+        /// A result that cannot be stored is not a check. The check runs again, and the user is notified.
+        @Test func `a check whose result cannot be stored fails and runs again`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             try home.stormy("schedule")
@@ -168,15 +170,15 @@ extension EndToEnd {
             #expect(failed.outcome == .crashed && failed.detail?.contains("python3") == true, "\(failed)")
             try home.wait("word of it") { try $0.notification("trouble-store")?.state == .delivered ? true : nil }
             holder.end(SIGKILL)
-            try home.wait("the check", seconds: 60) {
+            try home.wait("the check") {
                 try $0.history(limit: 20).contains { $0.outcome == .completed } ? true : nil
             }
             try home.waitForQuiet()
             #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Storm expected in Here"])
         }
 
-        /// The data folder is gone: nothing was checked, and that is no calm.
-        @Test func aLostDataFolderIsSaid() throws {
+        /// Without places nothing was checked. This is not reported as calm.
+        @Test func `a lost data folder fails the check and is notified`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             try home.stormy("schedule")
@@ -186,7 +188,7 @@ extension EndToEnd {
             try home.waitForEnded("appRefresh")
             let ended = try home.wait("its end") { try $0.history(limit: 9).first }
             #expect(ended.outcome == .crashed && ended.detail?.hasPrefix("no places") == true, "\(ended)")
-            // The folder comes back: the check of that day runs.
+            // The check of that day runs after the folder is restored.
             try FileManager.default.removeItem(at: home.directories.data)
             try FileManager.default.moveItem(at: aside, to: home.directories.data)
             try home.wait("the check") { try $0.history(limit: 20).contains { $0.outcome == .completed } ? true : nil }
@@ -194,12 +196,12 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Stormy's places are gone", "Storm expected in Here"])
         }
 
-        /// The machine was off: what was planned lies days back.
+        /// Moves the planned check into the past, as if the machine had been off.
         static func missDays(_ days: Double, _ home: Home) throws {
             try home.moveOccurrence(of: "StormyNoon", byDays: -days)
         }
 
-        @Test func withoutAServerItWaitsAndIsShownLater() throws {
+        @Test func `a notification waits for a notification server`() throws {
             let bare = try Desktop(hasServer: false)
             let home = try Home(server: server)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
@@ -209,7 +211,7 @@ extension EndToEnd {
             let notifications = try #require(try home.status()["notifications"] as? [String: Any])
             #expect(notifications["pending"] as? Int == 1)
             #expect((notifications["trouble"] as? String)?.isEmpty == false)
-            // The person logs in: a verb tells where the bus is, and a server comes.
+            // At login a command passes the address of the bus to the agent, and a server starts.
             home.environment.merge(bare.environment) { $1 }
             try home.stormy("status")
             try bare.startServer()
@@ -217,7 +219,7 @@ extension EndToEnd {
             try home.wait("delivered") { try $0.notification("storm-1")?.deliveredAt }
         }
 
-        @Test func theSecondAppRunsBesideTheFirst() throws {
+        @Test func `a second app runs independently of the first`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             try home.stormy("schedule")
@@ -231,13 +233,13 @@ extension EndToEnd {
                     "launched TideMorning"))
             #expect(desktop.listen(for: 1) == ["High tide today"])
             #expect(FileLock.isHeld(other.agentLock) && FileLock.isHeld(home.directories.agentLock))
-            // Each has its own: the first app knows nothing of the second's launch.
+            // The apps have separate agents. The history of the first app does not contain the launch of the second.
             #expect(try home.history().isEmpty)
-            // A scene takes what the person pressed.
+            // A scene handles the pressed button.
             try desktop.press("Open")
             #expect(try Self.outcome(of: .notificationResponse, in: other) == .completed)
             try desktop.waitForEmptyScreen()
-            // And another takes a new day: the agent is told that yesterday was the last it told of.
+            // Another scene handles a new day. The ledger is changed as if yesterday had been the last reported day.
             try Ledger(other).write { transaction in
                 var told = try #require(try transaction.fact(.significantTime), "its scene asked for it")
                 told.day -= 1
@@ -252,7 +254,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func quitEndsEverythingAndLosesNothing() throws {
+        @Test func `quit ends all work and keeps the places`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             try home.stormy("schedule")
@@ -269,10 +271,10 @@ extension EndToEnd {
                     atPath: home.folder.path + "/config/autostart/background-agent-stormy.desktop"))
         }
 
-        @Test func aStoppedAgentIsNamed() throws {
+        @Test func `a stopped agent is named by status and quit`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("schedule")
-            // One that is stopped while it writes is named by whoever wants to write, in other words.
+            // An agent that is stopped while it writes would be named with other words by commands that write.
             try home.freezeAgent()
             let pid = try #require(home.agentPID)
             defer { kill(pid, SIGCONT) }
@@ -282,7 +284,7 @@ extension EndToEnd {
             #expect(said.status == 75 && said.errors.contains("the agent has not ended: it is \(sentence)"), "\(said)")
         }
 
-        @Test func aSecondAgentFromAnotherRuntimeFolderLeaves() throws {
+        @Test func `a second agent from another runtime folder exits`() throws {
             let home = try Home(server: server)
             let first = try home.startAgent()
             defer { first.end() }

@@ -5,7 +5,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// What a person sees of notifications when servers and agents come and go.
+    /// Notifications on the screen when notification servers and agents are replaced.
     @Suite final class Notifications {
         private let desktop: Desktop
         private let home: Home
@@ -24,7 +24,7 @@ extension EndToEnd {
 
         private func displayed() throws -> String { try desktop.dunstctl("count", "displayed") }
 
-        /// Pressed, it is answered and gone, also from a server that lets it stand.
+        /// Presses "Snooze". The notification leaves the screen, also with a server that does not remove it.
         private func snooze() throws {
             try desktop.press("Snooze")
             try home.waitForEnded("notificationResponse")
@@ -33,27 +33,27 @@ extension EndToEnd {
             try desktop.waitForEmptyScreen()
         }
 
-        @Test func aPressedOneLeavesTheScreen() throws {
+        @Test func `a pressed notification leaves the screen`() throws {
             #expect(try displayed() == "1")
             try snooze()
             #expect(desktop.titles.count == 1)
         }
 
-        /// As after a crash, or in another desktop: with live buttons, and nobody is alerted.
-        @Test func theNextServerShowsItAgain() throws {
+        /// The server is replaced, as after a crash or in another desktop. The buttons work, and the user is not alerted again.
+        @Test func `a new notification server shows the notification again`() throws {
             try desktop.restartServer()
             #expect(desktop.listen(for: 2).count == 2)
             try home.wait("there again") { try $0.notification("storm-1").flatMap { $0.state == .delivered ? $0 : nil } }
             #expect(try displayed() == "1")
             try snooze()
-            // And what was closed is not shown again.
+            // A closed notification is not shown again.
             try desktop.restartServer()
             #expect(try desktop.heardSoFar().count == 2)
             #expect(try displayed() == "0")
         }
 
-        /// Its buttons belonged to a process that was killed.
-        @Test func theNextAgentHasLiveButtons() throws {
+        /// The buttons belonged to a process that was killed.
+        @Test func `a new agent shows the notification again with working buttons`() throws {
             try home.killAgent()
             #expect(try displayed() == "1", "dunst keeps what a sender that is gone has shown")
             try home.stormy("status")
@@ -64,8 +64,8 @@ extension EndToEnd {
             try snooze()
         }
 
-        /// The forecast has other hours by now: in its place, without an alert, and not where the person has closed it.
-        @Test func aStormThatMovesIsChangedInItsPlace() throws {
+        /// The notification is updated without an alert. A notification that the user closed is not shown again.
+        @Test func `new hours of a storm update its notification in place`() throws {
             let before = try home.wait("its words") { try $0.notification("storm-1")?.content.body }
             Weather.serve(.json(Weather.forecast(thunder: [4, 5, 6, 7, 8])), on: server)
             try home.stormy("check", "--fresh")
@@ -83,8 +83,9 @@ extension EndToEnd {
             #expect(try displayed() == "0" && desktop.titles.count == 1 && desktop.shownAgain == 1)
         }
 
-        /// The app died before it could write down that it had told; by now the person has dismissed it, and the forecast has other hours.
-        @Test func aStormThatWasToldIsKnownByItsNotification() throws {
+        /// The app was killed before it stored that it had notified. The user has dismissed the notification, and the forecast
+        /// has other hours.
+        @Test func `a notified storm is known by its notification if the app could not store it`() throws {
             try desktop.dunstctl("close")
             try home.wait("closed") { try $0.notification("storm-1").flatMap { $0.state == .closed ? $0 : nil } }
             let store = home.folder.appendingPathComponent("data/stormy/stormy.sqlite").path
@@ -102,8 +103,8 @@ extension EndToEnd {
             #expect(try displayed() == "0" && desktop.titles.count == 1)
         }
 
-        /// Its strength changes and its hours do not.
-        @Test func aStormThatGrowsIsChangedInItsPlace() throws {
+        /// The strength of the storm changes, but its hours do not.
+        @Test func `a stronger storm updates its notification in place`() throws {
             for gusts in [95.0, 120] {
                 Weather.serve(.json(Weather.forecast(gusts: gusts)), on: server)
                 try home.stormy("check", "--fresh", "--notify")
@@ -117,8 +118,8 @@ extension EndToEnd {
             #expect(desktop.titles.count == 1)
         }
 
-        /// A storm that was snoozed, or that the person has closed, becomes extreme: that is told, and it stays until it is over.
-        @Test(arguments: ["Snooze", nil]) func oneThatGrowsExtremeIsToldAgain(_ button: String?) throws {
+        /// The storm was snoozed or closed by the user. The new notification stays until the storm is over.
+        @Test(arguments: ["Snooze", nil]) func `a storm that becomes extreme is notified again`(_ button: String?) throws {
             if button == nil {
                 try desktop.dunstctl("close")
                 try home.wait("closed") { try $0.notification("storm-1").flatMap { $0.state == .closed ? $0 : nil } }
@@ -131,13 +132,13 @@ extension EndToEnd {
             let record = try home.wait("told") { try $0.notification("storm-1").flatMap { $0.state == .delivered ? $0 : nil } }
             #expect(record.content.interruptionLevel == 3 && record.until != nil)
             try home.wait("no snooze waits") { try $0.notification("storm-1-snoozed")?.life.isUntold == true ? nil : true }
-            // Told: the same again alerts nobody.
+            // An equal forecast does not notify again.
             try home.stormy("check", "--fresh", "--notify")
             #expect(try desktop.heardSoFar().count == 2)
         }
 
-        /// Its hours are over: nobody has to close it, and no app has to run for that.
-        @Test func aStormThatIsOverLeavesTheScreen() throws {
+        /// The agent removes the notification when the storm is over, without the user and without the app.
+        @Test func `the notification of a past storm leaves the screen`() throws {
             let record = try home.wait("its words") { try $0.notification("storm-1") }
             let sql = "UPDATE notification SET content = json_set(content, '$.until', \(Date().timeIntervalSince1970 + 2))"
             let ledger = home.directories.ledger.path
@@ -148,8 +149,8 @@ extension EndToEnd {
             try home.wait("over") { try $0.notification("storm-1").flatMap { $0.state == .over ? $0 : nil } }
         }
 
-        /// Rows that somebody else has written, in every column.
-        @Test func rowsThatNobodyCanReadEndNoAgent() throws {
+        /// Another program has written invalid values into the rows, in several columns.
+        @Test func `unreadable notification rows do not end the agent`() throws {
             try home.killAgent()
             let ledger = home.directories.ledger.path
             for change in [
@@ -173,8 +174,9 @@ extension EndToEnd {
             try snooze()
         }
 
-        /// No server, and a person at a terminal: every verb says so, until `status` has listed it there.
-        @Test func whatNobodyCouldShowIsSaidInTheTerminal() throws {
+        /// Without a notification server, every command in a terminal prints the pending notification until `status` has listed
+        /// it there.
+        @Test func `notifications that cannot be shown are printed in the terminal`() throws {
             let bare = try Home(server: server)
             try bare.stormy("place", "add", "Here", "1,1", "--no-sync")
             try bare.stormy("check", "--notify")
@@ -194,8 +196,8 @@ extension EndToEnd {
             #expect(try atTerminal("status").contains("Not shown   Storm expected in Here: "), "it is so, all the same")
         }
 
-        /// More than a person reads: a handful by themselves, the rest in one summary.
-        @Test func aBurstIsAHandful() throws {
+        /// Some notifications are shown one by one, and the rest in one summary.
+        @Test func `a burst of notifications is gathered in one summary`() throws {
             let app = try ProvingHome(desktop: desktop)
             try app.run("notify", "n", "count=200", "thread=t", "title=One of many")
             try app.home.wait("all are told") { transaction in
@@ -207,12 +209,12 @@ extension EndToEnd {
             }
             let alone = try app.home.wait("those alone") { try $0.notifications().filter { $0.state == .delivered }.count - 1 }
             #expect(summary.content.title == "\(200 - alone) notifications of Proving ground" && (5...15).contains(alone))
-            // The storm of this test's home stands there, too.
+            // The notification of this suite's home is also on the screen.
             try desktop.wait(forDisplayed: alone + 2)
         }
 
-        /// The server takes it off by itself: told, and perhaps seen by nobody.
-        @Test func whatExpiredIsUnseen() throws {
+        /// The server removes the notification after its timeout. The user may not have seen it.
+        @Test func `an expired notification counts as unseen`() throws {
             let brief = try Desktop(lowTimeout: 1)
             defer { withExtendedLifetime(brief) {} }
             let app = try ProvingHome(desktop: brief)
@@ -224,11 +226,12 @@ extension EndToEnd {
             #expect(try app.run("notifications").output.isEmpty)
         }
 
-        /// A delegate of an app that a person runs: asked, and obeyed; and where it does not answer, or the process ends, all of it is shown.
+        /// The delegate is queried and its answer is followed. If the delegate does not answer or the process ends, the
+        /// notification is shown.
         @Test(arguments: [
             ("24", true, true), ("16", true, true), ("0", false, true), ("silence", true, true), ("0", true, false),
         ])
-        func aDelegateInFrontIsAsked(_ wish: String, _ isShown: Bool, _ waits: Bool) throws {
+        func `the delegate of a running app decides what is shown`(_ wish: String, _ isShown: Bool, _ waits: Bool) throws {
             let app = try ProvingHome(desktop: desktop)
             app.home.environment["PROVING_PRESENT"] = wish
             if !waits {
@@ -243,9 +246,9 @@ extension EndToEnd {
             }
         }
 
-        /// It comes by a trigger while a person runs the app: asked, and obeyed; also where the process dies over the question.
+        /// The notification comes from a trigger while the app runs. The process may end before its delegate answers.
         @Test(arguments: [("0", false), ("24", true), ("silence", true), ("silence", false)])
-        func aDelegateInFrontIsAskedWhenItsTimeComes(_ wish: String, _ goesOn: Bool) throws {
+        func `the delegate of a running app decides about a triggered notification`(_ wish: String, _ goesOn: Bool) throws {
             let app = try ProvingHome(desktop: desktop)
             app.home.environment["PROVING_PRESENT"] = wish
             let child = try Child(
@@ -263,8 +266,9 @@ extension EndToEnd {
             child.end()
         }
 
-        /// It has what it was given, and shows that when it goes on: said at once, and taken off by the next agent.
-        @Test func quitWhileTheServerHangsIsSaid() throws {
+        /// The stopped server shows the received notifications when it continues. `quit` reports this, and the next agent removes
+        /// them.
+        @Test func `quit reports notifications that a stopped server may still show`() throws {
             let app = try ProvingHome(desktop: desktop)
             #expect(try app.run("notify", "first", "title=First").status == 0)
             try desktop.wait(forDisplayed: 2)
@@ -272,17 +276,18 @@ extension EndToEnd {
             kill(server, SIGSTOP)
             #expect(try app.run("notify", "n", "title=Frozen").status == 0)
             try app.home.wait("given to it") { try $0.notification("n").flatMap { $0.state == .presenting ? $0 : nil } }
-            // An agent that is still there would take it off as soon as the server goes on.
+            // A running agent would remove the notification as soon as the server continues.
             let quit = try app.home.waitForAgentsEnd { try app.run("background", "quit") }
             #expect(quit.output.contains("does not answer: 2 notifications may stand there"), "\(quit)")
             kill(server, SIGCONT)
-            // The first is still there if the agent already knew, when it was told to leave, that the server does not answer.
+            // The first notification remains if the agent already knew at `quit` that the server does not answer.
             try app.run("notify", "later", "seconds=3600")
             try desktop.wait(forDisplayed: 1)
         }
 
-        /// The whole chain with a person in it, who presses, or closes it, or is not there.
-        @Test func theChainIsProved() throws {
+        /// The complete path from the notification to the app. The user presses the button, closes the notification, or does
+        /// nothing.
+        @Test func `notify --test reports whether its button was pressed`() throws {
             func prove(_ timeout: String) throws -> Child {
                 let child = try Child(
                     Home.product("stormy"), ["notify", "--test", "--timeout", timeout], environment: home.environment)
@@ -309,11 +314,11 @@ extension EndToEnd {
             try desktop.waitForEmptyScreen()
             desktop.endServer()
             let none = try home.stormy("notify", "--test")
-            #expect(none.status == 69 && none.errors.contains("nobody shows them on this desktop"), "\(none)")
+            #expect(none.status == 69 && none.errors.contains("no notification server runs on this desktop"), "\(none)")
         }
 
-        /// Removed by a command while no agent lives, it leaves the screen with the next one.
-        @Test func aRemovedPlaceTakesItsNotificationAlong() throws {
+        /// A command removes the place while no agent runs. The next agent removes the notification.
+        @Test func `removing a place removes its notification`() throws {
             try home.killAgent()
             try home.stormy("place", "remove", "Here")
             try desktop.waitForEmptyScreen()

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// What an app of the iOS kind finds again in its next process.
+    /// Data that an app for iOS finds again in its next process.
     @Suite struct OrdinarySessions {
         let server: FaultyServer
         let home: Home
@@ -23,8 +23,9 @@ extension EndToEnd {
             ((try? String(contentsOf: log, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
         }
 
-        /// Cookies and cached answers of the default configuration outlive the process, and nobody else may read them.
-        @Test func theNextProcessHasTheCookiesAndTheAnswers() throws {
+        /// Cookies and cached responses of the default configuration are kept after the process ends. Other users cannot read
+        /// them.
+        @Test func `the next process has the cookies and the cached responses`() throws {
             server.route(
                 "GET", "/kept",
                 [
@@ -47,12 +48,12 @@ extension EndToEnd {
             #expect(try Ledger(home.directories).read { try $0.transfers() }.isEmpty, "none of it is the agent's")
         }
 
-        /// A download that ended without its app: the process that is launched for it knows what the server called it.
+        /// A download ended without its app. The process that is launched for it knows the file name from the response.
         @Test(arguments: [
             ("attachment; filename=\"Episode 1.mp3\"", "Episode 1.mp3"), ("attachment; filename=\"../../.bashrc\"", "bashrc"),
             (nil, "file.mp3"),
         ])
-        func theLaunchedProcessKnowsTheName(_ disposition: String?, _ name: String) throws {
+        func `the launched process knows the suggested file name`(_ disposition: String?, _ name: String) throws {
             home.environment["COURIER_NAMES"] = "1"
             var headers: HeaderList = ["Content-Length": "4", "ETag": "\"v1\""]
             if let disposition { headers.lines.append(HeaderLine("Content-Disposition", disposition)) }

@@ -3,7 +3,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// Several destinations, and a store or a ledger that is not the latest one.
+    /// Several destinations, with a store or a ledger that is not the latest one.
     @Suite struct PhotoDestinations {
         private let nginx: Nginx
         private let home: Home
@@ -41,8 +41,8 @@ extension EndToEnd {
             #expect(said.status == 0, "\(said)")
         }
 
-        /// The store is from a backup, and the number of its photo's transfer has another meaning in the ledger of today.
-        @Test func `a transfer to another destination does not stand for the photo's own`() throws {
+        /// The store is from a backup. The transfer number of its photo means another transfer in the current ledger.
+        @Test func `a transfer to another destination is not mistaken for the transfer of the photo`() throws {
             let kept = home.folder.appendingPathComponent("backup")
             try FileManager.default.createDirectory(at: kept, withIntermediateDirectories: false)
             try upload(to: "first")
@@ -62,26 +62,26 @@ extension EndToEnd {
             home.environment["STORMY_NO_AGENT"] = nil
             let said = try home.stormy("transfers")
             #expect(said.errors.contains("1 photo queued again"), "\(said)")
-            try home.waitForQuiet(seconds: 60)
+            try home.waitForQuiet()
             for folder in ["", "more"] {
                 let place = nginx.photos.appendingPathComponent(folder).appendingPathComponent("noon.jpg")
                 #expect(FileManager.default.fileExists(atPath: place.path), "\(place.path)")
             }
         }
 
-        /// The second and the third destination have one address.
+        /// The second and the third destination have the same address.
         @Test func `a photo that is found again belongs to the destination that it was given to`() throws {
             try upload(to: "third")
             for file in files("stormy", in: "data") { try FileManager.default.removeItem(at: file) }
             home.environment["STORMY_NO_AGENT"] = nil
             let said = try home.stormy("transfers")
             #expect(said.errors.contains("1 photo found again"), "\(said)")
-            try home.waitForQuiet(seconds: 60)
+            try home.waitForQuiet()
             let again = try home.stormy("upload", "--to", "third", photo.path)
-            #expect(again.errors.contains("is there already"), "\(again)")
+            #expect(again.errors.contains("is already uploaded"), "\(again)")
             let other = try home.stormy("upload", "--to", "second", photo.path)
-            #expect(!other.errors.contains("is there already"), "\(other)")
-            try home.waitForQuiet(seconds: 60)
+            #expect(!other.errors.contains("is already uploaded"), "\(other)")
+            try home.waitForQuiet()
         }
     }
 }

@@ -4,7 +4,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// Whether a photo keeps its location if no command of the user sends it at that moment.
+    /// Whether a photo keeps its location if the user does not send it by a command at that moment.
     @Suite struct PhotoLocationChoice {
         private static func destination(_ nginx: Nginx, _ choice: String) -> String {
             """
@@ -35,7 +35,7 @@ extension EndToEnd {
             await server.stop()
         }
 
-        /// The ledger is lost before the photo was sent, and with it the cleaned copy.
+        /// The ledger and the cleaned copy are lost before the photo was sent.
         @Test func `a photo that is queued again follows the option with which it was given`() throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx, "keep"))
@@ -53,11 +53,11 @@ extension EndToEnd {
             home.environment["STORMY_NO_AGENT"] = nil
             let again = try home.stormy("transfers")
             #expect(again.errors.contains("1 photo queued again"), "\(again)")
-            try home.waitForQuiet(seconds: 60)
+            try home.waitForQuiet()
             #expect(try Data(contentsOf: nginx.photos.appendingPathComponent("noon.jpg")) != JPEG.withPosition)
         }
 
-        /// The copy in the spool has the location, and the destination has another rule now.
+        /// The copy in the spool has the location, and the destination now removes it.
         @Test func `a left copy is cleaned before it is queued again`() throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx, "keep"))
@@ -73,7 +73,7 @@ extension EndToEnd {
             home.environment["STORMY_NO_AGENT"] = nil
             let again = try home.stormy("transfers")
             #expect(again.errors.contains("1 photo queued again"), "\(again)")
-            try home.waitForQuiet(seconds: 60)
+            try home.waitForQuiet()
             let sent = try Data(contentsOf: nginx.photos.appendingPathComponent("noon.jpg"))
             #expect(sent != JPEG.withPosition)
             #expect(sent.count == JPEG.withPosition.count)

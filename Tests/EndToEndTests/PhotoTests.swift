@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// What a person asks of `stormy upload`: privacy, folders, no doubles, a good moment, proof.
+    /// `stormy upload`: location removal, choice of files, no duplicates, and verification.
     @Suite struct Photos {
         private let nginx: Nginx
         private let home: Home
@@ -22,7 +22,7 @@ extension EndToEnd {
             try Child.run(command, arguments, environment: ProcessInfo.processInfo.environment).output
         }
 
-        /// A real picture; with a place if wanted.
+        /// Makes a real picture, with a location if requested.
         private func picture(_ name: String, isLocated: Bool = false) throws -> URL {
             let file = camera.appendingPathComponent(name)
             try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
@@ -42,8 +42,8 @@ extension EndToEnd {
             get throws { try FileManager.default.contentsOfDirectory(atPath: nginx.photos.path).sorted() }
         }
 
-        /// nginx knows no `If-None-Match`: sent at the same time, one would take the other's place.
-        @Test func photosOfOneNameAreAllThere() throws {
+        /// nginx does not support `If-None-Match`. Concurrent uploads would replace each other.
+        @Test func `photos with the same name are all uploaded`() throws {
             let home = try Home(extra: "[upload.destinations.put]\nkind = \"put\"\nurl = \"\(nginx.url)photos/\"\n")
             var wanted: Set<Data> = []
             var paths: [String] = []
@@ -63,7 +63,7 @@ extension EndToEnd {
 
         // MARK: Privacy
 
-        @Test func aPhotosPlaceIsRemovedFromWhatIsSent() throws {
+        @Test func `the location is removed from the uploaded photo`() throws {
             let photo = try picture("garden.jpg", isLocated: true)
             let original = try Data(contentsOf: photo)
             let sent = try home.stormy("upload", "--wait", photo.path)
@@ -75,7 +75,7 @@ extension EndToEnd {
             #expect(!tags.contains("Munich") && tags.contains("Orientation"))
             let pixels = try [photo, there].map { try tool("identify", ["-format", "%#", $0.path]) }
             #expect(pixels[0] == pixels[1])
-            // The person's own file is theirs.
+            // The file of the user is not changed.
             #expect(try Data(contentsOf: photo) == original)
             let row = try #require(try home.rows("transfers").first)
             #expect(row["sourceSha256"] as? String == FileDigest.sha256(of: original))
@@ -84,14 +84,15 @@ extension EndToEnd {
             #expect(receipt["verified"] as? String == "length" && receipt["sha256"] as? String == row["sha256"] as? String)
         }
 
-        @Test func asItIsWhenThePersonSaysSo() throws {
+        @Test func `--keep-location uploads the photo unchanged`() throws {
             let photo = try picture("garden.jpg", isLocated: true)
             #expect(try home.stormy("upload", "--keep-location", "--wait", photo.path).status == 0)
             #expect(try Data(contentsOf: nginx.photos.appendingPathComponent("garden.jpg")) == Data(contentsOf: photo))
         }
 
-        /// Whoever takes over the parser of strangers' photos finds one photo, no network and no other program.
-        @Test func theCleanerSeesOnePhotoAlone() throws {
+        /// The cleaner parses untrusted photos. A photo outside its folder is rejected, and the process has a seccomp filter and
+        /// cannot gain privileges.
+        @Test func `the photo cleaner can read only the photos of its folder`() throws {
             let folder = home.folder.appendingPathComponent("cleaning")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             let (inside, outside) = (folder.appendingPathComponent("photo"), try picture("private.jpg", isLocated: true))
@@ -118,7 +119,7 @@ extension EndToEnd {
             #expect(cleaner.waitForEnd() == 0)
         }
 
-        /// The first process ends over each photo, the second one works.
+        /// The first process is killed while it reads the photo. The second process cleans it.
         @Test func `a photo is cleaned by a second process if the first one is killed`() throws {
             let programs = home.folder.appendingPathComponent("programs")
             try FileManager.default.createDirectory(at: programs, withIntermediateDirectories: true)
@@ -140,7 +141,7 @@ extension EndToEnd {
             #expect(FileManager.default.fileExists(atPath: programs.path + "/killed"))
         }
 
-        // MARK: Which files
+        // MARK: Choice of files
 
         @Test func `a photo of a list on standard input is not sent again`() throws {
             let photo = try picture("a/one.jpg")
@@ -148,7 +149,7 @@ extension EndToEnd {
             let list = try Child.run(
                 "/bin/sh", ["-c", "find '\(camera.path)/a' -name 'one*' -print0 | '\(Home.product("stormy"))' upload -"],
                 environment: home.environment)
-            #expect(list.errors.contains("one.jpg: is there already, as \(nginx.url)photos/one.jpg"), "\(list.errors)")
+            #expect(list.errors.contains("one.jpg: is already uploaded, as \(nginx.url)photos/one.jpg"), "\(list.errors)")
             #expect(try arrived == ["one.jpg"])
         }
 
@@ -163,8 +164,8 @@ extension EndToEnd {
             #expect(empty.status == 0 && empty.errors.contains("nothing to upload"), "\(empty)")
         }
 
-        /// A list is made by a program, which names whatever it finds.
-        @Test func ofAListPhotosAloneAreSent() throws {
+        /// A program makes the list, which can contain any file.
+        @Test func `only the photos of a list are uploaded`() throws {
             _ = try picture("a/one.jpg")
             try Data("notes".utf8).write(to: camera.appendingPathComponent("a/notes.txt"))
             #expect(try home.stormy("upload", "--wait", picture("a/two.jpg").path).status == 0)
@@ -172,8 +173,8 @@ extension EndToEnd {
             let all = try Child.run(
                 "/bin/sh", ["-c", "find '\(home.folder.path)' -print0 | '\(Home.product("stormy"))' upload --wait -"],
                 environment: home.environment)
-            #expect(all.errors.contains("of the list skipped: --recursive sends the photos in them"), "\(all.errors)")
-            #expect(all.errors.contains("other files skipped, no photo of a kind that is known: "), "\(all.errors)")
+            #expect(all.errors.contains("of the list skipped: use --recursive to upload the photos in them"), "\(all.errors)")
+            #expect(all.errors.contains("other files skipped (not a known kind of photo): "), "\(all.errors)")
             #expect(try Set(arrived).subtracting(before) == ["one.jpg"])
             #expect(try home.rows("transfers").count == 2)
             let folders = try Child.run(
@@ -183,9 +184,9 @@ extension EndToEnd {
             #expect(none.status == 0 && none.errors.contains("nothing to upload: no photo was found"), "\(none.errors)")
         }
 
-        /// What a list names and is not there is said, also where it looks like a pattern, and over no name the others are forgotten.
+        /// A name that does not exist is reported, also if it looks like a pattern. The other photos of the list are queued.
         @Test(arguments: ["*.jpg", "~[", "~u2[1].jpg", "~nobody*", "gone.jpg"])
-        func aListHasNamesAndNoPatterns(_ name: String) throws {
+        func `names in a list are not treated as patterns`(_ name: String) throws {
             _ = try picture("one.jpg")
             try FileManager.default.createDirectory(at: camera.appendingPathComponent("other"), withIntermediateDirectories: true)
             _ = try picture("other/two.jpg")
@@ -199,8 +200,8 @@ extension EndToEnd {
             #expect(named.errors.contains("no such file"), "\(named)")
         }
 
-        /// Also through symbolic and hard links. The configuration and the store have their test in `StormyCommandTests`.
-        @Test func stormysOwnFilesAreNeverSent() throws {
+        /// Links are also checked. The configuration and the store are tested in `StormyCommandTests`.
+        @Test func `files of Stormy are never uploaded`() throws {
             let own = home.folder.appendingPathComponent("state/stormy/agent.sqlite")
             let link = camera.appendingPathComponent("link.jpg")
             try FileManager.default.createSymbolicLink(at: link, withDestinationURL: own)
@@ -215,10 +216,11 @@ extension EndToEnd {
             #expect(try home.rows("transfers").count == 1)
         }
 
-        // MARK: Proof
+        // MARK: Verification
 
-        /// How a photo ended is told again where it could not be kept; and where the store comes from a backup, it asks.
-        @Test(arguments: [true, false]) func anEndThatTheStoreDidNotHearOf(_ isFromBackup: Bool) async throws {
+        /// An end that could not be stored is delivered again. A store from a backup does not know the end and looks it up.
+        @Test(arguments: [true, false])
+        func `an upload whose end the store does not know can be queued again`(_ isFromBackup: Bool) async throws {
             let server = try await FaultyServer.start()
             server.route("PUT", "/one.jpg", .status(403))
             let home = try Home(extra: "[upload.destinations.home]\nkind = \"put\"\nurl = \"\(server.url)/\"\n")
@@ -235,7 +237,7 @@ extension EndToEnd {
                 let told = try home.wait("a launch for its end") { try $0.history(limit: 9).first { $0.outcome != nil } }
                 #expect(told.outcome == .crashed, "\(told)")
                 holder.end(SIGKILL)
-                try home.wait("the next one", seconds: 60) {
+                try home.wait("the next one") {
                     try $0.history(limit: 9).contains { $0.outcome == .completed } ? true : nil
                 }
             } else {
@@ -251,8 +253,8 @@ extension EndToEnd {
             await server.stop()
         }
 
-        /// The list of transfers is lost, and with it what was known of the server's copy: it can be sent once more.
-        @Test func withoutReceiptsAPhotoIsSentAgainWhenAsked() throws {
+        /// The ledger with the receipts is lost, so that the photo cannot be verified. The photo can be sent again.
+        @Test func `a photo without a receipt is uploaded again only with --again`() throws {
             let photo = try picture("one.jpg").path
             #expect(try home.stormy("upload", "--wait", photo).status == 0)
             try home.stormy("quit")
@@ -264,7 +266,7 @@ extension EndToEnd {
             #expect(try home.stormy("upload", "--wait", try picture("two.jpg").path).status == 0)
             let lookedAtAll = try home.stormy("upload", "--verify")
             #expect(lookedAtAll.status == 69 && lookedAtAll.errors.contains("1 photo cannot be checked"), "\(lookedAtAll)")
-            #expect(try home.stormy("upload", "--wait", photo).errors.contains("is there already"))
+            #expect(try home.stormy("upload", "--wait", photo).errors.contains("is already uploaded"))
             #expect(try home.stormy("upload", "--wait", "--again", photo).status == 0)
             #expect(try arrived.sorted() == ["one.jpg", "two.jpg"])
         }

@@ -5,12 +5,12 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// "Add photo…" with the desktop's own chooser: the real portal, its real window, and a person's keys.
+    /// "Add photo…" with the real portal and its chooser window. The keys of the user are simulated.
     @Suite struct Portal {
         private let desktop: Desktop
         private let nginx: Nginx
         private let home: Home
-        /// Where the chooser opens.
+        /// The folder in which the chooser opens.
         private let photos: URL
         private let children: [Child]
         private let environment: [String: String]
@@ -30,7 +30,7 @@ extension EndToEnd {
             try FileManager.default.createDirectory(at: keyfile, withIntermediateDirectories: true)
             try Data("[org/gtk/settings/file-chooser]\nstartup-mode='cwd'\n".utf8).write(
                 to: keyfile.appendingPathComponent("keyfile"))
-            // Its backend is chosen by the desktop's name.
+            // The portal selects its backend by the name of the desktop.
             environment = home.environment.merging(desktop.environment) { $1 }.merging(["XDG_CURRENT_DESKTOP": "GNOME"]) { $1 }
             let own = environment.merging(["GSETTINGS_BACKEND": "keyfile", "XDG_CONFIG_HOME": settings.path]) { $1 }
             var children: [Child] = []
@@ -56,25 +56,26 @@ extension EndToEnd {
             try #require(try xdotool(["search", "--sync"] + Self.window.dropFirst() + ["windowfocus", "--sync"]))
         }
 
-        /// The chooser was still open after so many keys.
+        /// The chooser was still open after all key presses.
         private struct NoChoice: Error {
-            /// Names of the windows that stand there then.
+            /// The names of the visible windows.
             let windows: String
         }
 
-        /// It has closed, or has had so many seconds for it: it looks at the file first.
+        /// Returns whether the chooser closed within the seconds. The chooser reads the file before it closes.
         private func isClosing(within seconds: Int) throws -> Bool {
             let end = ContinuousClock.now + .seconds(seconds)
             while ContinuousClock.now < end { if try !xdotool(Self.window) { return true } }
             return false
         }
 
-        /// Takes the only photo that the chooser's folder shows. Its path is not typed: a busy machine loses keys, and the chooser
-        /// gives back whatever path it read, also one where no file is.
+        /// Chooses the only photo in the folder of the chooser. The path is not typed because a busy machine loses keys, and the
+        /// chooser returns any path, also of a missing file.
         private func chooseTheOnlyPhoto() throws {
             for round in 0..<30 {
                 try xdotool(Self.window + ["windowfocus", "--sync"])
-                // Not in one call with the search: keys that are meant for one window are not a person's to it.
+                // In one call with the search, the keys would be sent to the window, which does not treat these as keys of the
+                // user.
                 if !round.isMultiple(of: 2) { try xdotool(["key", "Down"]) }
                 try xdotool(["key", "Return"])
                 if try isClosing(within: 1 + round / 3) { return }
@@ -83,7 +84,7 @@ extension EndToEnd {
             throw NoChoice(windows: try Child.run("xdotool", names, environment: environment).output)
         }
 
-        @Test func aPhotoChosenInItIsUploaded() throws {
+        @Test func `a photo chosen in the portal is uploaded`() throws {
             let photo = photos.appendingPathComponent("storm one.jpg")
             let bytes = Data([0xFF, 0xD8, 0xFF]) + Data((0..<5000).map { UInt8(truncatingIfNeeded: $0) })
             try bytes.write(to: photo)
@@ -96,8 +97,8 @@ extension EndToEnd {
             #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.isEmpty)
         }
 
-        /// A no is a no: no other chooser comes up, and the storm goes on waiting for its photo.
-        @Test func whoeverClosesItHasChosenNothing() throws {
+        /// No second chooser opens, and the storm keeps waiting for its photo.
+        @Test func `closing the chooser uploads nothing`() throws {
             try home.pressAddPhoto(on: desktop)
             try waitForChooser()
             try xdotool(["key", "Escape"])

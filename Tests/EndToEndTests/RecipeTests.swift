@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Two well-known apps' ways of working in the background, as they were written for iOS.
+    /// The background work of two well-known apps, as written for iOS.
     @Suite struct Recipes {
         let server: FaultyServer
 
@@ -39,7 +39,7 @@ extension EndToEnd {
             try home.run("zashi-example", []).output.split(separator: " ").first.map(String.init) ?? ""
         }
 
-        @Test func zashiSyncsTonight() throws {
+        @Test func `the Zashi sync is scheduled and completes`() throws {
             let home = try zashi()
             #expect(try home.run("zashi-example", []).output.hasPrefix("0 blocks"))
             let request = try home.wait("tonight") { try $0.request(sync) }
@@ -51,7 +51,7 @@ extension EndToEnd {
             #expect(try home.wait("the next") { try $0.request(sync) } != request, "scheduled first thing in the handler")
         }
 
-        @Test func zashiStopsWhenItsTimeIsUpAndGoesOnNextTime() async throws {
+        @Test func `the Zashi sync stops when its time is up and continues in the next launch`() async throws {
             let home = try zashi()
             server.closeGate("block")
             server.route(
@@ -70,7 +70,7 @@ extension EndToEnd {
             #expect(server.requests(matching: "/block/0").count == 1, "and not fetched twice")
         }
 
-        @Test func zashiDoesNotSyncWhereItCosts() throws {
+        @Test func `the Zashi sync does not run on a metered network`() throws {
             let system = try SystemServices([.network])
             try system.set(.network, "Metered", "uint32 1")
             let home = try zashi(system)
@@ -89,17 +89,18 @@ extension EndToEnd {
             return home
         }
 
-        /// Refreshed in the background, network cut in a namespace, opened: the data is there.
-        @Test(.enabled(if: Namespaces.areAllowed)) func realmIsFreshInAnAirplane() throws {
+        /// The app is refreshed in the background and then opened in a namespace without a network.
+        @Test(.enabled(if: Namespaces.areAllowed))
+        func `Realm data that was refreshed in the background is available offline`() throws {
             let home = try realm()
             server.route("GET", "/items", .json("[\"milk\"]"))
             let before = Date()
             #expect(try home.run("realm-example", []).output == "1 items, fresh from the server:\n- milk\n")
-            // Ten seconds after it left the foreground.
+            // The request begins ten seconds after the app left the foreground.
             let begin = try #require(try home.wait("the request") { try $0.request("refreshTodoRealm") }.earliestBegin)
             #expect((9...30).contains(begin.timeIntervalSince(before)))
             server.route("GET", "/items", .json("[\"milk\",\"bread\"]"))
-            let launch = try home.wait("the refresh", seconds: 60) { try $0.history(limit: 1).first { $0.outcome != nil } }
+            let launch = try home.wait("the refresh") { try $0.history(limit: 1).first { $0.outcome != nil } }
             #expect(launch.outcome == .completed)
             #expect(launch.startedAt >= begin)
             let requests = server.requests(matching: "/items").count
@@ -109,13 +110,13 @@ extension EndToEnd {
             #expect(server.requests(matching: "/items").count == requests)
         }
 
-        @Test func realmHasNothingToShowBeforeItsFirstDownload() throws {
+        @Test func `Realm shows no items before its first download`() throws {
             let home = try realm()
             server.route("GET", "/items", .status(503))
             #expect(try home.run("realm-example", []).output.hasPrefix("no items yet: "))
         }
 
-        @Test func aRefreshThatFailsKeepsWhatIsThere() throws {
+        @Test func `a Realm refresh that fails keeps the stored items`() throws {
             let home = try realm()
             server.route("GET", "/items", .json("[\"milk\"]"))
             #expect(try home.run("realm-example", []).status == 0)

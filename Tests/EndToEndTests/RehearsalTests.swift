@@ -3,9 +3,9 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// What a person can rehearse on their own machine, rehearsed here.
+    /// The scenarios of `stormy rehearse`, which users can run on their machines.
     @Suite struct Rehearsals {
-        @Test func everyPromiseIsKept() throws {
+        @Test func `every promise is kept`() throws {
             let home = try Home()
             let result = try home.run("stormy", ["rehearse", "--json"])
             let rows = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [[String: Any]] ?? []
@@ -13,44 +13,44 @@ extension EndToEnd {
             #expect(result.status == 0)
             #expect(rows.count >= 40)
             #expect(Set(rows.compactMap { $0["scenario"] as? String }).count == rows.count)
-            // Nothing of it touched the person's own home.
+            // The rehearsal does not use the home of the user.
             #expect(!FileManager.default.fileExists(atPath: home.directories.ledger.path))
             let explained = try home.rows("rehearse", "--list")
             #expect(explained.count == rows.count)
             try RehearsalPage.compare(explained)
         }
 
-        @Test func someAreChosenByTheirNames() throws {
+        @Test func `scenarios are chosen by name`() throws {
             let home = try Home()
             let kept = home.folder.appendingPathComponent("kept")
             let result = try home.stormy("rehearse", "upload-nothing-happens", "--keep", kept.path)
             #expect(result.status == 0, "\(result.output)\(result.errors)")
-            #expect(result.output.contains("✓ upload-nothing-happens") && result.output.contains("1 of 1 held"))
+            #expect(result.output.contains("PASS upload-nothing-happens") && result.output.contains("1 of 1 passed"))
             let names = try FileManager.default.contentsOfDirectory(atPath: kept.path).sorted()
             #expect(names.count == 2 && names.last == "upload-nothing-happens.jsonl", "\(names)")
             #expect(try home.run("stormy", ["rehearse", "no-such"]).status == 66)
-            // An empty name is the beginning of all: of a script's empty variable it is none.
+            // An empty name would match all scenarios. It is rejected because it may come from an empty variable in a script.
             for nonsense in [["rehearse", ""], ["rehearse", "--serve", "x", "--list"], ["rehearse", "upload", "--serve", "x"]] {
                 #expect(try home.run("stormy", nonsense).status == 64, "\(nonsense)")
             }
-            // Once more into the same folder: nothing of the first is written over.
+            // A second run into the same folder replaces no file of the first.
             home.environment["http_proxy"] = "http://127.0.0.1:9"
             #expect(try home.run("stormy", ["rehearse", "upload-nothing-happens", "--keep", kept.path]).status == 0)
             #expect(try FileManager.default.contentsOfDirectory(atPath: kept.path).filter { $0.hasSuffix(".jsonl") }.count == 2)
             #expect(try home.rows("rehearse", "--list", "download-").count >= 10)
         }
 
-        /// Whatever was begun is ended, and taken away.
+        /// All started processes are ended, and all files are removed.
         @Test(arguments: [(SIGTERM, 143), (SIGINT, 130)] as [(Int32, Int32)])
-        func interruptedItLeavesNothing(_ signal: Int32, _ code: Int32) throws {
+        func `an interrupted rehearsal leaves no files and no processes`(_ signal: Int32, _ code: Int32) throws {
             let home = try Home()
             let temporary = try TestFolder.make("tmp")
             defer { try? FileManager.default.removeItem(at: temporary) }
             home.environment["TMPDIR"] = temporary.path
             let output = home.folder.appendingPathComponent("output")
             let rehearsal = try Self.start(Home.product("stormy"), ["rehearse"], in: home, output: output)
-            // The first one is over: those beside it are in the middle of theirs.
-            #expect(FileWatch.wait(output.path, seconds: 60) { $0.contains("    seen ") } != nil)
+            // The first scenario has ended, and concurrent ones are still running.
+            #expect(FileWatch.wait(output.path) { $0.contains("    seen ") } != nil)
             #expect(Self.waitForProcess(with: temporary, beside: rehearsal.pid))
             #expect(try !FileManager.default.contentsOfDirectory(atPath: temporary.path).isEmpty)
             rehearsal.end(signal)
@@ -59,7 +59,7 @@ extension EndToEnd {
             #expect(Self.processes(with: temporary) == [])
         }
 
-        /// Those that have this folder in their environment.
+        /// The processes whose environment has this folder.
         private static func processes(with temporary: URL) -> [Int32] {
             let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
             return names.compactMap { Int32($0) }.filter { pid in
@@ -68,26 +68,27 @@ extension EndToEnd {
             }
         }
 
-        /// Between two scenarios there may be none for a moment. Asked until there is one: each look takes as long as /proc is read.
+        /// Waits for a process of a scenario. Between two scenarios there may be none. The loop needs no pause because reading
+        /// /proc takes some time.
         private static func waitForProcess(with temporary: URL, beside pid: Int32) -> Bool {
             let deadline = Date().addingTimeInterval(20)
             while Date() < deadline { if processes(with: temporary).contains(where: { $0 != pid }) { return true } }
             return false
         }
 
-        @Test func whatCannotBeSetUpIsNoBrokenPromise() throws {
+        @Test func `a rehearsal that cannot be set up exits with 73`() throws {
             let home = try Home()
             func rehearse(_ arguments: String..., temporary: String? = nil) throws -> Child.Result {
                 try Child.run(
                     Home.product("stormy"), ["rehearse", "check-nothing-happens"] + arguments,
                     environment: home.environment.merging(temporary.map { ["TMPDIR": $0] } ?? [:]) { $1 })
             }
-            // Below a file nobody can make a folder, not even root.
+            // A folder cannot be created below a file, not even by root.
             let file = home.folder.appendingPathComponent("file")
             try Data().write(to: file)
             let missing = try rehearse(temporary: file.path + "/folder")
             #expect(missing.status == 73 && missing.errors.contains(file.path), "\(missing)")
-            // Longer than the name of a socket can be.
+            // The path is longer than the path of a socket can be.
             let long = home.folder.appendingPathComponent(String(repeating: "x", count: 90))
             try FileManager.default.createDirectory(at: long, withIntermediateDirectories: true)
             let unnamed = try rehearse(temporary: long.path)
@@ -98,29 +99,29 @@ extension EndToEnd {
             #expect(try rehearse("--keep", "").status == 64)
         }
 
-        @Test func whatIsMeantForOthersIsNotInherited() throws {
+        @Test func `variables for other processes are not inherited`() throws {
             let home = try Home()
             home.environment["BACKGROUND_CRASH_AT"] = "agent.launchCommitted"
             home.environment["BACKGROUND_LAUNCH"] = "7"
-            // Named twice, played once.
+            // The scenario is named twice and runs once.
             let result = try home.stormy("rehearse", "check-nothing-happens", "check-nothing")
-            #expect(result.status == 0 && result.output.contains("1 of 1 held"), "\(result)")
+            #expect(result.status == 0 && result.output.contains("1 of 1 passed"), "\(result)")
         }
 
-        @Test func theHelpSaysHowAScriptIsWritten() throws {
+        @Test func `the help describes the script format`() throws {
             let help = try Home().stormy("rehearse", "--help").output
             for line in ScriptFile.grammar.split(separator: "\n") { #expect(help.contains(line)) }
         }
 
-        /// A program whose output goes to a file that can be watched.
+        /// Starts a program whose output goes to a file that can be watched.
         private static func start(_ program: String, _ arguments: [String], in home: Home, output: URL) throws -> Child {
             let descriptor = open(output.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
             defer { close(descriptor) }
             return try Child(program, arguments, environment: home.environment, output: descriptor)
         }
 
-        /// A faulty server that plays a script, until it is ended.
-        /// - Returns: with where its output goes, and what it said first, which is where it listens.
+        /// Starts a faulty server that runs a script.
+        /// - Returns: The server, the file of its output, and its first output, which contains the address.
         private static func serve(_ text: String, _ options: String..., in home: Home) throws -> (
             Child, output: URL, said: String
         ) {
@@ -134,8 +135,8 @@ extension EndToEnd {
             return (server, output, try #require(said))
         }
 
-        /// One request that never ends keeps back no other; every line is a document.
-        @Test func eachRequestIsToldWhenItEnds() throws {
+        /// A request that never ends does not delay other requests. Each line is a JSON document.
+        @Test func `each request is logged when it ends`() throws {
             let home = try Home()
             let text = "GET /slow\n  status 200\n  header Content-Length: 5\n  body he\n  stall\nGET /a\n  status 204\n"
             let (server, output, first) = try Self.serve(text, "--json", in: home)
@@ -157,8 +158,8 @@ extension EndToEnd {
             #expect(rows.map { $0?["path"] as? String } == ["/a", "/slow"])
         }
 
-        /// TLS from the shell: who trusts the authority that it prints is answered.
-        @Test func aSecureServerFromTheShell() throws {
+        /// Clients that trust the printed certificate authority receive responses.
+        @Test func `--serve runs a script as an HTTPS server`() throws {
             let home = try Home()
             let text =
                 "greet https\nGET /whole\n  status 200\n  body hello\nGET /cut\n  status 200\n  header Content-Length: 5\n  body hel\n  cut\n"
@@ -178,7 +179,7 @@ extension EndToEnd {
             #expect(try curl("--cacert", authority.path, url + "/cut") == (18, "hel"))
         }
 
-        @Test func aServerFromTheShell() throws {
+        @Test func `--serve runs a script as an HTTP server`() throws {
             let home = try Home()
             let text = "GET /a\n  status 200\n  header Content-Length: 5\n  body hello\nthen\n  cut\n"
             let (server, output, said) = try Self.serve(text, in: home)
@@ -197,19 +198,19 @@ extension EndToEnd {
     }
 }
 
-/// The page in the documentation is made of the scenarios. `WRITE_TABLES=1` writes it.
+/// The page in the documentation is made from the scenarios. `WRITE_TABLES=1` writes it.
 private enum RehearsalPage {
     static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Sources/API/BackgroundTasks/BackgroundTasks.docc/Rehearsals.md")
 
     static func compare(_ explained: [[String: Any]]) throws {
         var page = """
-            # What is promised when work is cut short
+            # Promises for interrupted work
 
-            Every scenario of `stormy rehearse`, with real processes that are really killed. The last column is what has to be seen afterwards,
-            word for word: then, and only then, a promise counts as kept. What was seen this time on this machine, `stormy rehearse` prints.
+            Every scenario of `stormy rehearse`. The scenarios run real processes and kill them. The last column shows the necessary result. A promise
+            is kept only if the result is equal, word for word. `stormy rehearse` prints the results on your machine.
 
-            Written by the test that plays them: `WRITE_TABLES=1 swift test --filter EndToEnd.Rehearsals.everyPromiseIsKept`.
+            Written by its test: `WRITE_TABLES=1 swift test --filter EndToEnd.Rehearsals`.
 
             """
         var work = ""

@@ -5,16 +5,16 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// One page that says how it stands.
+    /// `stormy report`: one page with the state of all work.
     @Suite struct Report {
-        @Test func itSaysHowItStands() async throws {
+        @Test func `the report shows checks, storms and uploads without secrets`() async throws {
             let (server, desktop) = (try await FaultyServer.start(), try Desktop())
             Weather.serve(.json(Weather.forecast()), on: server)
             server.route("PUT", "/d/*", .status(201))
             let home = try Home(
                 server: server, desktop: desktop,
                 extra: "[upload.destinations.there]\nkind = \"put\"\nurl = \"\(server.url)/d/a.jpg?signature=hunter2\"\n")
-            // A person's words are no markup.
+            // Names that the user chose are not markup.
             let name = "<script>alert(1)</script> & \"Co\""
             try home.stormy("place", "add", name, "1,1", "--no-sync")
             try home.stormy("schedule")
@@ -22,7 +22,7 @@ extension EndToEnd {
             let photo = home.folder.appendingPathComponent("a<b>.jpg")
             try JPEG.withoutPosition.write(to: photo)
             #expect(try home.stormy("upload", "--wait", photo.path).status == 0)
-            // What was expected is a forecast of an hour ago by then: nothing is asked.
+            // The stored forecast is recent, so that no request is sent.
             Weather.serve(ResponseScript([.stall]), on: server)
             let asked = server.activity.requests.count
             let made = try home.stormy("report")
@@ -32,30 +32,30 @@ extension EndToEnd {
             let page = try String(contentsOfFile: path, encoding: .utf8)
             #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
             for part in [
-                "Because: thunderstorm (WMO 95) with rain of 2.4 mm per hour", "refresh StormyNoon: completed: by hand",
-                "expected, told",
-                "a&lt;b&gt;.jpg", "known by answer", "<svg", "Next check ",
+                "Because: thunderstorm (WMO 95) with rain of 2.4 mm per hour", "daily check (StormyNoon): completed: manual",
+                "expected, shown",
+                "a&lt;b&gt;.jpg", "verified by answer", "<svg", "Next check ",
                 "&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;Co&quot;",
                 "Forecasts and warnings: Open-Meteo.", "✓ well",
             ] {
                 #expect(page.contains(part), "\(part)")
             }
             #expect(!page.contains("<script") && !page.contains("hunter2") && !page.contains("http-equiv=\"refresh\""))
-            // Nothing in it is fetched from anywhere.
+            // The page loads no other resources.
             for word in ["src=", "@import", "url(", "<link", "<iframe", "<img"] { #expect(!page.contains(word), "\(word)") }
             let printed = try home.stormy("report", "-o", "-").output
             #expect(printed.hasPrefix("<!DOCTYPE html>") && printed.hasSuffix("</html>\n"))
         }
 
-        /// In an empty home, without a desktop and with a configuration that cannot be read.
-        @Test func itIsMadeOfNothing() throws {
+        /// The home is empty, no desktop runs, and the configuration is invalid.
+        @Test func `a report is written for an empty home`() throws {
             let home = try Home()
             try home.configure("[weather\n")
             let made = try home.stormy("report", "-o", home.folder.path + "/page.html")
             #expect(made.status == 0 && made.errors.contains("config.toml"), "\(made)")
             let page = try String(contentsOfFile: home.folder.path + "/page.html", encoding: .utf8)
-            #expect(page.contains("No place yet") && page.contains("Nothing has run yet.") && page.contains("✗ not kept"))
-            #expect(page.contains("What helps: ") && !page.contains("stormy report"), "the lines are those of doctor")
+            #expect(page.contains("No place yet") && page.contains("Nothing has run yet.") && page.contains("✗ failed"))
+            #expect(page.contains("To fix this: ") && !page.contains("stormy report"), "the lines are those of doctor")
             #expect(try home.stormy("report", "-o", "/nowhere/page.html").status == 73)
             let link = home.folder.path + "/link.html"
             #expect(symlink("page.html", link) == 0)
@@ -63,7 +63,7 @@ extension EndToEnd {
             #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "page.html")
         }
 
-        @Test func aBrowserIsAsked() throws {
+        @Test func `report --open starts the browser`() throws {
             let home = try Home()
             let bin = home.folder.appendingPathComponent("bin")
             try FileManager.default.createDirectory(at: bin, withIntermediateDirectories: true)
@@ -78,9 +78,9 @@ extension EndToEnd {
             #expect(failed.status == 69 && failed.errors.contains("no browser could be started"), "\(failed)")
         }
 
-        /// Pressed at the notification: the page, from the handler that the agent launched. The browser outlives it. Where none can be
-        /// started the words are shown.
-        @Test(arguments: [true, false]) func detailsOpenIt(_ hasBrowser: Bool) async throws {
+        /// The handler of the button opens the page. The browser keeps running after the agent ends. If no browser can be
+        /// started, the text of the notification is shown again.
+        @Test(arguments: [true, false]) func `the Details button opens the report`(_ hasBrowser: Bool) async throws {
             let desktop = try Desktop()
             let server = try await FaultyServer.start()
             Weather.serve(.json(Weather.forecast()), on: server)
@@ -109,7 +109,7 @@ extension EndToEnd {
             let pid = try #require(Int32(said[0]))
             defer { kill(pid, SIGKILL) }
             let page = String(said[1]).trimmingCharacters(in: .whitespacesAndNewlines)
-            #expect(try String(contentsOfFile: page, encoding: .utf8).contains("expected, told"))
+            #expect(try String(contentsOfFile: page, encoding: .utf8).contains("expected, shown"))
             endAgent(home)
             #expect(kill(pid, 0) == 0, "the browser went with the agent")
             #expect(desktop.titles.count == 1)

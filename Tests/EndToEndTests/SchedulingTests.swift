@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// The rules an iOS author knows, with real processes.
+    /// The rules of background work on iOS, with real processes.
     @Suite struct Scheduling {
         @Test func `status names the time zone of the daily check and not the one of the terminal`() throws {
             let home = try Home()
@@ -17,7 +17,7 @@ extension EndToEnd {
             #expect(printed.contains("daily at 12:00 Europe/Berlin"), "\(printed)")
         }
 
-        @Test func withoutAHandlerItIsCompletedUnsuccessfully() throws {
+        @Test func `a launch without a handler fails`() throws {
             let app = try ProvingHome()
             try app.run("submit", "unhandled")
             let launch = try app.waitForLaunch("its end") { $0.outcome != nil }
@@ -26,9 +26,9 @@ extension EndToEnd {
             #expect(try app.rows("why").isEmpty, "consumed")
         }
 
-        /// Complete first, and the next one asked for after it: no link of the chain is lost.
+        /// The handler completes its task and then submits the next request.
         @Test(arguments: ["handler", "task", "main"])
-        func whatIsSubmittedAfterTheEndCounts(_ order: String) throws {
+        func `a request that is submitted after the completion is kept`(_ order: String) throws {
             let app = try ProvingHome()
             app.home.environment["PROVING_CHAIN"] = order
             try app.run("cycle", "0")
@@ -36,12 +36,12 @@ extension EndToEnd {
             try app.home.wait("eight launches") { try $0.latestLaunch() ?? 0 >= 8 ? true : nil }
             try app.run("background", "quit")
             let launches = try Ledger(app.home.directories).read { try $0.history(limit: 100) }
-            // The one that was running when it ended stands last.
+            // The launch that was running at `quit` is the last one.
             #expect(launches.dropLast().allSatisfy { $0.outcome == .completed }, "\(launches.map(\.outcome))")
         }
 
-        /// A helper beside the app submits; what the manifest names is launched.
-        @Test func anExtensionSubmitsAndTheAppIsLaunched() throws {
+        /// A helper program of the app submits, and the program that the manifest names is launched.
+        @Test func `a request of an extension launches the app`() throws {
             let app = try ProvingHome()
             let folder = app.home.folder.appendingPathComponent("bundle")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -62,8 +62,8 @@ extension EndToEnd {
             #expect(launched == folder.appendingPathComponent("proving-ground").path)
         }
 
-        /// The app was deleted: the person is told once, nothing is dropped, and it goes on when the app is back.
-        @Test func anAppThatIsGoneIsSaid() throws {
+        /// The program of the app was moved away. One notification is shown, and the work runs when the program is restored.
+        @Test func `a missing app is notified, and its work runs when the app is back`() throws {
             let desktop = try Desktop()
             let app = try ProvingHome(desktop: desktop)
             let place = app.home.folder.appendingPathComponent("bin/proving-ground")
@@ -79,13 +79,13 @@ extension EndToEnd {
             #expect(try Child.run(place.path, ["refresh", "1"], environment: app.home.environment).status == 0)
             let aside = place.path + ".aside"
             try FileManager.default.moveItem(atPath: place.path, toPath: aside)
-            try app.home.wait("two tries", seconds: 60) {
+            try app.home.wait("two tries") {
                 try $0.history(limit: 9).filter { $0.endedAt != nil }.count >= 2 ? true : nil
             }
             #expect(
                 try Ledger(app.home.directories).read { try $0.history(limit: 1) }.first?.detail?.contains(place.path) == true)
             try FileManager.default.moveItem(atPath: aside, toPath: place.path)
-            try app.home.wait("the launch", seconds: 60) {
+            try app.home.wait("the launch") {
                 try $0.history(limit: 9).contains { $0.outcome == .completed } ? true : nil
             }
             try app.home.waitForQuiet()
@@ -94,8 +94,8 @@ extension EndToEnd {
                 try Ledger(app.home.directories).read { try $0.notifications() }.map(\.state) == [.withdrawn], "it was started")
         }
 
-        /// What was accepted survives a reboot, also of an app that never heard of login entries.
-        @Test func theAgentComesBackAtTheNextLogin() throws {
+        /// Accepted work survives a reboot. The app needs no code for login entries.
+        @Test func `a pending request keeps a login entry until quit`() throws {
             let app = try ProvingHome()
             try app.run("refresh", "3600")
             let entry = app.home.folder.path + "/config/autostart/background-agent-proving-ground.desktop"
@@ -104,8 +104,8 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: entry))
         }
 
-        /// The same rule submitted again while its moment is overdue: nobody is forgotten.
-        @Test func startingTheAppDropsNothingThatIsDue() throws {
+        /// The same rule is submitted again while its occurrence is overdue.
+        @Test func `starting the app keeps an overdue occurrence`() throws {
             let home = try Home(app: "tide-example")
             home.environment["TIDE_EXAMPLE_NO_AGENT"] = "1"
             #expect(try home.run("tide-example", []).status == 0)
@@ -121,7 +121,7 @@ extension EndToEnd {
             #expect(try home.wait("tomorrow") { try $0.request("TideMorning")?.occurrence } > due)
         }
 
-        @Test func queuesAreThoseThatWereAskedFor() throws {
+        @Test func `handlers run on the requested queue`() throws {
             let app = try ProvingHome()
             try app.run("work", "work.queue")
             try app.waitForLine("work.queue on its queue: true")
@@ -129,14 +129,14 @@ extension EndToEnd {
             try app.waitForLine("work.none on the main thread: false")
         }
 
-        @Test func aRefreshTaskComesAsItsClass() throws {
+        @Test func `an app refresh handler receives a BGAppRefreshTask`() throws {
             let app = try ProvingHome()
             try app.run("refresh")
             #expect(try app.waitForLaunch("its end") { $0.outcome != nil }.outcome == .completed)
             #expect(app.lines == ["begin refresh BGAppRefreshTask"])
         }
 
-        @Test func oneRefreshAndTenProcessingRequestsMayWait() throws {
+        @Test func `one refresh request and ten processing requests can be pending`() throws {
             let app = try ProvingHome()
             app.home.environment["PROVING_GROUND_NO_AGENT"] = "1"
             #expect(try app.run("refresh").status == 0)
@@ -153,7 +153,7 @@ extension EndToEnd {
         @Test(arguments: [
             "work.a\nb", "", "nobody", "cycle.*", "cycle.", String(repeating: "x", count: 10_000), "a\u{0}b", "../../etc",
         ])
-        func anUnknownIdentifierIsNotPermitted(_ identifier: String) throws {
+        func `an unknown identifier is not permitted`(_ identifier: String) throws {
             let app = try ProvingHome()
             let result = try app.run("submit", identifier.replacingOccurrences(of: "\u{0}", with: "\u{1}"))
             #expect(result.status == 3)
@@ -161,8 +161,8 @@ extension EndToEnd {
             #expect(result.output.count < 300, "and a long one is not printed whole")
         }
 
-        /// What is no UTF-8 comes as something else, which is not permitted either.
-        @Test func anIdentifierThatIsNoTextIsRefused() throws {
+        /// The invalid bytes are replaced by other characters, and the resulting identifier is not permitted.
+        @Test func `an identifier that is not valid UTF-8 is not permitted`() throws {
             let app = try ProvingHome()
             let result = try Child.run(
                 "/bin/sh", ["-c", "exec \"$0\" submit \"$(printf 'refresh\\377')\"", Home.product("proving-ground")],
@@ -171,7 +171,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: [("nan", 1), ("inf", 0), ("-inf", 0), ("1e300", 0), ("3.2e9", 0), ("-3.2e9", 0)] as [(String, Int32)])
-        func datesOfAllKinds(_ seconds: String, _ status: Int32) throws {
+        func `infinite and distant begin dates are accepted, and NaN is rejected`(_ seconds: String, _ status: Int32) throws {
             let app = try ProvingHome()
             let result = try app.run("refresh", seconds)
             #expect(result.status == status, "\(result.output)")
@@ -180,13 +180,13 @@ extension EndToEnd {
             } else if seconds.hasPrefix("-") {
                 #expect(try app.waitForLaunch("the past is now") { $0.outcome != nil }.outcome == .completed)
             } else {
-                // Waits, visibly, with an agent that is well.
+                // The request waits, and the agent is running.
                 try app.home.wait("an agent") { try $0.fact(.conditions) }
                 #expect(try app.condition("earliestBeginDate")["met"] as? Bool == false)
                 #expect(try !app.run("background", "why").output.contains("agent:"))
                 #expect(app.home.agentPID != nil)
                 try app.home.killAgent()
-                #expect(try app.run("background", "why").output.contains("agent: none was running; one was started just now"))
+                #expect(try app.run("background", "why").output.contains("agent: started just now"))
             }
         }
 
@@ -197,7 +197,7 @@ extension EndToEnd {
             <key>BGTaskSchedulerPermittedIdentifiers</key><string>refresh</string></dict></plist>
             """, "<plist><dict><key>CFBundleIdentifier</key><string>a/b</string></dict></plist>",
         ])
-        func withoutAUsableManifestNothingIsPermitted(_ manifest: String?) throws {
+        func `no identifier is permitted without a valid manifest`(_ manifest: String?) throws {
             let app = try ProvingHome()
             let folder = app.home.folder.appendingPathComponent("alone")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -212,11 +212,11 @@ extension EndToEnd {
             #expect(result.errors.contains("nothing is permitted") == (manifest != nil), "\(result.errors)")
         }
 
-        /// A row that no version of this program wrote: the verbs and the agent live on.
+        /// The commands and the agent work with rows that no version of this program wrote.
         @Test(arguments: [
             "earliestBegin = 1e308", "earliestBegin = 'soon'", "backoffUntil = 9e999", "failures = 9223372036854775807",
         ])
-        func hostileRowsAreSurvived(_ change: String) throws {
+        func `invalid request rows do not affect other requests`(_ change: String) throws {
             let app = try ProvingHome()
             app.home.environment["PROVING_GROUND_NO_AGENT"] = "1"
             try app.run("refresh", "3600")
@@ -226,13 +226,13 @@ extension EndToEnd {
             #expect(try app.run("background", "why").status == 0)
             #expect(try app.run("background", "status").status == 0)
             app.home.environment["PROVING_GROUND_NO_AGENT"] = nil
-            // Another request is served beside it.
+            // Another request is served.
             #expect(try app.run("work", "cycle.1").status == 0)
             try app.waitForLaunch("the other one") { $0.identifier == "cycle.1" && $0.outcome == .completed }
             #expect(app.home.agentPID != nil)
         }
 
-        @Test func aTruncatedLedgerIsSaidAndLeftAlone() throws {
+        @Test func `a truncated ledger is reported and left untouched`() throws {
             let app = try ProvingHome()
             app.home.environment["PROVING_GROUND_NO_AGENT"] = "1"
             try app.run("refresh", "3600")
@@ -245,8 +245,8 @@ extension EndToEnd {
             #expect(try Data(contentsOf: URL(fileURLWithPath: path)).count == 100)
         }
 
-        /// The handler blocks the main thread; the warning comes on another.
-        @Test func expiryArrivesWhileTheHandlerIsBusy() throws {
+        /// The handler blocks the main thread, and the expiration handler runs on another thread.
+        @Test func `the expiration is delivered while the handler blocks the main thread`() throws {
             let app = try ProvingHome()
             try app.run("work", "work.main")
             try app.waitForLine("begin work.main on the main thread")
@@ -256,24 +256,24 @@ extension EndToEnd {
             #expect(app.lines == ["begin work.main on the main thread", "expire work.main"])
         }
 
-        @Test func processesOfOneAppSubmitAtTheSameTime() throws {
+        @Test func `requests of ten concurrent processes all run, one after another`() throws {
             let app = try ProvingHome()
             let children = try (0..<10).map { number in
                 try Child(Home.product("proving-ground"), ["work", "cycle.\(number)"], environment: app.home.environment)
             }
             withExtendedLifetime(children) {}
-            try app.home.wait("all ten", seconds: 60) { transaction in
+            try app.home.wait("all ten") { transaction in
                 let ended = try transaction.history(limit: 100).filter { $0.outcome == .completed }
                 return Set(ended.map(\.identifier)).count == 10 ? true : nil
             }
-            // Of one agent, in turns.
+            // One agent starts the launches in turn.
             let starts = try app.home.wait("starts") { try $0.history(limit: 100).map(\.startedAt) }
             for (earlier, later) in zip(starts, starts.dropFirst()) { #expect(later.timeIntervalSince(earlier) > 0.99) }
         }
 
         // MARK: Continued processing
 
-        @Test func anExportShowsItsProgressAndIsCancelled() throws {
+        @Test func `an export shows its progress and is cancelled by its button`() throws {
             let desktop = try Desktop()
             let app = try ProvingHome(desktop: desktop)
             let pipe = try StepPipe(in: app.home.folder)
@@ -293,7 +293,7 @@ extension EndToEnd {
             try desktop.waitForEmptyScreen()
         }
 
-        @Test func aFifthExportWaitsOrFails() throws {
+        @Test func `an export beyond the fourth waits or fails, as requested`() throws {
             let app = try ProvingHome()
             let pipes = try (0..<5).map { _ in try StepPipe(in: app.home.folder) }
             let exports = try (0..<5).map { try app.beginExport("export.\($0)", steps: 1, pipe: pipes[$0]) }
@@ -313,8 +313,8 @@ extension EndToEnd {
             for export in exports { #expect(export.waitForEnd() == 0) }
         }
 
-        /// The command that waits for its export starts another agent, and comes back.
-        @Test func anExportOutlivesItsAgent() throws {
+        /// The command that waits for its export starts another agent and ends with the export.
+        @Test func `an export continues after its agent is killed`() throws {
             let app = try ProvingHome()
             let pipe = try StepPipe(in: app.home.folder)
             let export = try app.beginExport("export.1", steps: 3, pipe: pipe)
@@ -328,8 +328,7 @@ extension EndToEnd {
             #expect(try app.waitForLaunch("its end") { $0.outcome != nil }.outcome == .completed)
         }
 
-        /// With an agent or without.
-        @Test func quitEndsAnExportWhoseAgentIsGone() throws {
+        @Test func `quit ends an export whose agent was killed`() throws {
             let app = try ProvingHome()
             let export = try app.beginExport("export.1", steps: 3, pipe: StepPipe(in: app.home.folder))
             try app.waitForLine("begin export.1")
@@ -339,8 +338,8 @@ extension EndToEnd {
             #expect(app.lines.last == "stopped export.1 at 0")
         }
 
-        /// What handlers ask for while they are stopped is not wanted either.
-        @Test func quitEndsWhatAsksForItselfAgain() throws {
+        /// Requests that handlers submit while they are being stopped are also removed.
+        @Test func `quit ends work that submits itself again`() throws {
             let app = try ProvingHome()
             app.home.environment["BACKGROUND_UNLIMITED_REQUESTS"] = "1"
             try app.run("cycle", "20")
@@ -353,8 +352,8 @@ extension EndToEnd {
             #expect(app.lines.count == count)
         }
 
-        /// A launch that a dead agent left behind is stopped by another one, started for that.
-        @Test func quitEndsALaunchWhoseAgentIsGone() throws {
+        /// `quit` starts another agent, which stops the launch of the killed agent.
+        @Test func `quit ends a launch whose agent was killed`() throws {
             let app = try ProvingHome()
             try app.run("work", "work.main")
             try app.waitForLine("begin work.main on the main thread")
@@ -366,8 +365,8 @@ extension EndToEnd {
             #expect(try app.history() == ["processing work.main expired"])
         }
 
-        /// An agent that leaves as soon as it was started: said, not waited for without end.
-        @Test func anAgentThatNeverStaysIsSaid() throws {
+        /// The commands report an agent that exits as soon as it was started, and do not wait for it forever.
+        @Test func `an agent that exits at once is reported`() throws {
             let app = try ProvingHome()
             app.home.environment["BACKGROUND_AGENT"] = "/bin/false"
             try app.run("refresh", "3600")
@@ -379,10 +378,10 @@ extension EndToEnd {
             #expect(export.errors.contains("export.1 cannot begin: no agent stays"))
             let log = app.home.directories.agentLog.path
             let why = try app.run("background", "why", "refresh")
-            #expect(why.output.contains("one was started just now and did not stay; its log says why: \(log)"), "\(why)")
+            #expect(why.output.contains("started just now, but it exited; see its log: \(log)"), "\(why)")
         }
 
-        @Test func aRefusedSubmitLeavesNoLoginEntry() throws {
+        @Test func `a rejected request creates no login entry`() throws {
             let app = try ProvingHome()
             try app.run("refresh", "3600")
             let folder = app.home.folder.path + "/config/autostart"
@@ -391,8 +390,8 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: folder))
         }
 
-        /// What nobody waits for any more is not done later.
-        @Test func anUnansweredSimulationIsForgotten() throws {
+        /// A simulation is dropped if no command waits for it.
+        @Test func `a simulation whose command was killed does not run later`() throws {
             let app = try ProvingHome()
             try app.run("refresh", "3600")
             try app.home.freezeAgent()
@@ -408,8 +407,8 @@ extension EndToEnd {
             #expect(try app.rows("why").count == 1)
         }
 
-        /// The command starts another agent, which answers.
-        @Test func aSimulationOutlivesItsAgent() throws {
+        /// The command starts another agent, which replies.
+        @Test func `a simulation completes after its agent is killed`() throws {
             let app = try ProvingHome()
             try app.run("refresh", "3600")
             try app.home.freezeAgent()
@@ -420,7 +419,7 @@ extension EndToEnd {
             try app.home.killAgent()
             #expect(simulate.waitForEnd() == 0)
             #expect(app.lines == ["begin refresh BGAppRefreshTask"])
-            // And once more, killed while the launch runs.
+            // The agent is killed again, while the launch runs.
             app.home.environment["PROVING_ENDLESS"] = "1"
             try app.run("background", "quit")
             try app.run("refresh", "3600")
@@ -433,8 +432,8 @@ extension EndToEnd {
             #expect(second.waitForEnd() == 75, "it did not complete")
         }
 
-        /// A program that was copied without its agent: nothing would ever come of what it asks for, and it says so.
-        @Test func withoutAnAgentAnywhereNothingIsAccepted() throws {
+        /// The program was copied without its agent, so that no request could ever run. The commands report this.
+        @Test func `requests are rejected if no agent is installed`() throws {
             let app = try ProvingHome()
             let folder = app.home.folder.appendingPathComponent("alone")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -458,9 +457,10 @@ extension EndToEnd {
             #expect(downloaded.status != 0 && downloaded.errors.contains("background-agent is not in"), "\(downloaded)")
         }
 
-        /// Its ledger's disk is full when something is due: the agent stays, says what it waits for, and goes on by itself.
+        /// The disk is full when a request is due. The agent keeps running, reports what it waits for, and continues when there
+        /// is space.
         @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"))
-        func anAgentOutlivesAFullDisk() throws {
+        func `the agent waits while the disk of the ledger is full`() throws {
             let app = try ProvingHome()
             let (tool, state) = (Home.product("proving-ground"), app.home.directories.state.path)
             let log = app.home.environment["PROVING_LOG"] ?? ""
@@ -484,7 +484,7 @@ extension EndToEnd {
             #expect(app.lines == ["begin refresh BGAppRefreshTask"], "\(result)")
         }
 
-        @Test func anExportGoesWithItsProcess() throws {
+        @Test func `an export ends with its process`() throws {
             let desktop = try Desktop()
             let app = try ProvingHome(desktop: desktop)
             let export = try app.beginExport("export.1", steps: 4, pipe: StepPipe(in: app.home.folder))
@@ -496,7 +496,7 @@ extension EndToEnd {
             try desktop.waitForEmptyScreen()
         }
 
-        @Test func withoutAnAgentAnExportIsRefusedAtOnce() throws {
+        @Test func `an export without an agent is rejected at once`() throws {
             let app = try ProvingHome()
             app.home.environment["PROVING_GROUND_NO_AGENT"] = "1"
             #expect(try app.run("export", "export.1", "queue", "1").status == 1)
@@ -504,9 +504,9 @@ extension EndToEnd {
             #expect(try app.rows("why").isEmpty)
         }
 
-        // MARK: Odd days, by the clock of the verb
+        // MARK: Days on which the clock changes
 
-        /// The clock is set by the `faketime` command; nobody is woken.
+        /// The clock is set by the `faketime` command. No agent is started.
         @Test(arguments: [
             ("Europe/Berlin", "2025-03-29 13:00:00", "2025-03-30T12:00:00+02:00"),
             ("Europe/Berlin", "2025-10-25 12:00:00", "2025-10-26T12:00:00+01:00"),
@@ -516,7 +516,7 @@ extension EndToEnd {
             ("Australia/Lord_Howe", "2025-10-04 12:30:00", "2025-10-05T12:00:00+11:00"),
             ("Africa/Casablanca", "2025-02-22 12:00:01", "2025-02-23T12:00:00Z"),
         ])
-        func theNextNoon(_ zone: String, _ now: String, _ noon: String) throws {
+        func `the next noon is right on days when the clock changes`(_ zone: String, _ now: String, _ noon: String) throws {
             let home = try Home()
             home.environment["STORMY_NO_AGENT"] = "1"
             home.environment["TZ"] = zone
@@ -532,7 +532,7 @@ extension EndToEnd {
 
         // MARK: A newer version
 
-        @Test func anOldAgentMakesWayForANewerLedger() throws {
+        @Test func `an old agent exits for a ledger of a newer version`() throws {
             let app = try ProvingHome()
             app.home.environment["PROVING_ENDLESS"] = "1"
             try app.run("refresh")
@@ -545,11 +545,11 @@ extension EndToEnd {
             func waitForLog(_ text: String) -> Bool {
                 FileWatch.wait(app.home.directories.agentLog.path) { $0.contains(text) } != nil
             }
-            #expect(waitForLog("leaving when what runs has ended"))
-            #expect(!app.home.log.contains("made way"), "what runs is let finish")
+            #expect(waitForLog("exits when the running work has ended"))
+            #expect(!app.home.log.contains("exited for"), "what runs is let finish")
             kill(handler, SIGTERM)
-            #expect(waitForLog("made way for a newer version"))
-            // It hands over to the program that lies at its path: this one again, which then says that it is too old.
+            #expect(waitForLog("exited for a newer version"))
+            // The agent starts the program at its path. This is the same version again, which then reports that it is too old.
             #expect(waitForLog("was written by a newer version"))
             #expect(app.lines == ["begin refresh BGAppRefreshTask", "expire refresh"])
             let refused = try app.run("refresh")

@@ -4,9 +4,9 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// What SECURITY.md says and no other suite shows.
+    /// Statements of SECURITY.md that no other suite tests.
     @Suite struct Security {
-        /// Sockets of a process in a table of `/proc/net`, by what `isListed` finds in a line's columns.
+        /// The sockets of a process in a table of `/proc/net` whose columns fulfil `isListed`.
         private func sockets(of pid: Int32, in table: String, column: Int, where isListed: ([Substring]) -> Bool) throws
             -> [String]
         {
@@ -16,7 +16,7 @@ extension EndToEnd {
                     target.hasPrefix("socket:[") ? String(target.dropFirst(8).dropLast()) : nil
                 }
             }
-            // Read as a whole: such a file has no length, and is given in pieces.
+            // `cat` reads the complete file, which has no length and is read in pieces.
             let text = try Child.run("cat", ["/proc/\(pid)/net/\(table)"], environment: ProcessInfo.processInfo.environment)
                 .output
             let lines = text.split(separator: "\n").dropFirst()
@@ -26,8 +26,8 @@ extension EndToEnd {
             }.map(String.init)
         }
 
-        /// In the middle of a transfer, with a notification on the screen and a check planned.
-        @Test func nobodyCanTalkToTheAgent() async throws {
+        /// The sockets are listed during a transfer, while a daily check is planned.
+        @Test func `the agent accepts no connections`() async throws {
             let server = try await EndToEnd.stormyServer()
             server.route("GET", "/slow", ResponseScript([.status(200), .headers(["Content-Length": "10"]), .hold(until: "end")]))
             let desktop = try Desktop()
@@ -43,7 +43,7 @@ extension EndToEnd {
             // The state 0A is LISTEN.
             #expect(internet.allSatisfy { $0.split(separator: " ")[3] != "0A" }, "\(internet)")
             #expect(try ["udp", "udp6"].allSatisfy { table in try sockets(of: pid, in: table, column: 9) { _ in true }.isEmpty })
-            // The flag 00010000 is of one that takes connections; one with a name has it in the eighth column.
+            // The flag 00010000 marks a listening socket. A socket with a name has the name in the eighth column.
             let local = try sockets(of: pid, in: "unix", column: 6) { $0[3] == "00010000" || $0.count > 7 }
             #expect(local.isEmpty, "\(local)")
             let owner = try Child.run(
@@ -65,14 +65,14 @@ extension EndToEnd {
             #expect(!names.contains("SECRET_OF_A_TERMINAL"))
         }
 
-        /// Whoever may write there could name the program that the agent launches.
-        @Test func aFolderThatOthersMayWriteIsRefused() throws {
+        /// The owner of the folder could name the program that the agent launches.
+        @Test func `a state folder of another user is rejected`() throws {
             let home = try Home()
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             let folder = home.directories.state
             try home.stormy("quit")
             chmod(folder.path, 0o700)
-            // Not ours to narrow: the check is of what stands there after the mode was set.
+            // A mode that the commands set does not change the owner, which is checked afterwards.
             let result = try Child.run(
                 "unshare",
                 Namespaces.withOwnMounts(
@@ -82,21 +82,22 @@ extension EndToEnd {
                     '\(Home.product("background-agent"))' --app stormy; echo "rc $?"
                     chown \(getuid()) '\(folder.path)'
                     """), environment: home.environment)
-            #expect(result.errors.components(separatedBy: "the folder belongs to somebody else").count == 3, "\(result)")
+            #expect(result.errors.components(separatedBy: "the folder belongs to another user").count == 3, "\(result)")
             #expect(!result.output.contains("rc 0"), "\(result)")
         }
 
-        @Test func aRehearsalsVariablesCountForNothingElsewhere() throws {
+        @Test func `variables of a rehearsal are ignored outside a rehearsal`() throws {
             let home = try Home()
             home.environment["BACKGROUND_REHEARSAL"] = home.folder.path + "/socket"
             let agent = try home.startAgent()
-            #expect(FileWatch.wait(home.directories.agentLog.path) { $0.contains("counts for nothing") } != nil, "\(home.log)")
+            #expect(FileWatch.wait(home.directories.agentLog.path) { $0.contains("is ignored: this home") } != nil, "\(home.log)")
             #expect(!home.log.contains("clock, network, power and notification server are its own"))
             agent.end(SIGTERM)
         }
 
-        /// Of a size of gigabytes, of one that is none, of a pipe that nobody writes to: that process ends, without a picture.
-        @Test func aPictureIsDecodedByAnotherProcess() throws {
+        /// A picture of several gigabytes, a file that is not a picture, and a pipe without a writer end the decoder with an
+        /// error.
+        @Test func `the picture decoder exits with an error for invalid pictures`() throws {
             let home = try Home()
             func decode(_ name: String) throws -> Int32 {
                 let path = home.folder.appendingPathComponent(name).path
@@ -109,7 +110,7 @@ extension EndToEnd {
             _ = try Child.run("convert", ["-size", "300x300", "gradient:", path], environment: home.environment)
             #expect(try decode("good.png") == 0)
             let good = try Data(contentsOf: URL(fileURLWithPath: path))
-            // 12,000 by 12,000 of 16 bits and four channels are more than the memory it may have.
+            // 12,000 by 12,000 pixels with 16 bits and four channels need more memory than the decoder may use.
             var large = good
             large.replaceSubrange(16..<26, with: [0, 0, 0x2E, 0xE0, 0, 0, 0x2E, 0xE0, 16, 6])
             try write("large.png", large)

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Background sessions as an app of the iOS kind sees them: tasks, delegates, relaunches.
+    /// Background sessions as an app for iOS uses them: tasks, delegates and relaunches.
     @Suite struct Sessions {
         let server: FaultyServer
         let home: Home
@@ -44,7 +44,7 @@ extension EndToEnd {
             return server.url + path
         }
 
-        /// Half of the file, and the rest when the gate opens; ranges are honoured.
+        /// Serves half of the file, and the rest when the gate opens. Range requests are supported.
         private func serveHalf(_ path: String = "/half") -> String {
             let half = Self.file.count / 2
             server.route(
@@ -63,26 +63,26 @@ extension EndToEnd {
 
         // MARK: Delegates
 
-        @Test func aDelegateHearsOfItsTasks() throws {
+        @Test func `a delegate receives the events of its tasks`() throws {
             try courier("get", serve())
-            // Nothing ended without it.
+            // All events were delivered to this process.
             #expect(lines == ["finish get0 3000000", "metrics get0 1", "complete get0 ok", "invalid"])
         }
 
-        /// On iOS equal tasks are two transfers.
-        @Test func equalTasksAreTwo() throws {
+        /// On iOS, equal tasks are two transfers.
+        @Test func `two equal tasks are two transfers`() throws {
             let url = serve()
             try courier("get", url, url)
             #expect(lines.filter { $0.hasPrefix("finish") }.sorted() == ["finish get0 3000000", "finish get1 3000000"])
             #expect(server.requests(matching: "/file").count == 2)
         }
 
-        @Test func aStatusIsNoError() throws {
+        @Test func `an HTTP error status is not a task error`() throws {
             try courier("get", server.url + "/nothing")
             #expect(lines.contains("complete get0 ok"))
         }
 
-        @Test func whatEndsWithoutTheAppLaunchesIt() throws {
+        @Test func `a transfer that ends without its app launches the app`() throws {
             try courier("leave", serve(), "3")
             try home.waitForEnded("urlSession")
             try home.waitForQuiet()
@@ -90,8 +90,8 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("launched") }.allSatisfy { $0 == "launched for courier" })
         }
 
-        /// Foundation writes defaults when it is told to, which code for iOS never does.
-        @Test func whatALaunchSetsTheNextProcessSees() throws {
+        /// Foundation writes user defaults only when `synchronize()` is called, which code for iOS never does.
+        @Test func `user defaults that a launch sets are visible to the next process`() throws {
             home.environment["COURIER_DEFAULTS"] = "1"
             try courier("leave", serve())
             try home.waitForEnded("urlSession")
@@ -101,8 +101,8 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("started") } == ["started false 0", "started true 1", "started true 2"])
         }
 
-        /// A person sees what `quit` paused, and lets it go on, in any app that mounts the commands.
-        @Test func whatQuitPausedGoesOnByHand() throws {
+        /// Every app that mounts the commands can show and resume the transfers that `quit` paused.
+        @Test func `transfers that quit paused can be resumed by command`() throws {
             try courier("leave", serveHalf(), "1")
             try waitForBytes()
             #expect(try courier("background", "quit").output.contains("Paused 1 transfer"))
@@ -116,10 +116,10 @@ extension EndToEnd {
             #expect(try courier("background", "help", "quit").output.contains("courier-example background quit"))
         }
 
-        /// An app without a scene for it, as `UIApplicationDelegate` has it: the session with its delegate is the handler, or a closure
-        /// that makes one. What ended is told once, and that it was all after the last.
+        /// The app has no scene for the session. Its `UIApplicationDelegate`, the session with its delegate, or a closure that
+        /// makes the session is the handler. Each end is delivered once, and the final event comes after the last end.
         @Test(arguments: ["delegate", "handler", "application"])
-        func withoutASceneTheDelegateHears(_ form: String) throws {
+        func `without a scene the session delegate receives the events`(_ form: String) throws {
             home.environment["COURIER_FORM"] = form
             try courier("leave", serve(), "3")
             try home.waitForEnded("urlSession")
@@ -128,7 +128,7 @@ extension EndToEnd {
             #expect(launches.allSatisfy { $0.outcome == .completed }, "\(lines)")
             #expect(lines.filter { $0.hasPrefix("complete") }.sorted() == (0..<3).map { "complete left\($0) ok" })
             #expect(!lines.contains("launched for courier"))
-            // After the last of each batch.
+            // The final event comes after the last end of each batch.
             #expect(lines.filter { $0 == "events delivered" }.count >= launches.count)
             let last = try #require(lines.lastIndex { $0.hasPrefix("complete") })
             #expect(lines[last...].contains("events delivered"))
@@ -137,13 +137,13 @@ extension EndToEnd {
             #expect(!lines.contains("in the background"), "a launch never was in the foreground")
         }
 
-        /// A stalled transfer holds back none, and many make few launches.
-        @Test func aThousandTransfersAreFewLaunches() throws {
+        /// A stalled transfer does not delay others, and many transfers share a launch.
+        @Test func `a thousand transfers cause few launches`() throws {
             server.route("GET", "/small", .file("small", etag: "\"s\""))
             server.route("GET", "/never", .silence)
             try courier("leave", server.url + "/never")
             try courier("leave", server.url + "/small", "1000")
-            try home.wait("a thousand told", seconds: 120) { transaction in
+            try home.wait("a thousand told") { transaction in
                 try transaction.deliveredTransfers(session: "courier", since: .distantPast).count == 1_000 ? true : nil
             }
             try home.wait("the last launch") { try $0.liveLaunches().isEmpty ? true : nil }
@@ -152,7 +152,7 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("complete left") && $0.hasSuffix(" ok") }.count == 1_000)
         }
 
-        @Test func withoutLaunchEventsTheyWaitForTheApp() throws {
+        @Test func `without launch events the events wait for the app`() throws {
             home.environment["COURIER_QUIET"] = "1"
             try courier("leave", serve())
             try home.wait("the end") { try $0.transfers().first?.state == .completed ? true : nil }
@@ -162,7 +162,7 @@ extension EndToEnd {
             #expect(!lines.contains("launched for courier"))
         }
 
-        @Test func aHandlerThatDiesHearsAgain() throws {
+        @Test func `a handler that crashed receives its events again`() throws {
             home.environment["BACKGROUND_APP_CRASH_AT"] = "app.beforeResult"
             home.environment["STORMY_NO_AGENT"] = nil
             let url = serve()
@@ -170,17 +170,17 @@ extension EndToEnd {
             try home.waitForEnded("urlSession")
             try home.killAgent()
             home.environment["BACKGROUND_APP_CRASH_AT"] = nil
-            // Any verb starts the next agent.
+            // Each command starts the next agent.
             try courier("leave", url)
-            try home.waitForQuiet(seconds: 60)
+            try home.waitForQuiet()
             #expect(lines.filter { $0 == "complete left0 ok" }.count >= 3, "\(lines)")
         }
 
-        /// Events come while the app is being launched, told and let go, again and again: each is told.
-        @Test func whatEndsWhileTheAppLeavesIsTold() throws {
+        /// Transfers end while the app is being launched, receives events, and exits. All of them are delivered.
+        @Test func `transfers that end while the app exits are delivered`() throws {
             server.route("GET", "/soon", ResponseScript.status(200, body: "soon").after(.delay(0.2)))
             for _ in 0..<8 { try courier("leave", server.url + "/soon", "60") }
-            try home.wait("all delivered", seconds: 120) { transaction in
+            try home.wait("all delivered") { transaction in
                 return try transaction.undeliveredEvents().isEmpty && transaction.liveLaunches().isEmpty
                     && transaction.unfinishedTransfers().isEmpty ? true : nil
             }
@@ -189,8 +189,8 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("finish left") }.count == 480)
         }
 
-        /// The handler returns while the delegate is still busy with the end of a transfer that ended in this very launch.
-        @Test func whatADelegateHearsLastIsToldOnce() throws {
+        /// The handler returns while the delegate is still busy with a transfer that ended during this launch.
+        @Test func `an end that the delegate handles last is delivered once`() throws {
             home.environment["COURIER_COUNT"] = "2"
             let url = serve()
             try courier("leave", url)
@@ -200,9 +200,9 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("complete left") } == ["complete left0 ok", "complete left0 ok"])
         }
 
-        /// A handler that returns at once, or before its delegate has heard everything: the launch goes on until it has.
+        /// The handler returns before its delegate has received all events. The launch continues until the delegate has.
         @Test(arguments: [nil, "handler"], ["0", "1"])
-        func whatAHandlerDoesNotWaitForIsTold(_ form: String?, _ count: String) throws {
+        func `events are delivered if the handler returns early`(_ form: String?, _ count: String) throws {
             home.environment["COURIER_COUNT"] = count
             home.environment["COURIER_FORM"] = form
             try courier("leave", serve(), "4")
@@ -210,8 +210,9 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("complete left") }.sorted() == (0..<4).map { "complete left\($0) ok" })
         }
 
-        /// The process is killed when its handler has returned and its delegate is still busy: what it did not acknowledge is told again.
-        @Test func whatADelegateDidNotHearIsToldAgain() throws {
+        /// The process is killed when its handler has returned and its delegate is still busy. Events without an acknowledgement
+        /// are delivered again.
+        @Test func `events that the delegate did not acknowledge are delivered again`() throws {
             home.environment["COURIER_COUNT"] = "0"
             try courier("leave", serve(), "4")
             try waitForLine("complete left0 ok")
@@ -221,27 +222,28 @@ extension EndToEnd {
             #expect(Set(lines.filter { $0.hasPrefix("complete left") }).count == 4, "\(lines)")
         }
 
-        /// A session alone hears what it can in the time of its launch; that counts, and the next launch goes on.
-        @Test func whatADelegateHasHeardCountsWhenTimeIsUp() throws {
+        /// A session without a handler receives events until the time of its launch is up. The next launch continues with the
+        /// remaining events.
+        @Test func `events that were handled before time was up are not delivered again`() throws {
             home.environment["COURIER_COUNT"] = "1"
             home.environment["COURIER_FORM"] = "delegate"
             try courier("leave", serve(), "5")
             try home.wait("two ends") { _ in lines.count { $0.hasPrefix("complete left") } > 1 ? true : nil }
             #expect(try courier("background", "simulate", "expire", "courier").status == 0)
             try waitUntilAllIsDelivered()
-            // Downloads side by side end in any order.
+            // Concurrent downloads end in any order.
             #expect(lines.filter { $0.hasPrefix("complete left") }.sorted() == (0..<5).map { "complete left\($0) ok" })
         }
 
         private func waitUntilAllIsDelivered() throws {
-            try home.wait("all delivered", seconds: 60) { transaction in
+            try home.wait("all delivered") { transaction in
                 try transaction.undeliveredEvents().isEmpty && transaction.liveLaunches().isEmpty
                     && transaction.unfinishedTransfers().isEmpty ? true : nil
             }
         }
 
-        /// The agent dies while an app waits: the app has another one started.
-        @Test func anAppThatWaitsOutlivesItsAgent() throws {
+        /// The agent is killed while an app waits, and the app starts another agent.
+        @Test func `an app that waits starts another agent if its agent is killed`() throws {
             let child = try begin("get", serveHalf())
             try waitForBytes()
             try home.killAgent()
@@ -269,7 +271,7 @@ extension EndToEnd {
             #expect(lines.contains("finish left0 3000000"), "\(lines)")
         }
 
-        // MARK: Leaving
+        // MARK: Exiting
 
         /// The handler returned before the download ended.
         @Test func `a launch continues while a download in its memory is under way`() throws {
@@ -295,16 +297,16 @@ extension EndToEnd {
             home.environment["COURIER_FILE"] = photo.path
         }
 
-        /// The app has no worker that would say when it has begun everything.
-        @Test func `what an app begins in a task is queued before the app leaves`() throws {
+        /// The app has no worker that knows when everything has begun.
+        @Test func `transfers that an app begins in a task are queued before the app exits`() throws {
             try prepareUploads("begins")
             for _ in 0..<10 { #expect(try courier().status == 0) }
-            try home.wait("the uploads", seconds: 60) { transaction in
+            try home.wait("the uploads") { transaction in
                 try transaction.transfers().filter { $0.state == .completed }.count == 20 ? true : nil
             }
         }
 
-        /// The app has no delegate that would receive the error.
+        /// The app has no delegate that could receive the error.
         @Test func `an upload that cannot be queued is reported on standard error`() throws {
             try prepareUploads("begins")
             home.environment["COURIER_FILE"] = home.folder.appendingPathComponent("missing").path
@@ -313,16 +315,16 @@ extension EndToEnd {
             #expect(errors.count == 2 && errors.allSatisfy { $0.contains("\(server.url)/up was not queued: ") }, "\(errors)")
         }
 
-        /// No exit handler of a library takes away what another thread uses.
+        /// Exit handlers of libraries must not free data that another thread uses.
         @Test func `an app that calls exit beside a thread that hashes does not crash`() throws {
             try prepareUploads("exits")
             for _ in 0..<10 { #expect(try courier().status == 0) }
             #expect(try !Ledger(home.directories).read { try $0.transfers() }.isEmpty)
         }
 
-        // MARK: Breaking off and going on
+        // MARK: Cancelling and resuming
 
-        @Test func resumeDataGoesOnWhereItStopped() throws {
+        @Test func `resume data continues after the stored bytes`() throws {
             let url = serveHalf()
             try courier("break", url)
             #expect(lines.contains("resume data there"))
@@ -335,13 +337,13 @@ extension EndToEnd {
             #expect(requests.count == 2)
             let range = try #require(requests.last?.headers["Range"])
             #expect(range == "bytes=\(held)-", "nothing that was here is asked for again: \(range)")
-            // No path in it.
+            // The data contains no path.
             let data = try Data(contentsOf: home.folder.appendingPathComponent("resume"))
             #expect(!String(decoding: data, as: UTF8.self).contains(home.folder.path))
         }
 
-        /// Used twice, the part can only go with the first: the second begins anew, and both are right.
-        @Test func resumeDataUsedTwice() throws {
+        /// The partial file can be used only once. The second task starts over, and both files are complete.
+        @Test func `resume data can be used twice`() throws {
             try courier("break", serveHalf())
             try courier("mend")
             try courier("mend")
@@ -349,7 +351,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: ["nothing", "cut short", "changed", "of another version"])
-        func whatIsNoResumeDataIsRefused(_ fault: String) throws {
+        func `invalid resume data is rejected`(_ fault: String) throws {
             let place = home.folder.appendingPathComponent("resume")
             try courier("break", serveHalf())
             var data = try Data(contentsOf: place)
@@ -364,7 +366,7 @@ extension EndToEnd {
             #expect(lines.last == "complete task -1002")
         }
 
-        @Test func aHeldTaskGoesOnInALaterProcess() throws {
+        @Test func `a suspended task can be resumed in a later process`() throws {
             try courier("hold", serveHalf())
             #expect(lines.filter { $0.hasPrefix("state") } == ["state suspended", "state running", "state suspended"])
             let held = try home.wait("held") { transaction in
@@ -378,7 +380,7 @@ extension EndToEnd {
             #expect(server.requests(matching: "/half").last?.headers["Range"] == "bytes=\(held)-")
         }
 
-        @Test func anInvalidatedSessionCancelsWhatEarlierProcessesBegan() throws {
+        @Test func `invalidating a session cancels the tasks of earlier processes`() throws {
             server.route("GET", "/stuck", .cutAfter(100_000, of: Self.file, etag: "\"v1\"", by: .stall))
             try courier("leave", server.url + "/stuck", "2")
             try waitForBytes()
@@ -390,7 +392,7 @@ extension EndToEnd {
             #expect(spool.isEmpty, "\(spool)")
         }
 
-        @Test func anEarliestBeginDateIsKept() throws {
+        @Test func `an earliest begin date delays the transfer`() throws {
             let url = serve()
             let before = Date()
             try courier("later", url)
@@ -399,9 +401,9 @@ extension EndToEnd {
             #expect(Date().timeIntervalSince(before) >= 2)
         }
 
-        // MARK: Bodies and answers
+        // MARK: Bodies and responses
 
-        @Test func uploadsAndTheirAnswers() throws {
+        @Test func `an upload task receives its response`() throws {
             server.route("PUT", "/up", .status(201, body: "thank you"))
             server.route("PUT", "/no", .status(403, body: "no"))
             let photo = home.folder.appendingPathComponent("photo")
@@ -410,27 +412,27 @@ extension EndToEnd {
             #expect(
                 lines.filter { $0.contains(" sent ") }
                     == ["response sent 201", "data sent thank you", "metrics sent 1", "complete sent ok"])
-            // An answer is an answer for the app, whatever a person is told of it.
+            // Each HTTP response completes the task, whatever is shown to the user.
             try courier("send", server.url + "/no", photo.path)
             #expect(lines.suffix(3).contains("complete sent ok"))
             #expect(lines.contains("response sent 403"))
             #expect(server.requests(matching: "/up").first?.bodyByteCount == 3_000_000)
         }
 
-        @Test func aDataTaskWithABody() throws {
+        @Test func `a data task sends its body and receives the response`() throws {
             server.route("POST", "/form", .status(200, body: "received"))
             try courier("post", server.url + "/form", "name=stormy")
             #expect(lines.contains("data posted received"))
             #expect(server.requests(matching: "/form").first?.bodyByteCount == 11)
         }
 
-        /// Foundation knows it of bundles alone; code for iOS unwraps it.
-        @Test func anAppKnowsItsOwnIdentifier() throws {
+        /// Foundation knows the identifier only for bundles. Code for iOS unwraps it.
+        @Test func `an app knows its identifier`() throws {
             try courier("who")
             #expect(lines == ["courier-example 0"])
         }
 
-        @Test func asyncCallsWorkOnABackgroundSession() throws {
+        @Test func `async calls work on a background session`() throws {
             let url = serve()
             server.route("PUT", "/file", .status(200, body: "stored"))
             try courier("await", url)
@@ -443,8 +445,8 @@ extension EndToEnd {
             #expect(spool.isEmpty, "\(spool)")
         }
 
-        /// A download whose await was cancelled is taken up by a task, on its first connection, and told in a launch.
-        @Test func aDroppedAwaitIsTakenUp() throws {
+        /// A task continues the cancelled download on its first connection, and its end is delivered in a launch.
+        @Test func `a download whose await was cancelled is continued by a task`() throws {
             let url = serveHalf()
             let pipe = try StepPipe(in: home.folder)
             let child = try Child(
@@ -462,7 +464,7 @@ extension EndToEnd {
 
         // MARK: Conditions
 
-        @Test func aDiscretionaryTransferWaitsForAMoment() throws {
+        @Test func `a discretionary transfer waits for external power`() throws {
             let system = try SystemServices()
             home.environment.merge(system.environment) { $1 }
             try system.set(.power, "OnBattery", "true")
@@ -476,8 +478,8 @@ extension EndToEnd {
             #expect(lines.contains("complete get0 ok"))
         }
 
-        /// Lost on the way, a condition stops the bytes; what is here is kept.
-        @Test func aNetworkThatBecomesMeteredStopsACheapTransfer() throws {
+        /// The transfer stops when its condition is lost. The received bytes are kept.
+        @Test func `a network that becomes metered stops a transfer without expensive access`() throws {
             let system = try SystemServices()
             home.environment.merge(system.environment) { $1 }
             try system.set(.network, "State", "uint32 70")

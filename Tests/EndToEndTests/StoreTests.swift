@@ -5,7 +5,7 @@ import ProcessSupport
 import Testing
 
 extension EndToEnd {
-    /// Stores that are damaged, newer, read-only or too open: a clear word, and not a byte changed.
+    /// Stores that are damaged, newer, read-only or open to others. The commands print a clear message and change no byte.
     @Suite struct Store {
         let home: Home
 
@@ -16,7 +16,7 @@ extension EndToEnd {
             try home.stormy("schedule")
         }
 
-        /// The folders are new to most of them.
+        /// The folders do not exist for most of the commands.
         @Test func `300 commands at once all succeed`() throws {
             for folder in ["data/stormy", "state/stormy"] { try FileManager.default.removeItem(at: url(folder)) }
             let script = "seq -w 300 | xargs -P 300 -I{} '\(Home.product("stormy"))' place add 'Place {}' '1.{},1' --no-sync"
@@ -25,7 +25,7 @@ extension EndToEnd {
             #expect(try home.stormy("place", "list").output.split(separator: "\n").filter { $0.contains("Place ") }.count == 300)
         }
 
-        /// A umask that keeps the user out of new files and folders.
+        /// The umask removes the permissions of the user from new files and folders.
         @Test func `the first command makes files that the next can write`() throws {
             for folder in ["data/stormy", "state/stormy"] { try FileManager.default.removeItem(at: url(folder)) }
             let stormy = Home.product("stormy")
@@ -38,8 +38,8 @@ extension EndToEnd {
             }
         }
 
-        /// As `sqlite3 agent.sqlite .dump` and `VACUUM INTO` bring them back: without a write-ahead log.
-        @Test func aLedgerCopiedBySQLServes() async throws {
+        /// A copy by `VACUUM INTO` has no write-ahead log.
+        @Test func `a database copied with VACUUM INTO is used with a write-ahead log`() async throws {
             let server = try await FaultyServer.start()
             server.route("GET", "/a", [.status(200), .body("whole")])
             home.environment["STORMY_NO_AGENT"] = nil
@@ -58,8 +58,9 @@ extension EndToEnd {
             }
         }
 
-        /// `doctor` tells the person to type `why` so that the agent knows the desktop: it does so beside a process that writes, too.
-        @Test func whyTellsTheAgentOfTheDesktopOnceTheLedgerIsFree() throws {
+        /// `doctor` prints `why` as the command that passes the desktop to the agent. The command also works while another
+        /// process writes.
+        @Test func `why stores the desktop of the session when the ledger is free`() throws {
             let ledger = try Ledger(home.directories)
             home.environment["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=/of/this/desktop"
             let output = home.folder.appendingPathComponent("output")
@@ -69,7 +70,7 @@ extension EndToEnd {
                 try transaction.setFact(.sessionEnvironment, nil)
                 let why = try Child(
                     Home.product("stormy"), ["why"], environment: home.environment, output: file.fileDescriptor)
-                // What it explains comes first: nobody waits for that.
+                // The explanation is printed before the command waits for the ledger.
                 #expect(FileWatch.wait(output.path) { $0.contains("time: not yet due") } != nil)
                 return why
             }
@@ -78,14 +79,15 @@ extension EndToEnd {
             #expect(told?.variables["DBUS_SESSION_BUS_ADDRESS"] == "unix:path=/of/this/desktop")
         }
 
-        /// Somebody was stopped in the middle of a transaction: whoever only looks does not wait, whoever writes says who it is.
+        /// A process was stopped during a transaction. Commands that read do not wait, and commands that write name the process.
         @Test(arguments: ["state/stormy/agent.sqlite", "data/stormy/stormy.sqlite"])
-        func aStoppedWriterHoldsUpNoReader(_ file: String) throws {
+        func `a stopped writer does not delay commands that only read`(_ file: String) throws {
             let verbs = ["status", "transfers", "history", "why"]
             let holder = try home.stopAWriter(of: file)
             defer { holder.end(SIGKILL) }
             for verb in verbs {
-                // A writer waits for two seconds each time before it asks who holds the file. A busy machine does not delay all runs so long.
+                // A writer waits for two seconds before it looks up the process that holds the file. A busy machine does not
+                // delay all runs so long.
                 let isQuick = try (0..<10).contains { _ in
                     try ContinuousClock().measure {
                         let result = try home.stormy(verb)
@@ -98,15 +100,14 @@ extension EndToEnd {
             let result = try home.stormy(writing)
             #expect(result.status == 75, "\(result)")
             #expect(result.errors.contains("process \(holder.pid) (python3), which is stopped"), "\(result.errors)")
-            // What could not be ended is on as before.
+            // The daily check is still enabled because `quit` failed.
             let report = try home.status("schedule", "enabled") as? Bool
             #expect(report == true)
         }
 
-        /// They look like leftovers, and are part of the ledger: who has it open starts afresh, with all that was in them.
-        @Test(arguments: [["-shm"], ["-wal"], ["-wal", "-shm"]]) func filesBesideTheLedgerAreRemoved(_ endings: [String])
-            async throws
-        {
+        /// The files look like leftovers but are part of the ledger. The agent makes a new ledger with all data.
+        @Test(arguments: [["-shm"], ["-wal"], ["-wal", "-shm"]])
+        func `removing the side files of the ledger loses no data`(_ endings: [String]) async throws {
             let server = try await FaultyServer.start()
             for name in ["a", "b", "c"] { server.route("GET", "/\(name)", [.status(200), .body("whole")]) }
             let home = try Home()
@@ -120,11 +121,13 @@ extension EndToEnd {
             try home.waitForEnded("urlSession")
             let agent = try #require(home.agentPID)
             for ending in endings { try FileManager.default.removeItem(atPath: home.directories.ledger.path + ending) }
-            #expect(FileWatch.wait(home.directories.agentLog.path) { $0.contains("starting afresh") } != nil, "\(home.log)")
+            #expect(
+                FileWatch.wait(home.directories.agentLog.path) { $0.contains("starting with an empty ledger") } != nil,
+                "\(home.log)")
             try download("b")
             try download("c")
-            try home.wait("both", seconds: 60) { try $0.transfers().count == 3 && $0.unfinishedTransfers().isEmpty ? true : nil }
-            // Read as often as needed: who opens the ledger while the agent saves it is told to try again.
+            try home.wait("both") { try $0.transfers().count == 3 && $0.unfinishedTransfers().isEmpty ? true : nil }
+            // The read is repeated. A process that opens the ledger while the agent saves it must try again.
             let going = try home.wait("the agent") { try $0.fact(.agent)?.pid }
             #expect(going == agent && kill(agent, 0) == 0, "the same process, with another ledger open: \(home.log)")
             let status = try home.status()
@@ -134,10 +137,9 @@ extension EndToEnd {
             #expect(whole.output == "ok\n", "\(whole)")
         }
 
-        /// The agent is in the middle of something and has not noticed yet: nobody writes where it would not look.
-        @Test(arguments: [["-shm"], ["-wal"], ["-wal", "-shm"]]) func nobodyWritesBesideTheAgentsFiles(_ endings: [String])
-            async throws
-        {
+        /// The agent is stopped and has not noticed the loss. A command must not write to files that the agent would not read.
+        @Test(arguments: [["-shm"], ["-wal"], ["-wal", "-shm"]])
+        func `a ledger without its side files is not written while the agent is stopped`(_ endings: [String]) async throws {
             let server = try await FaultyServer.start()
             for name in ["a", "b"] { server.route("GET", "/\(name)", [.status(200), .body("whole")]) }
             let home = try Home()
@@ -154,20 +156,20 @@ extension EndToEnd {
             #expect(refused.status == 75 && refused.errors.contains("kill -CONT \(agent) "), "\(refused)")
             kill(agent, SIGCONT)
             #expect(try download("b").status == 0)
-            try home.wait("both", seconds: 60) { try $0.transfers().count == 2 && $0.unfinishedTransfers().isEmpty ? true : nil }
+            try home.wait("both") { try $0.transfers().count == 2 && $0.unfinishedTransfers().isEmpty ? true : nil }
             for name in ["a", "b"] { #expect(FileManager.default.fileExists(atPath: "\(home.folder.path)/\(name)")) }
         }
 
-        /// A lock that looks stale is removed by a person: there is one agent all the same.
-        @Test func aLockThatIsRemovedMakesNoSecondAgent() throws {
+        /// The user removes a lock file that looks stale.
+        @Test func `removing the lock file leaves one agent running`() throws {
             home.environment["STORMY_NO_AGENT"] = nil
             try home.stormy("schedule")
             let first = try home.wait("the agent") { try $0.fact(.agent)?.pid }
             defer { _ = try? home.stormy("quit") }
             #expect(unlink(home.directories.agentLock.path) == 0)
-            // Each verb starts an agent where it finds none.
+            // Each command starts an agent if it finds none.
             for name in ["One", "Two", "Three"] { try home.stormy("schedule", "--at", name == "Two" ? "11:00" : "12:00") }
-            let last = try home.wait("the one that is left", seconds: 30) { _ in
+            let last = try home.wait("the one that is left") { _ in
                 let agents = home.agents
                 return agents.count == 1 && FileLock.isHeld(home.directories.agentLock) ? agents.first : nil
             }
@@ -188,7 +190,7 @@ extension EndToEnd {
             }
             if file == Self.files[0] {
                 let agent = try home.run("background-agent", ["--app", "stormy"])
-                // Its unit does not start it again for this.
+                // The unit does not restart the agent after this exit code.
                 #expect(agent.status == (status == 74 ? 65 : status))
                 #expect(agent.errors.contains(words), "\(agent.errors)")
             }
@@ -196,7 +198,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: files)
-        func garbageIsLeftUntouched(_ file: String) throws {
+        func `a file that is not a database is left untouched`(_ file: String) throws {
             for side in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: url(file).path + side) }
             try Data("This was never a database, but somebody's shopping list.\n".utf8 + Data(repeating: 0x5A, count: 9_000))
                 .write(to: url(file))
@@ -204,8 +206,8 @@ extension EndToEnd {
         }
 
         @Test(arguments: files)
-        func aNewerVersionIsLeftUntouched(_ file: String) throws {
-            // The last connection to close writes everything back: the bytes are then at rest.
+        func `a database of a newer version is left untouched`(_ file: String) throws {
+            // The last connection writes all data into the file when it closes. The bytes then no longer change.
             let changed = try Child.run(
                 "sqlite3", [url(file).path, "INSERT INTO grdb_migrations VALUES ('99: from the future')"],
                 environment: home.environment)
@@ -213,11 +215,11 @@ extension EndToEnd {
             try expectRefused(file, status: 78, words: "newer version")
         }
 
-        /// Root may always write, so the commands run as another user, who may read but not write.
+        /// Root can always write. The commands therefore run as another user, who can read but not write.
         @Test(.enabled(if: getuid() == 0, "only root can give files to another user"))
-        func `commands that only show show a ledger that cannot be written`() throws {
+        func `commands that only read show a ledger that cannot be written`() throws {
             try #require((try? Child.find("setpriv")) != nil, "setpriv (util-linux) is not installed")
-            // The folder that the commands see belongs to their user, who may only read it.
+            // The folder belongs to the user of the commands, who can only read it.
             for (tool, change) in [("chown", "65534:65534"), ("chmod", "a-w,a+rX")] {
                 #expect(try Child.run(tool, ["-R", change, home.folder.path], environment: home.environment).status == 0)
             }
@@ -234,7 +236,7 @@ extension EndToEnd {
             ]
             for (command, words) in expected {
                 let result = try run(command)
-                // A build folder that this user may not enter says nothing about ledgers.
+                // The user of the commands may not be allowed to enter the build folder. The test then ends without a result.
                 guard result.status != 126, result.status != 127 else { return }
                 #expect(result.status == 0 && result.output.contains(words), "\(command): \(result)")
                 let notes = result.errors.split(separator: "\n").filter { $0.contains(url("state/stormy").path) }
@@ -245,7 +247,7 @@ extension EndToEnd {
             #expect(refused.errors.contains("check the permissions"), "\(refused)")
         }
 
-        /// A link to itself cannot be read by root either.
+        /// Root also cannot read a link to itself.
         @Test func `a folder that cannot be read is not an empty one`() throws {
             let home = try Home()
             home.environment["STORMY_NO_AGENT"] = "1"
@@ -279,8 +281,8 @@ extension EndToEnd {
             #expect(try FileManager.default.contentsOfDirectory(atPath: state.path) == [])
         }
 
-        /// A login script with `umask 000` opens nothing to others.
-        @Test func aWideUmaskOpensNothing() throws {
+        /// A login script may set `umask 000`.
+        @Test func `no file is writable by others under umask 000`() throws {
             let home = try Home()
             home.environment["STORMY_NO_AGENT"] = "1"
             for folder in ["config", "state", "data"] {
@@ -300,7 +302,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func foldersAreThePersonsAlone() async throws {
+        @Test func `state and data are readable only by the user`() async throws {
             let server = try await FaultyServer.start()
             let store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))
             server.mount(store)
@@ -308,7 +310,7 @@ extension EndToEnd {
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             let photo = home.folder.appendingPathComponent("a.jpg")
             try JPEG.withoutPosition.write(to: photo)
-            // Caught with its copy in the spool.
+            // The upload waits, so that its copy is in the spool.
             store.refuse(status: 507, method: "PUT")
             try home.stormy("upload", photo.path)
             try home.wait("waiting") { try $0.transfers().first { $0.state == .waiting } }

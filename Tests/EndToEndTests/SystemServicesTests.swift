@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Conditions as the services of a desktop tell them over the system bus, with a real agent and real app processes.
+    /// Conditions from the services of a desktop over the system bus, with a real agent and real app processes.
     @Suite struct SystemServicesOfADesktop {
         private let system: SystemServices
         private let app: ProvingHome
@@ -19,7 +19,7 @@ extension EndToEnd {
             try app.home.wait(what) { try $0.fact(.conditions).map { isIt($0.conditions) } == true ? true : nil }
         }
 
-        @Test func powerIsWaitedForAndItsLossEndsTheWork() throws {
+        @Test func `work waits for external power and ends when power is lost`() throws {
             try system.set(.power, "OnBattery", "true")
             try app.run("work", "work.main", "power")
             try conditions("on battery") { !$0.isOnExternalPower }
@@ -37,14 +37,14 @@ extension EndToEnd {
             #expect(try app.rows("history").count == 1, "nothing began on a guess")
             #expect(launch.woke == WakeCause.power.rawValue)
             #expect(app.lines.last == "expire work.main")
-            // It is not done: on power it begins again.
+            // The work is not complete and begins again on power.
             #expect(try app.condition("externalPower")["met"] as? Bool == false)
             try system.set(.power, "OnBattery", "false")
             try app.home.wait("its second launch") { try $0.history(limit: 10).count == 2 ? true : nil }
         }
 
-        /// A package upgrade restarts it; meanwhile the kernel is asked, which lists no supply here.
-        @Test func aRestartedPowerServiceIsAskedAgain() throws {
+        /// A package upgrade restarts the service. Until then the kernel is queried, which lists no power supply here.
+        @Test func `a restarted power service is queried again`() throws {
             try system.set(.power, "OnBattery", "true")
             try app.run("work", "cycle.1", "power")
             try conditions("on battery") { !$0.isOnExternalPower }
@@ -55,8 +55,8 @@ extension EndToEnd {
             try conditions("on battery again") { !$0.isOnExternalPower }
         }
 
-        /// Work goes on by what the kernel says. What the services tell is heard as soon as the bus answers.
-        @Test func aBusThatStandsStillIsHeardLater() throws {
+        /// Work uses the values of the kernel. The values of the services are read as soon as the bus replies.
+        @Test func `work runs while the system bus is frozen, and its values are read later`() throws {
             try system.set(.power, "OnBattery", "true")
             system.freeze()
             try app.run("work", "cycle.1", "network")
@@ -68,7 +68,7 @@ extension EndToEnd {
             #expect(try !app.rows("doctor").contains { $0["check"] as? String == "system-bus" })
         }
 
-        @Test func theNetworkIsWaitedForAndItsLossEndsTheWork() throws {
+        @Test func `work waits for the network and ends when the network is lost`() throws {
             try system.set(.network, "State", "uint32 40")
             try app.run("work", "work.main", "network")
             try conditions("connecting") { !$0.isNetworkAvailable }
@@ -81,7 +81,7 @@ extension EndToEnd {
             #expect(launch.woke == WakeCause.network.rawValue)
         }
 
-        @Test func aCaptivePortalIsNoNetwork() throws {
+        @Test func `a captive portal does not count as a network`() throws {
             try system.set(.network, "Connectivity", "uint32 2")
             try app.run("work", "cycle.1", "network")
             try conditions("behind a portal") { !$0.isNetworkAvailable }
@@ -90,8 +90,8 @@ extension EndToEnd {
             try app.waitForLaunch("its end") { $0.outcome == .completed }
         }
 
-        /// Out of the hotel: the next network has the same properties and no page to log in.
-        @Test func anotherNetworkIsTriedAtOnce() async throws {
+        /// The next network has the same properties but no captive portal.
+        @Test func `a waiting transfer is retried at once on another network`() async throws {
             let server = try await FaultyServer.start()
             let file = Payload.pattern(100_000)
             server.route("GET", "/disk.img", .status(511))
@@ -100,16 +100,16 @@ extension EndToEnd {
             let target = home.folder.appendingPathComponent("disk.img")
             #expect(try home.stormy("download", server.url + "/disk.img", "-o", target.path).status == 0)
             try home.wait("the log-in") { try $0.transfers().first { $0.state == .waiting && $0.errorCode == -1010 } }
-            // What the services say first is a change of network, too.
+            // The first report of the services also counts as a change of network.
             try home.wait("a pause") { try $0.transfers().first { $0.nextAttemptAt.map { $0 > Date() + 300 } == true } }
             server.route("GET", "/disk.img", .file(file))
             try system.set(.network, "PrimaryConnection", "'/org/freedesktop/NetworkManager/ActiveConnection/7'")
-            // By itself in a quarter of an hour at the earliest.
+            // Without the change, the next try is in a quarter of an hour at the earliest.
             try home.wait("the file") { try $0.transfers().first { $0.state == .completed } }
             #expect(try Data(contentsOf: target) == file.data)
         }
 
-        @Test func theKindOfNetworkIsTold() throws {
+        @Test func `metered networks and Wi-Fi are recognized`() throws {
             try app.run("refresh", "3600")
             try system.set(.network, "Metered", "uint32 3")
             try conditions("metered") { $0.isNetworkMetered && !$0.isNetworkWiFi }
@@ -118,10 +118,10 @@ extension EndToEnd {
             try conditions("Wi-Fi") { !$0.isNetworkMetered && $0.isNetworkWiFi }
         }
 
-        @Test func thePowerSaverHoldsARefreshBack() throws {
+        @Test func `a refresh waits while the power saver is on`() throws {
             try system.set(.power, "OnBattery", "true")
             try system.set(.profiles, "ActiveProfile", "'power-saver'")
-            // An agent that knows before there is anything to launch.
+            // The agent knows the conditions before there is a request to launch.
             try app.run("refresh", "3600")
             try conditions("saving power") { $0.isSavingPower }
             try app.run("refresh")
@@ -133,10 +133,10 @@ extension EndToEnd {
             #expect(try app.waitForLaunch("its end") { $0.outcome == .completed }.woke == WakeCause.saving.rawValue)
         }
 
-        @Test func afterASleepARefreshWaitsForTheNetwork() throws {
+        @Test func `a refresh after sleep waits for the network`() throws {
             try app.run("refresh", "3600")
             try conditions("connected") { $0.isNetworkAvailable }
-            // As a laptop does it: told of the sleep, it lets go of the network.
+            // A laptop disconnects from the network before it sleeps.
             try system.prepareForSleep(true)
             try system.set(.network, "State", "uint32 10")
             try conditions("asleep") { !$0.isNetworkAvailable }
@@ -149,8 +149,8 @@ extension EndToEnd {
             #expect(try app.waitForLaunch("its end") { $0.outcome == .completed }.kind == .appRefresh)
         }
 
-        /// The agent sees an `/etc` of its own, whose `localtime` is then another, as the time service would make it.
-        @Test(.enabled(if: Namespaces.areAllowed)) func anotherTimeZoneMovesNoon() throws {
+        /// The agent sees a private `/etc`. Its `localtime` is then replaced, as the time service would do.
+        @Test(.enabled(if: Namespaces.areAllowed)) func `a new time zone moves the daily check`() throws {
             let home = try Home()
             home.environment.merge(system.environment) { $1 }
             home.environment["STORMY_NO_AGENT"] = "1"
@@ -158,7 +158,7 @@ extension EndToEnd {
             try home.stormy("schedule", "--exact")
             let berlin = try home.wait("noon") { try $0.request("StormyNoon")?.occurrence }
             let etc = home.folder.appendingPathComponent("etc")
-            // Not all of it is everybody's to read.
+            // Some files of /etc cannot be read by all users.
             _ = try Child.run("cp", ["-r", "--no-preserve=ownership", "/etc", etc.path], environment: home.environment)
             let link = etc.appendingPathComponent("localtime").path
             func set(_ zone: String) throws {

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A package upgrade puts another program in the agent's place while it runs.
+    /// A package upgrade replaces the program of a running agent.
     @Suite struct Update {
         let server: FaultyServer
         let home: Home
@@ -27,12 +27,13 @@ extension EndToEnd {
         private var starts: Int { home.log.components(separatedBy: "agent started pid=").count - 1 }
         private func isOutdated() throws -> Bool? { try home.status("agent", "outdated") as? Bool }
 
-        @Test func anIdleAgentMakesWayAtOnce() throws {
+        @Test func `an idle agent is replaced by the new program at once`() throws {
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             try home.stormy("schedule")
             let pid = try home.wait("the agent") { try $0.fact(.agent)?.pid }
             try replaceProgram()
-            // Any commit wakes it, as the next noon would. A verb that looks for an agent just then finds none and starts one.
+            // A commit wakes the agent, as the next daily check would. Without the variable, a command could find no agent at
+            // that moment and start one.
             home.environment["STORMY_NO_AGENT"] = "1"
             try home.stormy("schedule")
             try home.wait("the new program") { _ in starts == 2 ? true : nil }
@@ -41,7 +42,7 @@ extension EndToEnd {
             #expect(try home.status("schedule", "enabled") as? Bool == true)
         }
 
-        @Test func whatIsUnderWayEndsFirst() throws {
+        @Test func `a download under way ends before the program is replaced`() throws {
             let file = Payload.pattern(300_000)
             server.route(
                 "GET", "/late.img",
@@ -55,7 +56,7 @@ extension EndToEnd {
             try replaceProgram()
             try home.stormy("schedule")
             #expect(try isOutdated() == true)
-            #expect(try home.stormy("status").output.contains("the new one goes on as soon as nothing is under way"))
+            #expect(try home.stormy("status").output.contains("the new one starts when no work is running"))
             #expect(starts == 1)
             server.openGate("rest")
             try home.waitForEnded("urlSession")
@@ -64,9 +65,9 @@ extension EndToEnd {
             #expect(server.requests(matching: "/late.img").count == 1)
         }
 
-        /// Its libraries are not in place yet, or it is another program.
+        /// The libraries of the new program are missing, or it is another program.
         @Test(arguments: ["exit 127", "exit 0", "echo 0.0.1"])
-        func aProgramThatCannotGoOnTakesNothingOver(_ what: String) throws {
+        func `an unusable new program does not replace the agent`(_ what: String) throws {
             try home.stormy("schedule")
             let pid = try home.wait("the agent") { try $0.fact(.agent)?.pid }
             let new = home.folder.appendingPathComponent("new")
@@ -79,10 +80,9 @@ extension EndToEnd {
             #expect(home.agentPID == pid && starts == 1)
         }
 
-        /// The folder of the programs was moved: whatever verb is typed there, the next login starts what lies there now.
-        @Test(arguments: ["status", "why", "check --offline", "place list"]) func theLoginFollowsAMovedFolder(_ verb: String)
-            throws
-        {
+        /// The folder of the programs was moved. Each command in the new folder updates the login entry.
+        @Test(arguments: ["status", "why", "check --offline", "place list"])
+        func `the login entry follows a moved program folder`(_ verb: String) throws {
             home.environment["BACKGROUND_AGENT"] = nil
             let (old, new) = (home.folder.path + "/old", home.folder.path + "/new")
             try FileManager.default.createDirectory(atPath: old, withIntermediateDirectories: true)
@@ -97,7 +97,7 @@ extension EndToEnd {
             #expect(rename(old, new) == 0)
             _ = try run(new, verb)
             let text = try String(contentsOfFile: entry, encoding: .utf8)
-            // Without the program the desktop leaves it alone.
+            // The desktop ignores the entry if the program is missing.
             #expect(text.contains("\"\(new)/stormy\" agent") && text.contains("TryExec=\(new)/stormy\n"))
             #expect(try run(new, "quit").status == 0)
         }

@@ -49,7 +49,7 @@ extension EndToEnd {
                 try Child.run("unshare", ["-U", Home.product("stormy"), "upload"] + arguments, environment: home.environment)
             }
             let result = try upload("--recursive", card.path)
-            // A pattern in quotes.
+            // The shell does not expand a pattern in quotes.
             for pattern in ["/*/*.jpg", "/*/DCIM/*.jpg"] {
                 let matched = try upload(card.path + pattern)
                 #expect(matched.status == 74 && matched.errors.contains("cannot be read: Permission denied"), "\(matched)")
@@ -62,7 +62,7 @@ extension EndToEnd {
             #expect(result.errors.contains("private: cannot be read: Permission denied"), "\(result)")
         }
 
-        /// 290 of 300 photos failed so, because a copy that could not be opened counted as gone.
+        /// In an earlier version 290 of 300 photos failed, because a copy that could not be opened counted as missing.
         @Test func `photos wait while the agent can open no more files`() throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx.url + "photos/"))
@@ -118,7 +118,7 @@ extension EndToEnd {
             #expect(try FileManager.default.contentsOfDirectory(atPath: spool) == [])
         }
 
-        @Test func twentyPhotosToNginxOverAKilledAgent() throws {
+        @Test func `twenty photos are uploaded if the agent is killed half-way`() throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx.url + "photos/"))
             let source = home.folder.appendingPathComponent("camera")
@@ -127,13 +127,13 @@ extension EndToEnd {
             home.environment["STORMY_NO_AGENT"] = "1"
             let queued = try home.run("stormy", ["upload"] + files)
             #expect(queued.status == 0, "\(queued.errors)")
-            // Half-way: SIGKILL before the tenth photo gets its name, with others on the wire.
+            // SIGKILL before the tenth photo gets its name, while others are being sent.
             try home.startAgent(["BACKGROUND_CRASH_AT": "agent.upload.move:10"]).waitForEnd()
             let arrived = try Self.digests(in: nginx.photos).filter { wanted[$0.key] != nil }
             #expect((1...19).contains(arrived.count))
             home.environment["STORMY_NO_AGENT"] = nil
             #expect(try home.stormy("status").status == 0)
-            try home.waitForQuiet(seconds: 60)
+            try home.waitForQuiet()
             #expect(try Self.digests(in: nginx.photos) == wanted)
             let rows = try home.rows("transfers")
             #expect(rows.count == 20)
@@ -146,7 +146,7 @@ extension EndToEnd {
         @Test(arguments: [
             "agent.upload.chooseName", "agent.upload.put", "agent.upload.check", "agent.upload.move", "agent.transferEnded:4",
         ])
-        func theAgentDiesOnTheUploadPath(_ point: String) throws {
+        func `a photo is uploaded if the agent is killed at any step`(_ point: String) throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx.url + "photos/"))
             home.environment["STORMY_NO_AGENT"] = "1"
@@ -160,14 +160,14 @@ extension EndToEnd {
             #expect(try Self.digests(in: nginx.photos) == wanted)
         }
 
-        /// The ledger's files, as a person moves them away or puts a backup back.
+        /// The files of the ledger, which the user may move away or restore from a backup.
         private static func ledgerFiles(_ home: Home) -> [URL] {
             ["", "-wal", "-shm"].map { home.directories.state.appendingPathComponent("agent.sqlite" + $0) }
                 .filter { FileManager.default.fileExists(atPath: $0.path) }
         }
 
-        /// What the ledger no longer knows is queued again: from the copy in the spool, or from the file. What is gone is said.
-        @Test(arguments: [false, true]) func aLedgerThatIsGoneLosesNoPhoto(_ isFromBackup: Bool) throws {
+        /// Photos that the ledger does not contain are queued again, from the copy in the spool or from the file.
+        @Test(arguments: [false, true]) func `photos are queued again after the ledger is lost`(_ isFromBackup: Bool) throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx.url + "photos/"))
             home.environment["STORMY_NO_AGENT"] = "1"
@@ -193,7 +193,7 @@ extension EndToEnd {
                         at: backup.appendingPathComponent(name), to: home.directories.state.appendingPathComponent(name))
                 }
             }
-            // One has its copy alone, one its file alone, and one neither.
+            // The first photo has both, the second only its file, and the third only its copy.
             let copies = try Self.digests(in: home.directories.spool)
             try FileManager.default.removeItem(at: files[2])
             for (name, digest) in copies where digest == wanted[files[1].lastPathComponent] {
@@ -203,14 +203,14 @@ extension EndToEnd {
             let said = try home.stormy("transfers")
             #expect(said.status == 0, "\(said)")
             #expect(said.errors.contains("\(isFromBackup ? 2 : 3) photos queued again"), "\(said)")
-            if !isFromBackup { #expect(said.errors.contains("the daily check is planned again"), "\(said)") }
-            try home.waitForQuiet(seconds: 60)
+            if !isFromBackup { #expect(said.errors.contains("the daily check was scheduled again"), "\(said)") }
+            try home.waitForQuiet()
             #expect(try Self.digests(in: nginx.photos) == wanted)
             #expect(try Set(home.rows("transfers").compactMap { $0["file"] as? String }) == Set(files.map(\.path)))
-            // Once is enough.
+            // The photos are queued again only once.
             #expect(try home.stormy("transfers").errors == "")
             #expect(BackgroundLeft.names(home) == [])
-            #expect(try home.stormy("upload", files[0].path).errors.contains("is there already"))
+            #expect(try home.stormy("upload", files[0].path).errors.contains("is already uploaded"))
         }
 
         private enum BackgroundLeft {
@@ -219,8 +219,9 @@ extension EndToEnd {
             }
         }
 
-        /// The password of its destination cannot be read just then: it waits, and goes nowhere else, as it says where it was taken.
-        @Test func afterALostLedgerNoPhotoGoesElsewhere() throws {
+        /// The password of the destination cannot be read at that moment. The photo waits and is not sent to the default
+        /// destination.
+        @Test func `after a lost ledger a photo waits for its destination`() throws {
             let nginx = try Nginx()
             let password = FileManager.default.temporaryDirectory.appendingPathComponent("password-" + UUID().uuidString)
             defer { try? FileManager.default.removeItem(at: password) }
@@ -258,12 +259,12 @@ extension EndToEnd {
                 ])
             try FileManager.default.moveItem(at: away, to: password)
             #expect(try home.stormy("transfers").errors.contains("1 photo queued again"))
-            try home.wait("the photo", seconds: 60) { try $0.unfinishedTransfers().isEmpty ? true : nil }
+            try home.wait("the photo") { try $0.unfinishedTransfers().isEmpty ? true : nil }
             #expect(try Self.digests(in: nginx.photos) == wanted)
         }
 
-        /// What was to wait for power waits for it again.
-        @Test func afterALostLedgerWhatWaitsForPowerWaits() throws {
+        /// The condition of the upload is kept.
+        @Test func `after a lost ledger a photo still waits for power`() throws {
             let home = try Home(extra: Self.destination("http://127.0.0.1:1/photos/"))
             home.environment["STORMY_NO_AGENT"] = "1"
             let source = home.folder.appendingPathComponent("camera")
@@ -278,8 +279,8 @@ extension EndToEnd {
             #expect(try Ledger(home.directories).read { try $0.requests() }.map(\.identifier) == ["StormyUploads"])
         }
 
-        /// Of one neither the copy nor the file is left: that is said, and the others go.
-        @Test func whatIsLostIsSaid() throws {
+        /// One photo has neither a copy nor a file. The loss is reported once.
+        @Test func `a photo without file and copy is reported as lost`() throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx.url + "photos/"))
             home.environment["STORMY_NO_AGENT"] = "1"
@@ -296,8 +297,8 @@ extension EndToEnd {
             #expect(try home.stormy("transfers").errors == "", "said once")
         }
 
-        /// A form under way when all work ends waits until it is resumed, as everything else does.
-        @Test func aFormThatQuitEndedWaits() async throws {
+        /// A form that is being sent at `quit` waits until it is resumed, as other transfers do.
+        @Test func `a form upload is paused by quit`() async throws {
             let server = try await FaultyServer.start()
             server.route("POST", "/form", .status(201).after(.hold(until: "never")))
             let home = try Home(extra: "[upload.destinations.home]\nkind = \"multipart\"\nurl = \"\(server.url)/form\"\n")
@@ -311,8 +312,8 @@ extension EndToEnd {
             #expect(server.requests(matching: "/form").count == 1)
         }
 
-        /// What was ended, and goes on, comes back at the next login.
-        @Test func whatIsResumedComesBackAtLogin() throws {
+        /// `quit` removed the login entry, and `resume` creates it again.
+        @Test func `a resumed upload has a login entry`() throws {
             let home = try Home(extra: Self.destination("http://127.0.0.1:1/photos/"))
             let photo = home.folder.appendingPathComponent("a.jpg")
             try JPEG.withoutPosition.write(to: photo)
@@ -324,8 +325,8 @@ extension EndToEnd {
             #expect(FileManager.default.fileExists(atPath: entry))
         }
 
-        /// Whoever takes longer than a launch may has chosen all the same, and is asked once.
-        @Test func aPersonMayTakeTheirTime() async throws {
+        /// The user chooses after the time of the launch. The choice is used, and the chooser opens once.
+        @Test func `photos that are chosen after the launch has ended are uploaded`() async throws {
             let desktop = try Desktop()
             let nginx = try Nginx()
             let server = try await FaultyServer.start()
@@ -336,7 +337,7 @@ extension EndToEnd {
             let asked = home.folder.appendingPathComponent("asked")
             try home.installChooser("echo asked >> '\(asked.path)'; sleep 4; ls -d '\(source.path)'/*")
             try home.pressAddPhoto(on: desktop)
-            try home.wait("the photos", seconds: 60) {
+            try home.wait("the photos") {
                 try $0.transfers().filter { $0.kind == .upload && $0.state == .completed }.count == 4 ? true : nil
             }
             try home.waitForQuiet()
@@ -344,9 +345,9 @@ extension EndToEnd {
             #expect(try String(contentsOf: asked, encoding: .utf8) == "asked\n")
         }
 
-        /// A chooser that dies is no person who chose nothing.
+        /// A chooser that fails is not a cancelled choice.
         @Test(arguments: ["kill -SEGV $$", "exit 127", "echo 'cannot open display: :7' >&2; exit 1"])
-        func aChooserThatDiesIsSaid(_ script: String) async throws {
+        func `a chooser that fails is notified`(_ script: String) async throws {
             let desktop = try Desktop()
             let server = try await FaultyServer.start()
             Weather.serve(.json(Weather.forecast()), on: server)
@@ -358,7 +359,7 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Storm expected in Here", "Add a photo"])
         }
 
-        @Test func theButtonTakesAFileAndFillsTheJob() async throws {
+        @Test func `the button uploads the chosen photo`() async throws {
             let desktop = try Desktop()
             let nginx = try Nginx()
             let server = try await FaultyServer.start()

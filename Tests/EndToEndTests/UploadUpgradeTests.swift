@@ -4,7 +4,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// A store of the version before, which stored the number of a transfer and not its key, is brought up in place.
+    /// A store of the previous version is upgraded in place. That version stored the number of a transfer and not its key.
     @Suite struct UploadUpgrade {
         private let server: FaultyServer
         private let store: DavStore
@@ -23,9 +23,9 @@ extension EndToEnd {
             return file.path
         }
 
-        /// Gives the store the shape of that version.
+        /// Converts the store to the previous version.
         ///
-        /// - Parameter change: Statements for the store in that shape.
+        /// - Parameter change: Statements for the converted store.
         private func makeEarlier(_ change: String = "") throws {
             let statements = """
                 ATTACH '\(home.directories.ledger.path)' AS ledger;
@@ -42,7 +42,8 @@ extension EndToEnd {
             #expect(changed.status == 0, "\(changed)")
         }
 
-        /// The server lost the first photo. The command that sent it again was killed before the ledger had it.
+        /// The server lost the first photo. The command that sent the photo again was killed before the ledger stored the
+        /// transfer.
         @Test func `a photo that its server lost does not count as sent after an upgrade`() throws {
             let file = try photo("1.jpg")
             #expect(try home.stormy("upload", "--wait", file).status == 0)
@@ -53,9 +54,9 @@ extension EndToEnd {
                 UPDATE photo SET "transfer" = 0, state = 'failed' WHERE id = 1;
                 """)
             #expect(try home.stormy("transfers").errors.contains("1 photo queued again"))
-            try home.waitForQuiet(seconds: 60)
+            try home.waitForQuiet()
             #expect(try home.rows("transfers").count == 2)
-            #expect(try home.stormy("upload", file).errors.contains("is there already"))
+            #expect(try home.stormy("upload", file).errors.contains("is already uploaded"))
         }
 
         @Test func `photos under way are found again after an upgrade`() throws {
@@ -66,13 +67,13 @@ extension EndToEnd {
             try makeEarlier("UPDATE photo SET \"transfer\" = NULL WHERE id IN (2, 4);")
             #expect(try home.stormy("transfers").errors == "")
             let again = try home.stormy(["upload"] + files)
-            #expect(again.errors.components(separatedBy: "is on its way already").count == 5, "\(again)")
+            #expect(again.errors.components(separatedBy: "is already queued").count == 5, "\(again)")
             home.environment["STORMY_NO_AGENT"] = nil
             #expect(try home.stormy("status").status == 0)
-            try home.waitForQuiet(seconds: 60)
+            try home.waitForQuiet()
             #expect(store.files.sorted() == ["/1.jpg", "/2.jpg", "/3.jpg", "/4.jpg"])
             let last = try home.stormy(["upload"] + files)
-            #expect(last.errors.components(separatedBy: "is there already").count == 5, "\(last)")
+            #expect(last.errors.components(separatedBy: "is already uploaded").count == 5, "\(last)")
             #expect(try home.rows("transfers").count == 4)
         }
 
@@ -84,12 +85,12 @@ extension EndToEnd {
             #expect(try home.stormy("upload", "--wait", files[2]).status == 0)
             try FileManager.default.removeItem(at: store.directory.appendingPathComponent("lost.jpg"))
             #expect(try home.stormy("upload", "--verify", files[2]).status == 69)
-            try home.waitForQuiet(seconds: 60)
+            try home.waitForQuiet()
             try home.stormy("quit")
             try makeEarlier()
             let result = try home.stormy(["upload", "--wait"] + files)
             #expect(result.status == 0, "\(result)")
-            #expect(result.errors.contains("arrived.jpg: is there already"), "\(result)")
+            #expect(result.errors.contains("arrived.jpg: is already uploaded"), "\(result)")
             #expect(result.errors.contains("failed.jpg: its failed upload is continued"), "\(result)")
             #expect(result.output.contains("Queued 2 photos"), "\(result)")
             #expect(store.files.sorted() == ["/arrived.jpg", "/failed.jpg", "/lost.jpg"])
@@ -97,8 +98,8 @@ extension EndToEnd {
             #expect(try home.stormy("upload", "--verify").status == 0)
         }
 
-        /// The ledger was lost, and a new one counts from one again.
-        @Test func `the number of a photo is not that of another transfer after an upgrade`() throws {
+        /// The ledger was lost, and the numbers of the new one start at one again.
+        @Test func `a photo is not matched to another transfer of the same number after an upgrade`() throws {
             home.environment["STORMY_NO_AGENT"] = "1"
             let files = try ["one.jpg", "two.jpg"].map(photo)
             #expect(try home.stormy(["upload"] + files).status == 0)
@@ -110,7 +111,7 @@ extension EndToEnd {
             #expect(try home.stormy("transfers").errors.contains("1 photo queued again"))
             home.environment["STORMY_NO_AGENT"] = nil
             #expect(try home.stormy("status").status == 0)
-            try home.waitForQuiet(seconds: 60)
+            try home.waitForQuiet()
             #expect(store.files.sorted() == ["/one.jpg", "/two.jpg"])
         }
     }

@@ -12,7 +12,7 @@ extension EndToEnd {
         return server
     }
 
-    /// Login, logout, power cut: the agent is back, and what was missed runs once.
+    /// After a login, a logout or a power cut the agent runs again, and a missed check runs once.
     @Suite(.enabled(if: UserManager.obstacle == nil, "\(UserManager.obstacle ?? "")")) struct Login {
         let desktop: Desktop
         let server: FaultyServer
@@ -40,7 +40,7 @@ extension EndToEnd {
                     == "\(folder)/\(unit)")
             #expect(!FileManager.default.fileExists(atPath: home.folder.path + "/config/autostart"))
             try home.wait("the agent") { try $0.fact(.agent) }
-            // The manager's own, not a stray child of the verb.
+            // The agent is the main process of the unit, not a child of the command.
             #expect(try manager.systemctl("show", "-P", "MainPID", unit).output == "\(home.agentPID ?? 0)\n")
             #expect(try manager.systemctl("is-enabled", unit).output == "enabled\n")
         }
@@ -55,7 +55,7 @@ extension EndToEnd {
             #expect(try home.wait("tomorrow") { try $0.request("StormyNoon")?.occurrence } > Date())
         }
 
-        @Test func aMissedCheckRunsOnceAfterTheNextLogin() throws {
+        @Test func `a missed check runs once after the next login`() throws {
             try schedule()
             let before = home.agentPID
             try manager.logOut()
@@ -66,7 +66,7 @@ extension EndToEnd {
             try expectMissedCheckRanOnce()
         }
 
-        @Test func aMissedCheckRunsOnceAfterAPowerCut() throws {
+        @Test func `a missed check runs once after a power cut`() throws {
             try schedule()
             let before = home.agentPID
             manager.powerCut()
@@ -77,17 +77,17 @@ extension EndToEnd {
             try expectMissedCheckRanOnce()
         }
 
-        @Test func aKilledAgentIsRestarted() throws {
+        @Test func `a killed agent is restarted`() throws {
             try schedule()
             let before = home.agentPID
             try home.killAgent()
-            // Its unit says after five seconds.
-            try home.wait("another agent", seconds: 20) { try $0.fact(.agent)?.pid != before ? true : nil }
+            // The unit restarts the agent after five seconds.
+            try home.wait("another agent") { try $0.fact(.agent)?.pid != before ? true : nil }
             #expect(try manager.systemctl("show", "-P", "MainPID", unit).output == "\(home.agentPID ?? 0)\n")
         }
 
-        /// Somebody else had started it, before there was a unit: that stands by from then on.
-        @Test func theUnitTakesOverFromAnAgentThatIsNotItsOwn() throws {
+        /// Another process started the agent before the unit existed. The agent of the unit is on standby from then on.
+        @Test func `the unit takes over from an agent that it did not start`() throws {
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             let stray = try home.startAgent()
             #expect(try home.wait("the agent") { try $0.fact(.agent)?.pid } == stray.pid)
@@ -96,14 +96,14 @@ extension EndToEnd {
             stray.end(SIGKILL)
             try home.wait("the unit's agent") { try $0.fact(.agent)?.pid != stray.pid ? true : nil }
             #expect(try manager.systemctl("show", "-P", "MainPID", unit).output == "\(home.agentPID ?? 0)\n")
-            // One that stands by goes with the rest.
+            // `quit` also ends an agent on standby.
             #expect(try home.stormy("quit").status == 0)
             #expect(!FileLock.isHeld(home.directories.agentLock))
             #expect(try manager.systemctl("is-active", unit).status != 0)
         }
 
-        /// Its folder is put back from a copy: the lock that the unit's agent waits for is another file's by then.
-        @Test func oneThatStandsByHoldsNoLockOfAFolderThatIsGone() throws {
+        /// The state folder is restored from a copy. The agent of the unit waits for a lock in the folder that is gone.
+        @Test func `the agent of the unit takes the lock of a replaced state folder`() throws {
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             let stray = try home.startAgent()
             try home.wait("the agent") { try $0.fact(.agent) }
@@ -111,10 +111,10 @@ extension EndToEnd {
             let state = home.directories.state
             let copy = home.folder.appendingPathComponent("copy")
             try FileManager.default.copyItem(at: state, to: copy)
-            // Not removed before: an agent that writes meanwhile makes files in what is being removed.
+            // The folder is moved before it is removed, because a running agent could add files during the removal.
             for name in (0...).lazy.map({ "gone-\($0)" }) {
                 try FileManager.default.moveItem(at: state, to: home.folder.appendingPathComponent(name))
-                // An agent that looks just now makes the folder anew.
+                // An agent that checks at this moment creates the folder again.
                 if rename(copy.path, state.path) == 0 { break }
                 try #require(errno == ENOTEMPTY || errno == EEXIST)
             }
@@ -125,18 +125,19 @@ extension EndToEnd {
                     return FileManager.default.fileExists(atPath: gone.path) ? nil : true
                 }
             }
-            // The one that ran begins afresh after five seconds, or the unit's takes its place. Never both.
-            try home.wait("an agent", seconds: 30) { _ in FileLock.isHeld(home.directories.agentLock) ? true : nil }
+            // The first agent starts again after five seconds, or the agent of the unit takes its place. The two never run at
+            // once.
+            try home.wait("an agent") { _ in FileLock.isHeld(home.directories.agentLock) ? true : nil }
             stray.end(SIGKILL)
-            try home.wait("the unit's agent", seconds: 30) { _ in
+            try home.wait("the unit's agent") { _ in
                 let pid = try manager.systemctl("show", "-P", "MainPID", unit).output.dropLast()
                 return home.agentPID.map(String.init) == String(pid) ? true : nil
             }
-            // What is held is the file that lies there now.
+            // The lock is the file that exists now.
             #expect(FileLock.isHeld(home.directories.agentLock))
         }
 
-        // MARK: Gone between two events
+        // MARK: Exit between two events
 
         private func ledger<Value>(_ question: (LedgerTransaction) throws -> Value) throws -> Value {
             try Ledger(home.directories).read(question)
@@ -146,14 +147,14 @@ extension EndToEnd {
             try String(manager.systemctl("is-active", "background-agent-stormy.\(kind)").output.dropLast())
         }
 
-        /// Nothing needs it: its process is gone, and the user manager waits in its place.
+        /// Waits until an agent without work has exited and the user manager waits for the next event.
         private func waitForAbsence() throws -> AgentAbsence {
             let absence = try home.wait("its leave") { try $0.fact(.absence) }
             try manager.wait(for: "its end") { try isActive("service") == "inactive" }
             return absence
         }
 
-        @Test func itLeavesUntilNoonAndEachVerbThatHasWorkBringsItBack() throws {
+        @Test func `the agent exits until noon, and a command with work starts it`() throws {
             try schedule()
             let absence = try waitForAbsence()
             let next = try #require(try ledger { try $0.request("StormyNoon")?.earliestBegin })
@@ -164,34 +165,35 @@ extension EndToEnd {
             #expect(timer.contains("OnCalendar=*-*-* ") && timer.contains("Persistent=true"), "\(timer)")
             #expect(
                 try manager.systemctl("show", "-P", "NextElapseUSecRealtime", "background-agent-stormy.timer").output.count > 1)
-            // A person who asks hears where it is, and that does not start it.
-            let doctor = try home.stormy("doctor")
-            #expect(doctor.output.contains("the user manager starts it at") && !doctor.output.contains("none runs"), "\(doctor)")
+            // `doctor` shows where the agent is and does not start it.
+            let doctor = try home.stormy("doctor", "--all")
+            #expect(
+                doctor.output.contains("The user manager starts it at") && !doctor.output.contains("no agent runs"), "\(doctor)")
             #expect(try isActive("service") == "inactive")
-            // Every other verb starts it where work is left: it looks, and leaves again.
-            #expect(try home.stormy("status").output.contains("not needed now: it is started at "))
+            // Every other command starts the agent if work is left. The agent checks the work and exits again.
+            #expect(try home.stormy("status").output.contains("not needed now; it starts at "))
             try home.wait("the agent") { try $0.fact(.absence) == nil ? true : nil }
             _ = try waitForAbsence()
             let why = try home.stormy("why").output
             #expect(
-                why.contains("✓ agent: it was not needed until") && why.contains("one was started to look just now"), "\(why)")
+                why.contains("✓ agent: it was not needed until") && why.contains("it was started just now"), "\(why)")
             _ = try waitForAbsence()
-            // The bell.
+            // The download sends a change notification.
             server.route("GET", "/disk.img", .file(Payload.pattern(10_000), etag: "\"v1\""))
             let target = home.folder.appendingPathComponent("disk.img").path
             #expect(try home.stormy("download", server.url + "/disk.img", "-o", target).status == 0)
             try home.wait("the file") { try $0.transfers().first { $0.state == .completed } }
             #expect(try ledger { try $0.fact(.agent)?.pid } != nil && ledger { try $0.fact(.absence) } == nil)
-            // It says that it arrived, and stays as long as that is on the screen.
+            // The agent keeps running while its notification is on the screen.
             #expect(desktop.listen(for: 1) == ["Downloaded"])
             #expect(try isActive("service") == "active")
             try desktop.dunstctl("close-all")
             _ = try waitForAbsence()
         }
 
-        @Test func atTheMomentTheTimerStartsItForALaunch() throws {
+        @Test func `the timer starts the agent at the time of a launch`() throws {
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            // Near enough to be waited for, far enough to leave before.
+            // The time is soon enough to wait for and late enough for the agent to exit before.
             let due = Date(timeIntervalSinceNow: 32)
             let zone = try #require(home.environment["TZ"].flatMap(TimeZone.init(identifier:)))
             let time = due.formatted(
@@ -203,14 +205,14 @@ extension EndToEnd {
             #expect(scheduled.status == 0 && scheduled.output.contains("(in "), "\(scheduled)")
             let before = try home.wait("the agent") { try $0.fact(.agent)?.pid }
             _ = try waitForAbsence()
-            try home.waitForEnded("appRefresh", seconds: 90)
+            try home.waitForEnded("appRefresh")
             #expect(try home.history() == ["appRefresh completed"])
             #expect(try ledger { try $0.fact(.agent)?.pid } != before)
             let launch = try #require(try ledger { try $0.history(limit: 1).first })
             #expect(launch.startedAt.timeIntervalSince(due) < 5, "by its timer, not late")
         }
 
-        @Test func aTimerThatIsMaskedKeepsItInMemoryAndIsSaid() throws {
+        @Test func `a masked timer keeps the agent in memory and is reported`() throws {
             let timer = home.folder.path + "/config/systemd/user/background-agent-stormy.timer"
             try FileManager.default.createDirectory(
                 atPath: (timer as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
@@ -221,17 +223,17 @@ extension EndToEnd {
             #expect(try isActive("service") == "active")
             #expect(
                 try home.stormy("doctor").output.contains(
-                    "it stays in memory between two events: background-agent-stormy.timer is masked"))
+                    "the agent stays in memory when it is idle: background-agent-stormy.timer is masked"))
             #expect(
                 try home.stormy("why").output.contains(
-                    "The agent stays in memory between two events: background-agent-stormy.timer is masked.\n"))
+                    "The agent stays in memory when it is idle: background-agent-stormy.timer is masked.\n"))
         }
 
-        /// A person's own line takes the moment away, has a later one, or another unit; and the timer starts all the same.
+        /// A line of the user removes the time, adds a later one, or names another unit. The timer still starts.
         @Test(arguments: [
             "OnCalendar=\n", "OnCalendar=\nOnCalendar=*-01-01 00:00:00\nOnCalendar=*-07-01 00:00:00\n", "Unit=default.target\n",
         ])
-        func aMomentThatTheManagerDoesNotTakeKeepsItInMemory(_ lines: String) throws {
+        func `a timer that the user changed keeps the agent in memory`(_ lines: String) throws {
             try add("[Timer]\n" + lines, to: "background-agent-stormy.timer")
             try schedule()
             let trouble = try home.wait("what keeps it") { try $0.fact(.activationTrouble) }
@@ -239,8 +241,8 @@ extension EndToEnd {
             #expect(try isActive("service") == "active")
         }
 
-        /// A condition that holds now may not at noon, and systemd skips such a service in silence.
-        @Test func aConditionOfAPersonsOwnKeepsItInMemory() throws {
+        /// The condition holds now but may not hold at the check, and systemd skips such a service silently.
+        @Test func `a condition that the user added to the unit keeps the agent in memory`() throws {
             let place = try add("[Unit]\nConditionPathIsDirectory=/\n", to: unit)
             try schedule()
             let trouble = try home.wait("what keeps it") { try $0.fact(.activationTrouble) }
@@ -248,7 +250,7 @@ extension EndToEnd {
             #expect(try isActive("service") == "active")
         }
 
-        /// - Returns: where the text lies now.
+        /// - Returns: The path of the file.
         @discardableResult
         private func add(_ text: String, to unit: String) throws -> String {
             let folder = home.folder.path + "/config/systemd/user/\(unit).d"
@@ -257,8 +259,8 @@ extension EndToEnd {
             return folder + "/own.conf"
         }
 
-        /// Stopped by hand while it was away: said, and the next look brings it back, which arms it anew.
-        @Test func aTimerThatWasStoppedIsSaidAndMended() throws {
+        /// The timer was stopped while no agent ran. `doctor --fix` starts the agent, which starts the timer again.
+        @Test func `a stopped timer is reported, and doctor --fix starts it`() throws {
             try schedule()
             _ = try waitForAbsence()
             _ = try manager.systemctl("stop", "background-agent-stormy.timer")
@@ -269,25 +271,25 @@ extension EndToEnd {
             #expect(try isActive("timer") == "active")
         }
 
-        /// systemd starts no socket beside a service that runs.
-        @Test func aSocketThatWasStoppedBesideItComesBack() throws {
+        /// systemd does not start a socket while its service is running.
+        @Test func `a stopped socket is started again`() throws {
             try schedule()
             #expect(try manager.systemctl("stop", "background-agent-stormy.socket").status == 0)
-            // The service starts anew to bring its socket, and leaves.
+            // The service restarts to start its socket, and exits.
             try manager.wait(for: "its leave") {
                 try isActive("service") == "inactive" && isActive("socket") == "active" && isActive("timer") == "active"
             }
         }
 
-        /// How a unit starts nothing.
+        /// The ways in which a unit starts nothing.
         enum Fault: CaseIterable {
             case isMasked
             case endsAtOnce
             case isSkipped
         }
 
-        /// Work that comes then is done without the unit.
-        @Test(arguments: Fault.allCases) func workThatAUnitDoesNotStartIsDone(_ fault: Fault) throws {
+        /// A download that is requested then completes without the unit.
+        @Test(arguments: Fault.allCases) func `work is done if the unit does not start the agent`(_ fault: Fault) throws {
             try schedule()
             _ = try waitForAbsence()
             let place = home.folder.path + "/config/systemd/user/\(unit)"
@@ -306,7 +308,9 @@ extension EndToEnd {
             if fault != .endsAtOnce {
                 let doctor = try home.stormy("doctor")
                 let why = fault == .isMasked ? "\(unit) is masked" : "says ConditionPathExists=/nowhere: it does not start"
-                #expect(doctor.status == 2 && doctor.output.contains("✗ agent: it left, to be started again"), "\(doctor)")
+                #expect(
+                    doctor.status == 2 && doctor.output.contains("✗ agent: the agent exited and should be started again"),
+                    "\(doctor)")
                 #expect(doctor.output.contains(why), "\(doctor)")
             }
             server.route("GET", "/disk.img", .file(Payload.pattern(10_000), etag: "\"v1\""))
@@ -315,21 +319,21 @@ extension EndToEnd {
             try home.wait("the file") { try $0.transfers().first { $0.state == .completed } }
         }
 
-        /// The one that follows takes it over, with its time.
-        @Test func aLaunchGoesOnWhenItsAgentIsKilled() throws {
+        /// The next agent takes over the launch with its remaining time.
+        @Test func `a launch continues when its agent is killed`() throws {
             Weather.serve(.silence, on: server)
             try schedule()
             #expect(try home.stormy("simulate", "launch", "StormyNoon").status == 0)
             let launch = try home.wait("the launch") { try $0.liveLaunches().first { $0.pid != nil } }
             let before = home.agentPID
             try home.killAgent()
-            try home.wait("another agent", seconds: 30) { try $0.fact(.agent)?.pid != before ? true : nil }
+            try home.wait("another agent") { try $0.fact(.agent)?.pid != before ? true : nil }
             let now = try #require(try ledger { try $0.liveLaunches().first })
             #expect(now.id == launch.id && now.pid == launch.pid && FileLock.isHeld(home.directories.launchLock(launch.id!)))
         }
 
-        /// What is due on the person's clock has another moment from then on, which the timer does not know.
-        @Test func aPersonWhoTravelsWhileItIsAwayBringsItBack() throws {
+        /// The time of the daily check depends on the time zone. The timer does not know the new time.
+        @Test func `a new time zone starts an agent that had exited`() throws {
             try schedule()
             try manager.logOut()
             let travelling = try UserManager(home, ownsEtc: true)
@@ -347,7 +351,7 @@ extension EndToEnd {
             try travelling.wait(for: "its leave", isAway)
         }
 
-        @Test func quitWhileItIsAwayLeavesNothing() throws {
+        @Test func `quit removes the units of an agent that had exited`() throws {
             try schedule()
             _ = try waitForAbsence()
             #expect(try home.stormy("quit").status == 0)
@@ -359,8 +363,8 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: home.folder.path + "/run/stormy/bell"))
         }
 
-        /// Its processes end with it, and the next one makes up for them.
-        @Test func aManagerThatEndsInTheMiddleOfALaunchLosesNothing() throws {
+        /// The processes of the manager end with it, and the check runs again after the next login.
+        @Test func `a check runs again after a logout during its launch`() throws {
             Weather.serve(.silence, on: server)
             try schedule()
             #expect(try home.stormy("simulate", "launch", "StormyNoon").status == 0)
@@ -373,7 +377,7 @@ extension EndToEnd {
             try home.wait("a check") { try $0.history(limit: 5).first { $0.outcome == .completed } }
         }
 
-        @Test func unscheduleAndQuitTakeTheEntryAway() throws {
+        @Test func `unschedule and quit remove the login entry`() throws {
             try schedule()
             #expect(try home.stormy("unschedule").status == 0)
             let folder = home.folder.path + "/config/systemd/user"

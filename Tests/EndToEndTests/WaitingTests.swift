@@ -5,7 +5,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// Work that cannot go on waits where one can see it, and goes on when it can.
+    /// Work that cannot run waits visibly, and runs when it can.
     @Suite struct Waiting {
         let server: FaultyServer
         let store: DavStore
@@ -33,7 +33,7 @@ extension EndToEnd {
             try home.rows("transfers").filter { $0["session"] as? String == "StormyPhotos" }.map { $0["state"] as? String }
         }
 
-        @Test func withoutAnAgentItWaitsInTheLedger() throws {
+        @Test func `work without an agent waits in the ledger`() throws {
             let home = try home()
             home.environment["STORMY_NO_AGENT"] = "1"
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
@@ -47,7 +47,7 @@ extension EndToEnd {
             #expect(simulated.status == 69)
             #expect(simulated.errors.contains("STORMY_NO_AGENT"))
             #expect(server.connectionCount == 0)
-            // The next verb without the variable starts one.
+            // The next command without the variable starts an agent.
             home.environment["STORMY_NO_AGENT"] = nil
             try home.stormy("status")
             try home.waitForQuiet()
@@ -55,8 +55,8 @@ extension EndToEnd {
             #expect(try home.status("agent", "running") as? Bool == true)
         }
 
-        /// Editors and sync tools use up what hears of changes: the agent looks by itself until there is some, and says so.
-        @Test(.enabled(if: Namespaces.areAllowed)) func withoutAnInotifyInstanceItLooksByItself() throws {
+        /// Editors and sync tools use up inotify. The agent polls until an instance is free, and reports this.
+        @Test(.enabled(if: Namespaces.areAllowed)) func `an agent without an inotify instance polls until one is free`() throws {
             let home = try home()
             let limit = "/proc/sys/user/max_inotify_instances"
             let tool = Home.product("stormy")
@@ -73,7 +73,7 @@ extension EndToEnd {
             #expect(result.status == 0 && result.output.contains("completed"), "\(result)\n\(home.log)")
         }
 
-        @Test func quitPausesUploadsAndResumeGoesOn() async throws {
+        @Test func `quit pauses uploads, and resume continues them`() async throws {
             let home = try home()
             let photo = try photo(home)
             store.stallUploads(afterBytes: 100_000)
@@ -91,8 +91,8 @@ extension EndToEnd {
             #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
         }
 
-        /// The fetch hangs while a person quits; the check that is turned on again later is not held up by what was paused.
-        @Test func quitDuringAFetchHoldsUpNoLaterCheck() async throws {
+        /// The request hangs at `quit`. The paused request does not delay a check that is enabled later.
+        @Test func `quit during a request does not delay a later check`() async throws {
             let desktop = try Desktop()
             let home = try home(desktop, budget: 10)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
@@ -110,8 +110,8 @@ extension EndToEnd {
             #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
         }
 
-        /// The verb itself dies right after its transfer was committed.
-        @Test func theVerbDiesWhileQueuing() throws {
+        /// The command is killed right after its transfer was committed.
+        @Test func `a photo is uploaded once if the command is killed after queuing it`() throws {
             let desktop = try Desktop()
             let home = try home(desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
@@ -126,13 +126,13 @@ extension EndToEnd {
             try home.waitForQuiet()
             #expect(store.files.count == 1)
             #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
-            // The job is filled, by that photo.
+            // The photo completes the waiting upload of the storm.
             #expect(try photos(home) == ["completed"])
         }
 
         // MARK: Desktop
 
-        @Test func theNotificationServerIsReplaced() throws {
+        @Test func `a replaced notification server shows the notification once more`() throws {
             let desktop = try Desktop()
             let home = try home(desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
@@ -141,7 +141,7 @@ extension EndToEnd {
             #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
             try home.waitForQuiet()
             try desktop.restartServer()
-            // The new server shows what stood there, once; the next noon tells of another place alone.
+            // The new server shows the old notification once more. The next check notifies only about the other place.
             #expect(desktop.listen(for: 2) == ["Storm expected in Here", "Storm expected in Here"])
             try home.wait("there again") { try $0.notification("storm-1")?.state == .delivered ? true : nil }
             try home.stormy("place", "add", "There", "2,2", "--no-sync")
@@ -151,7 +151,7 @@ extension EndToEnd {
             #expect(try desktop.dunstctl("count", "displayed") == "2")
         }
 
-        @Test func aDeadBusIsSaidAndTheNextOneUsed() throws {
+        @Test func `a missing session bus is reported, and the next bus is used`() throws {
             let desktop = try Desktop()
             let home = try home()
             home.environment["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=\(home.folder.path)/no-such-bus"
@@ -171,8 +171,8 @@ extension EndToEnd {
 
         // MARK: Clock
 
-        /// The clock is set back six hours after the wake: noon is not served twice.
-        @Test func aClockSetBackServesNoNoonTwice() throws {
+        /// The clock is set back by six hours after the check.
+        @Test func `a clock that is set back does not run a check twice`() throws {
             let desktop = try Desktop()
             let home = try home(desktop)
             home.environment["STORMY_NO_AGENT"] = "1"
@@ -187,18 +187,18 @@ extension EndToEnd {
             #expect(next > Date())
             let log = open(home.directories.agentLog.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
             defer { close(log) }
-            // Libdispatch and SQLite are content with a clock that lies; monotonic time stays true.
+            // Libdispatch and SQLite work with a wrong clock. The monotonic clock stays right.
             let environment = home.environment.merging(["DONT_FAKE_MONOTONIC": "1"]) { $1 }
             let late = try Child(
                 Child.find("sh"), FakeTime.arguments("-6h", Home.product("background-agent"), ["--app", "stormy"]),
                 environment: environment, output: log)
-            // The command waits for the agent it started.
+            // The command waits for the agent that it started.
             defer {
                 try? home.killAgent()
                 late.end()
             }
             try home.wait("the second agent") { try ($0.fact(.agent)?.startedAt ?? Date()) < Date() - 20_000 ? true : nil }
-            // Its answer comes after it planned with its own clock.
+            // The agent replies after it has planned with its clock.
             #expect(try home.stormy("simulate", "expire", "StormyNoon").errors.contains("no launch"))
             #expect(try home.history() == ["appRefresh completed"])
             #expect(try home.wait("the next one") { try $0.request("StormyNoon")?.occurrence } == next)

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A real agent with the one capability that wakes a machine, or without it, beside a logind that a script plays.
+    /// A real agent with or without the capability that wakes a machine, and a simulated logind.
     @Suite struct WakingTheMachine {
         private let system: SystemServices
         private let app: ProvingHome
@@ -12,11 +12,11 @@ extension EndToEnd {
         init() throws {
             system = try SystemServices()
             app = try ProvingHome(system: system)
-            // The test starts the agent, with what it may.
+            // The test starts the agent with selected capabilities.
             app.home.environment["PROVING_GROUND_NO_AGENT"] = "1"
         }
 
-        /// What a process may do is all that its bounding set allows, where root runs it.
+        /// Root gives a process all capabilities of its bounding set, so the test restricts that set.
         private func startAgent(mayWake: Bool, in home: Home) throws -> Child {
             _ = try Ledger(home.directories)
             let log = open(home.directories.agentLog.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
@@ -34,7 +34,7 @@ extension EndToEnd {
             try app.home.wait(what) { try $0.fact(.alarm).flatMap { isIt($0) ? true : nil } }
         }
 
-        /// A refresh that wakes the machine in so many seconds, and its alarm.
+        /// Submits a refresh that wakes the machine after `seconds`, and starts an agent that sets the alarm.
         private func scheduleWake(after seconds: Int) throws -> Child {
             try app.run("refresh", "\(seconds)", "wake")
             let agent = try startAgent(mayWake: true, in: app.home)
@@ -42,7 +42,7 @@ extension EndToEnd {
             return agent
         }
 
-        /// The machine is on its way to sleep, until the alarm rings.
+        /// Puts the machine on its way to sleep.
         private func beginSleep(lidIsClosed: Bool) throws {
             try system.set(.login, "LidClosed", "\(lidIsClosed)")
             try system.set(.login, "PreparingForSleep", "true")
@@ -50,16 +50,16 @@ extension EndToEnd {
             try system.waitUntilAsked("Released")
         }
 
-        /// - Parameter seconds: until the alarm rings.
+        /// - Parameter seconds: The seconds until the alarm.
         private func wake(after seconds: Double = 2) throws {
-            // From now on: how long the services took so far does not matter.
+            // The time counts from now, however long the services took.
             try Ledger(app.home.directories).write { transaction in
                 let begin = Date(timeIntervalSinceNow: seconds)
                 let request = RequestRecord(
                     identifier: "refresh", kind: .appRefresh, earliestBegin: begin, wakesSystem: true, submittedAt: Date())
                 try transaction.save(request)
             }
-            // The kernel is back before logind is.
+            // The kernel is awake before logind is.
             try system.waitUntilAsked("Refused")
             #expect(app.lines.isEmpty, "work waits for the lock")
             try system.set(.login, "PreparingForSleep", "false")
@@ -67,7 +67,7 @@ extension EndToEnd {
             try app.waitForLaunch("its end") { $0.outcome == .completed }
         }
 
-        /// What the kernel says of the timers of a process.
+        /// Returns the timers of a process from the kernel.
         private func alarms(of pid: Int32) throws -> [(clock: Int, isArmed: Bool)] {
             let folder = "/proc/\(pid)/fdinfo"
             return try FileManager.default.contentsOfDirectory(atPath: folder).compactMap { name in
@@ -79,7 +79,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func withOneCapabilityTheKernelsAlarmIsSet() throws {
+        @Test func `the kernel alarm is set if the agent has the wake alarm capability`() throws {
             let agent = try scheduleWake(after: 3_600)
             defer { agent.end() }
             let status = try String(contentsOfFile: "/proc/\(agent.pid)/status", encoding: .utf8)
@@ -90,7 +90,7 @@ extension EndToEnd {
             #expect(row?["status"] as? String == "ok")
         }
 
-        @Test func withoutItEverybodySaysWhatIsMissing() throws {
+        @Test func `a missing wake alarm capability is reported by why, doctor and the log`() throws {
             try app.run("refresh", "3600", "wake")
             let agent = try startAgent(mayWake: false, in: app.home)
             defer { agent.end() }
@@ -109,14 +109,14 @@ extension EndToEnd {
             #expect(try !alarms(of: agent.pid).contains { $0.clock == 9 })
         }
 
-        @Test func wokenItWorksAndSleepsAgainOnce() throws {
+        @Test func `a woken machine runs the work and suspends again once`() throws {
             let agent = try scheduleWake(after: 3_600)
             defer { agent.end() }
             try beginSleep(lidIsClosed: true)
             try wake()
             try system.waitUntilAsked("Suspend")
             #expect(system.asked == ["Inhibit", "Released", "Inhibit", "Refused", "Inhibit", "Released", "Suspend"])
-            // It sleeps, and a person wakes it.
+            // The machine sleeps, and the user wakes it.
             try system.prepareForSleep(true)
             try system.set(.login, "LidClosed", "false")
             try system.prepareForSleep(false)
@@ -128,7 +128,7 @@ extension EndToEnd {
             #expect(try app.home.wait("the instant") { try $0.fact(.servedWake) } < Date())
         }
 
-        @Test func whereSomebodyOpenedTheLidItStaysAwake() throws {
+        @Test func `the machine stays awake if the lid was opened`() throws {
             let agent = try scheduleWake(after: 3_600)
             defer { agent.end() }
             try beginSleep(lidIsClosed: true)
@@ -138,8 +138,8 @@ extension EndToEnd {
             #expect(!system.asked.contains("Suspend"))
         }
 
-        /// The lid was never shut; the screen was locked, and is not any more.
-        @Test func whereSomebodyUnlockedTheScreenItStaysAwake() throws {
+        /// The lid was never closed. The screen was locked and then unlocked.
+        @Test func `the machine stays awake if the screen was unlocked`() throws {
             let session = "org.freedesktop.login1.Session"
             try system.set(.login, at: "/session/auto", session, "LockedHint", "true")
             let agent = try scheduleWake(after: 3_600)
@@ -158,7 +158,7 @@ extension EndToEnd {
             try system.set(.power, "OnBattery", "true")
         }
 
-        @Test func withLittleBatteryNoAlarmIsSet() throws {
+        @Test func `no alarm is set on low battery`() throws {
             try runOnBattery(20)
             try app.run("refresh", "3600", "wake")
             let agent = try startAgent(mayWake: true, in: app.home)
@@ -168,14 +168,14 @@ extension EndToEnd {
             #expect(!system.asked.contains("Inhibit"))
             let row = try app.rows("doctor").first { $0["check"] as? String == "wake" }
             #expect((row?["message"] as? String)?.contains("less than 30 %") == true)
-            // A charger.
+            // A charger is connected.
             try system.set(.power, "OnBattery", "false")
             try system.waitUntilAsked("Inhibit")
             #expect(try alarms(of: agent.pid).contains { $0.clock == 9 && $0.isArmed })
         }
 
-        /// Drained while it was used: it is seen before the machine sleeps.
-        @Test func anAlarmIsTakenOffWhereTheBatteryRanLow() throws {
+        /// The battery ran low during use, which is detected before the machine sleeps.
+        @Test func `an alarm is removed before sleep if the battery ran low`() throws {
             try runOnBattery(80)
             let agent = try scheduleWake(after: 3_600)
             defer { agent.end() }
@@ -186,17 +186,17 @@ extension EndToEnd {
             #expect(try !alarms(of: agent.pid).contains { $0.clock == 9 && $0.isArmed })
         }
 
-        @Test func stormyIsAskedForItAndSaysWhereItStands() throws {
+        @Test func `schedule --wake is stored, and why reports what is missing`() throws {
             let home = try Home()
             home.environment["STORMY_NO_AGENT"] = "1"
             let said = try home.stormy("schedule", "--wake")
-            #expect(said.status == 0 && said.output.contains("is woken for it"))
+            #expect(said.status == 0 && said.output.contains("is woken from sleep for the check"))
             #expect(try home.status("schedule", "wakesSystem") as? Bool == true)
             #expect(try home.stormy("status").output.contains("wakes the machine"))
-            // As chosen last.
+            // The last choice is kept.
             try home.stormy("schedule", "--at", "11:00")
             #expect(try home.wait("the check") { try $0.request("StormyNoon")?.wakesSystem } == true)
-            // No system bus here.
+            // The home has no system bus.
             home.environment["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=\(home.folder.path)/none"
             let agent = try startAgent(mayWake: true, in: home)
             defer { agent.end() }

@@ -2,10 +2,10 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Apps whose scenes and windows are a GUI library's, joined to ours by the bridge of the page "Beside a GUI library".
+    /// Apps whose scenes and windows belong to a GUI library. The page "Beside a GUI library" describes the bridge.
     @Suite struct WindowTests {
         @Test(arguments: ["crossui-example", "adwaita-example"])
-        func aWakeOpensNoWindowAndAPersonsStartDoes(_ app: String) throws {
+        func `a background launch opens no window, and a start by the user does`(_ app: String) throws {
             let home = try Home(app: app)
             let screen = home.folder.appendingPathComponent("screen")
             func windows() -> [String] {

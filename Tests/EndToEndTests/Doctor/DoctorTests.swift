@@ -5,7 +5,7 @@ import TestSamples
 import Testing
 
 extension EndToEnd {
-    /// `stormy doctor`: what is broken on purpose is found, and the line that it prints mends it.
+    /// `stormy doctor` finds each planted fault, and the printed fix repairs it.
     @Suite struct Doctor {
         private func server() async throws -> FaultyServer {
             let server = try await FaultyServer.start()
@@ -13,21 +13,25 @@ extension EndToEnd {
             return server
         }
 
-        @Test func whereAllIsWellItSaysSo() async throws {
+        @Test func `a healthy home has no findings`() async throws {
             let patient = try Patient(try Desktop(), try await server())
             let examination = try patient.examine()
             #expect(examination.rows.filter { $0.status != "ok" }.isEmpty && examination.status == 0, "\(examination.rows)")
             #expect(examination.errors.isEmpty)
-            let plain = try patient.home.stormy("doctor")
-            // What this desktop does not keep is no fault.
-            let parts = plain.output.components(separatedBy: "\n\nWhat this desktop keeps:\n")
+            let plain = try patient.home.stormy("doctor", "--all")
+            // A capability that this desktop does not have is not a failure.
+            let parts = plain.output.components(separatedBy: "\n\nCapabilities of this desktop:\n")
             #expect(plain.status == 0 && parts.count == 2, "\(plain)")
-            #expect(parts[0].split(separator: "\n").allSatisfy { $0.hasPrefix("✓ ") }, "\(plain)")
-            #expect(parts[1].contains("- knows whether the network is metered: no. "), "\(plain)")
+            let lines = parts[0].split(separator: "\n")
+            #expect(lines.first == "No problems found; \(lines.count - 1) checks passed.", "\(plain)")
+            #expect(lines.dropFirst().allSatisfy { $0.hasPrefix("✓ ") }, "\(plain)")
+            #expect(parts[1].contains("- detects whether the network is metered: no. "), "\(plain)")
+            let short = try patient.home.stormy("doctor").output
+            #expect(short == "No problems found; \(lines.count - 1) checks passed (--all shows them).\n", "\(short)")
         }
 
-        /// Who only looks makes nothing, starts nobody and mends nothing.
-        @Test(arguments: ["doctor", "status", "why", "history", "transfers"]) func anEmptyHomeStaysEmpty(_ verb: String) throws {
+        @Test(arguments: ["doctor", "status", "why", "history", "transfers"])
+        func `commands that only show create no files and start no agent`(_ verb: String) throws {
             let home = try Home()
             let before = try FileManager.default.subpathsOfDirectory(atPath: home.folder.path)
             for arguments in [[verb], [verb, "--json"]] {
@@ -37,7 +41,7 @@ extension EndToEnd {
             #expect(home.agentPID == nil)
         }
 
-        @Test func aQuestionAboutVerbsMakesNothing() throws {
+        @Test func `help, version and unknown commands create no files`() throws {
             let home = try Home()
             let before = try FileManager.default.subpathsOfDirectory(atPath: home.folder.path)
             for words in [["help"], ["help", "check"], ["check", "--help"], ["--version"], ["nonsense"]] {
@@ -46,7 +50,8 @@ extension EndToEnd {
             #expect(try FileManager.default.subpathsOfDirectory(atPath: home.folder.path) == before)
         }
 
-        @Test(arguments: PlantedFaults.groups.keys.sorted()) func findsWhatIsBroken(_ group: String) async throws {
+        @Test(arguments: PlantedFaults.groups.keys.sorted())
+        func `doctor finds what is broken, and the printed fixes repair it`(_ group: String) async throws {
             var desktop = try Desktop()
             for fault in TableSample.rows(of: PlantedFaults.groups[group] ?? [], in: group) {
                 if group == "notifications" { desktop = try Desktop() }
@@ -56,7 +61,7 @@ extension EndToEnd {
 
         private func examine(_ fault: PlantedFault, on desktop: Desktop) async throws {
             let patient = try Patient(desktop, try await server())
-            // A process that starts narrows the folders that this one is about to widen.
+            // An agent that starts would restrict the mode of the folders that the fault makes writable.
             if fault.check == "files" { patient.home.endAgent() }
             try fault.plant(patient)
             let found = try patient.examine()
@@ -76,8 +81,8 @@ extension EndToEnd {
             }
         }
 
-        /// What `--fix` runs is what the rows say, and what is a person's to decide it leaves.
-        @Test func fixRunsWhatIsSafe() async throws {
+        /// `--fix` runs the printed fixes, and does not change files that only the user can correct.
+        @Test func `--fix runs the safe fixes and leaves a broken configuration file unchanged`() async throws {
             let patient = try Patient(try Desktop(), try await server())
             try patient.home.killAgent()
             try patient.shell("chmod 777 '\(patient.directories.configuration.path)'; rm '\(patient.path("config/autostart"))'/*")
@@ -115,16 +120,16 @@ extension EndToEnd {
             }
         }
 
-        /// Both in a namespace of their own, as nobody else may see such a disk.
+        /// The disk is mounted in a private namespace.
         @Test(.enabled(if: Namespaces.areAllowed), arguments: [("size=3m", "is full"), ("nr_inodes=12", "too many")])
-        func aDiskWithoutRoomIsFound(_ limit: String, _ says: String) throws {
+        func `a disk without free space or inodes is found`(_ limit: String, _ says: String) throws {
             let home = try Home()
             let (tool, state) = (Home.product("stormy"), home.directories.state.path)
             let script = """
                 mkdir -p '\(state)' && mount -t tmpfs -o \(limit),mode=700 none '\(state)' || exit 9
                 for n in $(seq 20); do head -c 300k /dev/zero > '\(state)/fill'$n; done 2>/dev/null
-                '\(tool)' doctor | grep 'disk:'
-                rm '\(state)'/fill*; '\(tool)' doctor | grep 'disk:'
+                '\(tool)' doctor --all | grep 'disk:'
+                rm '\(state)'/fill*; '\(tool)' doctor --all | grep 'disk:'
                 """
             let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: home.environment)
             let lines = result.output.split(separator: "\n")
@@ -143,33 +148,34 @@ extension EndToEnd {
                 HOME='\(file)/home' \(doctor)
                 """
             let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: home.environment)
-            #expect(result.output.contains("✗ files: \(readOnly) lies on a disk that is mounted read-only"), "\(result)")
+            #expect(result.output.contains("✗ files: \(readOnly) is on a disk that is mounted read-only"), "\(result)")
             #expect(result.output.contains("✗ files: \(file) is not a folder"), "\(result)")
         }
 
-        /// Without any network, and on the last of the battery.
-        @Test(.enabled(if: Namespaces.areAllowed)) func whatWorkWaitsForIsSaid() throws {
+        /// `doctor` runs without a network, and then on battery with the power saver on.
+        @Test(.enabled(if: Namespaces.areAllowed)) func `a missing network and power saving are reported`() throws {
             let home = try Home()
             let offline = try Child.run(
                 "unshare", Namespaces.withoutNetwork(Home.product("stormy")) + ["doctor"], environment: home.environment)
-            #expect(offline.output.contains("! network: there is none"), "\(offline)")
+            #expect(offline.output.contains("! network: there is no network"), "\(offline)")
             let services = try SystemServices([.power, .profiles])
             home.environment.merge(services.environment) { $1 }
             try services.set(.power, "OnBattery", "true")
-            #expect(try home.stormy("doctor").output.contains("✓ power: On battery"))
+            #expect(try home.stormy("doctor", "--all").output.contains("✓ power: On battery"))
             try services.set(.profiles, "ActiveProfile", "'power-saver'")
-            #expect(try home.stormy("doctor").output.contains("! power: power is saved"))
+            #expect(try home.stormy("doctor").output.contains("! power: power saving is on"))
         }
 
-        @Test func enoughIsPlanted() {
+        @Test func `at least 50 faults are planted, and at least 45 have a fix`() {
             let all = PlantedFaults.all
             #expect(
                 all.count >= 50 && all.filter(\.isMendedByItsFix).count >= 45,
                 "\(all.count), \(all.filter(\.isMendedByItsFix).count)")
         }
 
-        /// Passwords and tokens of every kind of place are in none of the rows, whatever is wrong with them.
-        @Test(arguments: [0o600, 0o644]) func noSecretIsSaid(_ mode: Int) async throws {
+        /// The passwords and tokens of all kinds of destinations are checked.
+        @Test(arguments: [0o600, 0o644])
+        func `no secret is printed, whatever is wrong with the configuration`(_ mode: Int) async throws {
             let patient = try Patient(try Desktop(), try await server())
             let secrets = ["hunter2", "t0k3n", "s3cr3tkey", "inTheAddress"]
             let token = try patient.write("t0k3n\n", to: "token", mode: mode_t(mode))

@@ -5,7 +5,7 @@ import ProcessSupport
 import StormyFixtures
 import Testing
 
-/// The last row of `doctor --json`: what this desktop keeps.
+/// The last row of `doctor --json`, with the capabilities of this desktop.
 struct PrintedGuarantees: Decodable {
     struct Guarantee: Decodable {
         let name: String
@@ -37,8 +37,8 @@ struct PrintedGuarantees: Decodable {
 }
 
 extension EndToEnd.Doctor {
-    /// Nobody has asked for anything, no user manager runs and no desktop is there.
-    @Test func anEmptyHomeIsToldWhatThisDesktopKeeps() throws {
+    /// Nothing is requested, and neither a user manager nor a desktop runs.
+    @Test func `an empty home lists the capabilities of this desktop`() throws {
         let home = try Home()
         let printed = try PrintedGuarantees(home)
         for name in ["survivesLogout", "survivesReboot", "survivesForceQuit"] {
@@ -48,19 +48,19 @@ extension EndToEnd.Doctor {
         #expect(
             printed.verdict("wakesSystem") == (mayWake ? "unknown" : "notKept") && printed.verdict("buttonsAreLive") == "notKept")
         #expect(printed.verdict("networkIsKnown") == "kept" && printed.verdict("powerIsKnown") == "kept")
-        let lines = try home.stormy("doctor").output.split(separator: "\n")
-        let start = try #require(lines.firstIndex(of: "What this desktop keeps:"))
+        let lines = try home.stormy("doctor", "--all").output.split(separator: "\n")
+        let start = try #require(lines.firstIndex(of: "Capabilities of this desktop:"))
         #expect(lines[(start + 1)...].count == 8, "no line helps here: \(lines)")
-        #expect(lines.contains { $0.hasPrefix("~ survives a force quit: from the next login on. ") }, "\(lines)")
+        #expect(lines.contains { $0.hasPrefix("~ continues after a force quit: from the next login on. ") }, "\(lines)")
         let wakes =
             mayWake
             ? "? wakes the machine from sleep: not known yet. No request" : "- wakes the machine from sleep: no. This system"
         #expect(lines.contains { $0.hasPrefix(wakes) }, "\(lines)")
     }
 
-    /// What it says of a force quit is true: the next command brings the agent back. And what an app reads without asking anybody is what
-    /// `doctor` found.
-    @Test func withoutAUserManagerTheNextCommandBringsTheAgentBack() async throws {
+    /// The printed verdict about a force quit is true because the next command starts an agent. The facts that an app reads match
+    /// the output of `doctor`.
+    @Test func `without a user manager the next command restarts a killed agent`() async throws {
         let server = try await EndToEnd.stormyServer()
         let patient = try Patient(try Desktop(), server)
         let printed = try PrintedGuarantees(patient.home)
@@ -70,7 +70,7 @@ extension EndToEnd.Doctor {
         let before = try Ledger(patient.directories).read { try $0.fact(.agent)?.pid }
         try patient.home.stormy("status")
         try patient.home.wait("another agent") { try $0.fact(.agent)?.pid != before ? true : nil }
-        // The first notification has the agent ask the server.
+        // The agent queries the notification server before its first notification.
         try patient.home.stormy("simulate", "launch", "StormyNoon", "--wait")
         #expect(patient.desktop.listen(for: 1) == ["Storm expected in Here"])
         #expect(try patient.home.wait("its word of the server") { try $0.fact(.serverHasButtons) })
@@ -80,8 +80,8 @@ extension EndToEnd.Doctor {
         #expect(known.power == (printed.verdict("powerIsKnown") == "kept"))
     }
 
-    /// The entry names a program that is gone: said with the line that helps, which does.
-    @Test func anEntryWithoutItsProgramKeepsNothing() async throws {
+    /// The login entry names a missing program. The printed help repairs the entry.
+    @Test func `work does not survive a reboot if the program of the login entry is missing`() async throws {
         let patient = try Patient(try Desktop(), try await EndToEnd.stormyServer())
         try patient.shell("sed -i 's#^Exec=.*#Exec=\"/nowhere/agent\"#' '\(patient.path("config/autostart"))'/*.desktop")
         let before = try PrintedGuarantees(patient.home)
@@ -91,15 +91,14 @@ extension EndToEnd.Doctor {
         #expect(try PrintedGuarantees(patient.home).verdict("survivesReboot") == "keptFromNextLogin")
     }
 
-    /// Mounted by any app.
-    @Test func anotherAppIsToldToo() throws {
+    @Test func `an app that mounts the commands lists its capabilities`() throws {
         let home = try Home(app: "tide-example")
         let printed = try PrintedGuarantees(home, program: Home.product("tide-example"), ["background"])
         #expect(printed.verdict("survivesForceQuit") == "keptFromNextLogin")
     }
 
-    /// NetworkManager says whether the network is metered: then it is known. Of one that others manage it says "unknown".
-    @Test func whoSaysWhetherTheNetworkIsMeteredMakesItKnown() throws {
+    /// NetworkManager reports whether the network is metered, or "unknown" if another program manages the network.
+    @Test func `the metered state is known only if NetworkManager reports it`() throws {
         let home = try Home()
         #expect(try PrintedGuarantees(home).verdict("meteredIsKnown") == "notKept")
         let services = try SystemServices([.network])
@@ -111,9 +110,10 @@ extension EndToEnd.Doctor {
 }
 
 extension EndToEnd.Login {
-    /// What it says of a force quit is true: the user manager brings a killed agent back, and the agent a killed app, without a word of anybody's.
-    @Test func aForceQuitIsSurvivedAsItIsSaid() throws {
-        // It runs until it is killed.
+    /// The printed verdict about a force quit is true: the user manager restarts a killed agent, and the agent restarts a killed
+    /// app. No command is needed.
+    @Test func `the user manager restarts a killed agent, and the agent restarts a killed launch`() throws {
+        // The launch runs until it is killed.
         Weather.serve(.silence, on: server)
         try home.stormy("place", "add", "Here", "1,1", "--no-sync")
         #expect(try home.stormy("schedule").status == 0)
@@ -129,15 +129,15 @@ extension EndToEnd.Login {
 
         let before = home.agentPID
         try home.killAgent()
-        try home.wait("another agent", seconds: 60) { try $0.fact(.agent)?.pid != before ? true : nil }
+        try home.wait("another agent") { try $0.fact(.agent)?.pid != before ? true : nil }
         #expect(
             try manager.systemctl("show", "-P", "MainPID", "background-agent-stormy.service").output
                 == "\(home.agentPID ?? 0)\n")
-        // The app's process goes on: the next agent has taken it over.
+        // The process of the app continues, and the next agent takes over its launch.
         let second = try #require(try Ledger(home.directories).read { try $0.liveLaunches().first })
         #expect(second.id == first.id && second.pid == first.pid)
         Weather.serve(.json(Weather.forecast()), on: server)
         kill(try #require(second.pid), SIGKILL)
-        try home.wait("its work, done", seconds: 60) { try $0.history(limit: 5).first { $0.outcome == .completed } }
+        try home.wait("its work, done") { try $0.history(limit: 5).first { $0.outcome == .completed } }
     }
 }

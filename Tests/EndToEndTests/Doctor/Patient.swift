@@ -4,14 +4,14 @@ import Foundation
 import ProcessSupport
 import Testing
 
-/// A home in which all is well: a place, the daily check, an agent, a desktop, a weather service. Then something is broken.
+/// A home without faults: a place, the daily check, an agent, a desktop and a weather server. A test then plants a fault.
 final class Patient {
     let home: Home
     let desktop: Desktop
     let server: FaultyServer
-    /// The tool that examines; a copy of its own where programs are broken.
+    /// The tool that examines the home. A copy if the fault changes programs.
     private(set) var program = Home.product("stormy")
-    /// Kept until the examination is over.
+    /// Processes that are kept until the examination is over.
     var held: [Child] = []
 
     struct Row: Decodable {
@@ -35,12 +35,12 @@ final class Patient {
         (self.desktop, self.server) = (desktop, server)
         home = try Home(server: server, desktop: desktop, extra: extra)
         try home.installChooser("exit 1")
-        // One agent, not two after each other: what is broken next is not to meet one that still starts.
+        // One agent is started instead of two. The fault must not meet an agent that is still starting.
         home.environment["STORMY_NO_AGENT"] = "1"
         #expect(try home.stormy("place", "add", "Here", "1,1").status == 0)
         home.environment["STORMY_NO_AGENT"] = nil
         #expect(try home.stormy("schedule").status == 0)
-        // It narrows its folders when it starts.
+        // The agent restricts the mode of its folders when it starts.
         try home.wait("the agent") { try $0.fact(.agent) }
     }
 
@@ -54,7 +54,7 @@ final class Patient {
         try read(Child.run(program, ["doctor", "--json"], environment: home.environment))
     }
 
-    /// Types the line into a shell, as it stands, and looks again from there. What the line starts in the background stays.
+    /// Runs the line unchanged in a shell and examines the home again from there. Background processes of the line keep running.
     func carryOut(_ line: String) throws -> Examination {
         let file = path("examination")
         let script = "{ \(line)\n} >/dev/null\n'\(program)' doctor --json >'\(file)' 2>'\(file).errors'"
@@ -89,9 +89,9 @@ final class Patient {
         )
     }
 
-    /// From here on the tool is a copy, which can be broken.
+    /// Uses a copy of the tool from now on, so that a fault can change it.
     ///
-    /// - Parameter restarts: with an agent of the copy.
+    /// - Parameter restarts: Whether an agent of the copy is started.
     func useCopies(restarts: Bool = true) throws {
         try FileManager.default.createDirectory(atPath: path("programs"), withIntermediateDirectories: true)
         for name in ["stormy", "background-agent", "photo-cleaner", "file-chooser"] {
@@ -104,22 +104,22 @@ final class Patient {
     }
 }
 
-/// Something that is broken on purpose.
+/// A fault that a test plants.
 struct PlantedFault: Sendable {
     enum Mending: Sendable {
-        /// The line that `doctor` prints is typed, and all is well again.
+        /// The line that `doctor` prints repairs the fault.
         case byItsFix
-        /// No command helps, or none that a test may run: what a person does.
+        /// No command repairs the fault, or no command that a test can run. The closure does what the user would do.
         case byHand(@Sendable (Patient) throws -> Void)
-        /// Nothing could be done but to start afresh.
+        /// The fault cannot be repaired.
         case notAtAll
     }
 
     let name: String
-    /// The row that has to find it.
+    /// The row that must report the fault.
     let check: String
     let mending: Mending
-    /// Part of what it says.
+    /// A part of the message.
     let says: String
     let plant: @Sendable (Patient) throws -> Void
 

@@ -6,7 +6,7 @@ import ProcessSupport
 import StormyFixtures
 import Testing
 
-/// What `doctor` is asked to find, by what is broken.
+/// The faults that `doctor` must find, by group.
 enum PlantedFaults {
     static let groups: [String: [PlantedFault]] = [
         "environment": environment, "files": files, "stores": stores, "agent": agent, "programs": programs, "login": login,
@@ -32,7 +32,7 @@ enum PlantedFaults {
             )
             patient.home.environment["PATH"] = patient.path("bin") + ":" + (patient.home.environment["PATH"] ?? "")
         },
-        PlantedFault("an installed file is gone", "installation", says: "1 file") { patient in
+        PlantedFault("an installed file is gone", "installation", says: "1 installed file") { patient in
             try patient.home.stormy("install")
             try patient.shell("rm '\(patient.path("data/applications/stormy.desktop"))'")
         },
@@ -44,7 +44,7 @@ enum PlantedFaults {
             try patient.shell(
                 "mkdir '\(patient.path("old"))'; cp '\(Home.product("stormy"))' '\(patient.path("old/stormy"))'; '\(patient.path("old/stormy"))' install 2>/dev/null; rm -r '\(patient.path("old"))'"
             )
-            // The agent knows the right one.
+            // The agent stores the path of the right program.
             try patient.home.stormy("why")
         },
     ]
@@ -55,7 +55,7 @@ enum PlantedFaults {
         },
         PlantedFault("others write the state", "files") { try $0.shell("chmod 770 '\($0.directories.state.path)'") },
         PlantedFault("others write the data", "files") { try $0.shell("chmod 722 '\($0.directories.data.path)'") },
-        PlantedFault("others read the ledger", "files", says: "may read") {
+        PlantedFault("others read the ledger", "files", says: "can read") {
             try $0.shell("chmod 644 '\($0.directories.ledger.path)'")
         },
         PlantedFault("others read the log", "files") { try $0.shell("chmod 666 '\($0.directories.agentLog.path)'") },
@@ -77,12 +77,12 @@ enum PlantedFaults {
             let state = patient.directories.state.path
             try patient.shell("rm -r '\(state)'; : > '\(state)'")
         },
-        PlantedFault("the clock went back", "clock", says: "last look", .notAtAll) { patient in
+        PlantedFault("the clock went back", "clock", says: "last check", .notAtAll) { patient in
             try patient.home.killAgent()
             try patient.ledger { try $0.setFact(.lookedAt, Date(timeIntervalSinceNow: 40 * 86_400)) }
         },
         PlantedFault(
-            "the clock stands before the program", "clock", says: "was made",
+            "the clock stands before the program", "clock", says: "was built",
             .byHand { try $0.shell("touch '\($0.path("programs/stormy"))'") }
         ) { patient in
             try patient.useCopies(restarts: false)
@@ -130,7 +130,7 @@ enum PlantedFaults {
             try patient.home.killAgent()
             let store = patient.path("data/stormy/stormy.sqlite")
             try patient.sql("PRAGMA wal_checkpoint(TRUNCATE)", on: store)
-            // Page 1, with the list of tables, stays.
+            // Page 1 with the list of tables is kept.
             try patient.shell("dd if=/dev/zero of='\(store)' bs=4096 seek=2 count=6 conv=notrunc 2>/dev/null")
         },
         PlantedFault(
@@ -152,7 +152,7 @@ enum PlantedFaults {
         ) {
             try $0.home.stormy("place", "remove", "Here")
         },
-        PlantedFault("the ledger is gone", "daily-check", says: "does not know") { patient in
+        PlantedFault("the ledger is gone", "daily-check", says: "has no request for it") { patient in
             try patient.home.killAgent()
             try patient.shell("rm -r '\(patient.directories.state.path)'")
         },
@@ -160,8 +160,8 @@ enum PlantedFaults {
     ]
 
     static let agent: [PlantedFault] = [
-        PlantedFault("the agent was killed", "agent", says: "none runs") { try $0.home.killAgent() },
-        PlantedFault("the agent was stopped", "agent", says: "stopped") { try $0.home.freezeAgent() },
+        PlantedFault("the agent was killed", "agent", says: "no agent runs") { try $0.home.killAgent() },
+        PlantedFault("the agent was stopped", "agent", says: "suspended") { try $0.home.freezeAgent() },
         PlantedFault("somebody else holds its lock", "agent", says: "no agent") { patient in
             try patient.home.killAgent()
             let script = """
@@ -190,14 +190,14 @@ enum PlantedFaults {
                 try transaction.setFact(.app, app)
             }
         },
-        PlantedFault("the app's program is gone", "app-program", says: "not there") { patient in
+        PlantedFault("the app's program is gone", "app-program", says: "does not exist") { patient in
             try patient.ledger { transaction in
                 var app = try #require(try transaction.fact(.app))
                 app.executable = "/nowhere/stormy"
                 try transaction.setFact(.app, app)
             }
         },
-        PlantedFault("a launch was stopped", "launch", says: "stands still") { patient in
+        PlantedFault("a launch was stopped", "launch", says: "does not continue") { patient in
             Weather.serveHeld(on: patient.server)
             try patient.home.stormy("simulate", "launch", "StormyNoon")
             let pid = try patient.home.wait("a launch") { try $0.liveLaunches().first?.pid }
@@ -209,7 +209,7 @@ enum PlantedFaults {
 
     static let programs: [PlantedFault] = [
         PlantedFault(
-            "no agent is installed", "agent-program", says: "install Stormy again",
+            "no agent is installed", "agent-program", says: "Install Stormy again",
             .byHand {
                 try $0.shell("cp '\(Home.product("background-agent"))' '\($0.path("programs/background-agent"))'")
             }
@@ -217,7 +217,7 @@ enum PlantedFaults {
             try patient.useCopies()
             try patient.shell("rm '\(patient.path("programs/background-agent"))'")
         },
-        PlantedFault("the agent may not be executed", "agent-program") { patient in
+        PlantedFault("the agent is not executable", "agent-program") { patient in
             try patient.useCopies()
             try patient.shell("chmod 644 '\(patient.path("programs/background-agent"))'")
         },
@@ -233,7 +233,7 @@ enum PlantedFaults {
                 "#!/bin/sh\necho libnotify.so.4: no such file >&2; exit 127\n", to: "programs/background-agent", mode: 0o700)
         },
         PlantedFault(
-            "no photo cleaner is installed", "photo-cleaner", says: "no photo is sent",
+            "no photo cleaner is installed", "photo-cleaner", says: "no photo is uploaded",
             .byHand {
                 try $0.shell("cp '\(Home.product("photo-cleaner"))' '\($0.path("programs/photo-cleaner"))'")
             }
@@ -241,7 +241,7 @@ enum PlantedFaults {
             try patient.useCopies()
             try patient.shell("rm '\(patient.path("programs/photo-cleaner"))'")
         },
-        PlantedFault("the photo cleaner may not be executed", "photo-cleaner") { patient in
+        PlantedFault("the photo cleaner is not executable", "photo-cleaner") { patient in
             try patient.useCopies()
             try patient.shell("chmod 600 '\(patient.path("programs/photo-cleaner"))'")
         },
@@ -256,7 +256,7 @@ enum PlantedFaults {
             _ = try patient.write(
                 "#!/bin/sh\necho libz.so.1: no such file >&2; exit 127\n", to: "programs/photo-cleaner", mode: 0o700)
         },
-        PlantedFault("the chooser may not be executed", "file-chooser") { patient in
+        PlantedFault("the chooser is not executable", "file-chooser") { patient in
             try patient.useCopies()
             try patient.shell("chmod 600 '\(patient.path("programs/file-chooser"))'")
         },
@@ -268,7 +268,8 @@ enum PlantedFaults {
 
     private static func entry(_ patient: Patient) -> String { patient.path("config/autostart/background-agent-stormy.desktop") }
 
-    /// A user manager is known by its socket; this one takes no orders, and needs none to find a unit at the next login.
+    /// `doctor` detects a user manager by its socket. This socket accepts no requests, which are not needed to find a unit at the
+    /// next login.
     private static func installUnits(_ patient: Patient) throws {
         try patient.shell(
             "mkdir -p '\(patient.path("run/systemd"))'; : > '\(patient.path("run/systemd/private"))'; rm '\(entry(patient))'")
@@ -277,12 +278,12 @@ enum PlantedFaults {
     }
 
     static let login: [PlantedFault] = [
-        PlantedFault("the entry is gone", "login", says: "nothing brings") { try $0.shell("rm '\(entry($0))'") },
-        PlantedFault("the entry starts nothing", "login", says: "not there") {
+        PlantedFault("the entry is gone", "login", says: "nothing starts") { try $0.shell("rm '\(entry($0))'") },
+        PlantedFault("the entry starts nothing", "login", says: "does not exist") {
             try $0.shell(
                 "sed -i 's#\\(Exec=.*\"\\)/.*/stormy\"#\\1/nowhere/stormy\"#' '\(entry($0))'; grep -q nowhere '\(entry($0))'")
         },
-        PlantedFault("the entry starts another program", "login", says: "in place of this program") {
+        PlantedFault("the entry starts another program", "login", says: "instead of this program") {
             try $0.shell("sed -i 's#\\(Exec=.*\"\\)/.*/stormy\"#\\1/bin/true\"#' '\(entry($0))'; grep -q bin/true '\(entry($0))'")
         },
         PlantedFault("the entry is empty", "login") { try $0.shell(": > '\(entry($0))'") },
@@ -319,11 +320,11 @@ enum PlantedFaults {
                 "-m", "dbusmock", "--session", "--template", "notification_daemon", "-p",
                 "{\"capabilities\": \"body persistence\"}",
             ]
-            // Debian's own Python: another one in the path does not have its modules.
+            // Debian's Python is used because another Python in the path does not have its modules.
             patient.held.append(try Child("/usr/bin/python3", mock, environment: patient.home.environment))
             try patient.shell("gdbus wait --session --timeout 20 org.freedesktop.Notifications")
         },
-        PlantedFault("no server runs", "notifications", says: "nobody shows") { $0.desktop.endServer() },
+        PlantedFault("no server runs", "notifications", says: "no notification server runs") { $0.desktop.endServer() },
         PlantedFault("the server froze", "notifications", says: "stopped") { kill(try #require($0.desktop.serverPID), SIGSTOP) },
         PlantedFault(
             "no bus is known", "notifications", says: "no session bus",
@@ -378,11 +379,11 @@ enum PlantedFaults {
             try $0.shell("rm '\($0.path("config/stormy/config.toml"))'; mkdir '\($0.path("config/stormy/config.toml"))'")
         },
         PlantedFault(
-            "no file with the token", "destination", says: "not there", .byHand { _ = try $0.write("t0k3n\n", to: "token") }
+            "no file with the token", "destination", says: "does not exist", .byHand { _ = try $0.write("t0k3n\n", to: "token") }
         ) {
             try configured(destination("token_file = \"\($0.path("token"))\""))($0)
         },
-        PlantedFault("a token that others read", "destination", says: "others can read") { patient in
+        PlantedFault("a token that others read", "destination", says: "other users can read") { patient in
             let file = try patient.write("t0k3n\n", to: "token", mode: 0o644)
             try configured(destination("token_file = \"\(file)\""))(patient)
         },
@@ -406,7 +407,7 @@ enum PlantedFaults {
             try configured(destination("token_file = \"\(file)\""))(patient)
         },
         PlantedFault(
-            "a password in the clear", "destination", says: "unencrypted",
+            "a password in the clear", "destination", says: "without encryption",
             .byHand {
                 try configured(destination("user = \"me\"\npassword = \"hunter2\"", url: "https://dav.example.org/"))($0)
             }, plant: configured(destination("user = \"me\"\npassword = \"hunter2\"", url: "http://dav.example.org/"))),
@@ -414,7 +415,7 @@ enum PlantedFaults {
 
     static let work: [PlantedFault] = [
         PlantedFault(
-            "a check fails again and again", "requests", says: "without a result",
+            "a check fails again and again", "requests", says: "times in a row",
             .byHand {
                 try $0.home.stormy("simulate", "launch", "StormyNoon", "--wait")
             }
@@ -426,7 +427,7 @@ enum PlantedFaults {
             try upload(patient, to: .status(200))
             try patient.home.stormy("transfers", "pause", "all")
         },
-        PlantedFault("an upload was given up", "transfers", says: "given up") { patient in
+        PlantedFault("an upload was given up", "transfers", says: " failed") { patient in
             patient.server.route("POST", "/open", .status(403))
             try configureForm(patient)
             try patient.home.stormy("upload", photo(patient), "--wait")
@@ -464,7 +465,7 @@ enum PlantedFaults {
             """)
     }
 
-    /// One that is under way, and not over.
+    /// Queues an upload that has not ended.
     private static func upload(_ patient: Patient, to end: ResponseScript) throws {
         patient.server.route("POST", "/open", end)
         try configureForm(patient)

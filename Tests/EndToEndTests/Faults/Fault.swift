@@ -3,14 +3,14 @@ import BackgroundLedger
 import FaultyServer
 import Foundation
 
-/// What a server or a network does to a download, and what is promised of it.
+/// A fault of a server or a network during a download, and its promised result.
 struct Fault: Sendable {
     enum Promise: Sendable {
-        /// The file, byte for byte.
+        /// The file is complete, byte for byte.
         case whole(Payload)
-        /// A final failure with this code, and no file.
+        /// The download fails with this code and without a file.
         case failed(Int)
-        /// Tried again for as long as the resource timeout allows; the last trouble has this code.
+        /// The download is retried until the resource timeout. The last error has this code.
         case waiting(Int)
     }
 
@@ -46,7 +46,7 @@ struct Fault: Sendable {
 
 extension Fault {
     static let file = Payload.pattern(300_000)
-    /// Another version, of the same length: only a validator tells.
+    /// Another version of the same length, which only a validator can distinguish.
     static let later = Payload.bytes(Data(Payload.pattern(300_001).data.dropFirst()))
     private static let page = Payload.text("<html><title>Log in to the hotel's network</title></html>")
     private static let fileDigest = FileDigest.sha256(of: file.data)
@@ -76,7 +76,7 @@ extension Fault {
         .status(200, headers: headers, body: payload)
     }
 
-    /// 64 MiB of nothing in 65 kB.
+    /// 64 MiB of zeros, compressed to 65 kB.
     private static let bomb: Payload = {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -88,7 +88,7 @@ extension Fault {
         return .bytes(output.fileHandleForReading.readDataToEndOfFile())
     }()
 
-    /// Chunked, so that nobody knows where it ends.
+    /// Sends a chunked response, so that the length is not known.
     private static func chunked(_ count: Int, etag: String) -> ResponseScript {
         ResponseScript([
             .status(200), .headers(["ETag": etag, "Transfer-Encoding": "chunked"]), .chunked(file.slice(0..<count)), .cut,
@@ -217,7 +217,7 @@ extension Fault {
         Fault("403", .failed(-1011), .status(403)),
         Fault("404 with a page", .failed(-1011), .status(404, body: page)),
         Fault("407 from a server", .failed(-1011), .status(407)),
-        // A second cut, for an agent that is killed before it has a part.
+        // The second cut is for an agent that is killed before it has a partial file.
         Fault("404 to a range, then the rest", .whole(file), cut, cut, .status(404, body: page), honest),
         Fault("522 of a gateway, then the file", .whole(file), .status(522, body: page), honest),
         Fault("429, then the file", .whole(file), .status(429, headers: ["Retry-After": "1"]), honest),

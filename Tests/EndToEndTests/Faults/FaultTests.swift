@@ -7,8 +7,8 @@ import TestSamples
 import Testing
 
 extension EndToEnd {
-    /// Each fault on the wire has the end that is promised: the file byte for byte, a clear failure, or a visible wait. Also when
-    /// the agent is killed on the way, wherever that is.
+    /// Each fault has its promised result: the complete file, a clear failure, or a visible wait. The result does not change if
+    /// the agent is killed at any point.
     @Suite struct Faults {
         let server: FaultyServer
         let home: Home
@@ -26,14 +26,14 @@ extension EndToEnd {
 
         // MARK: The table
 
-        @Test func everyFaultHasItsPromisedEnd() throws {
+        @Test func `every fault has its promised end`() throws {
             let runs = try Fault.all.map { ($0, try queue($0, path: "/\(UUID().uuidString)")) }
             let agent = try startAgent()
             defer { agent.end(SIGKILL) }
             let ends = try runs.map { fault, run in
-                (fault, run, try home.wait(fault.name, seconds: 60) { try settled(fault, run.id, $0) })
+                (fault, run, try home.wait(fault.name) { try settled(fault, run.id, $0) })
             }
-            // Files go behind the commit: an agent that is asked to leave has done that.
+            // The agent removes files after the commit. An agent that ended after SIGTERM has removed them.
             agent.end(SIGTERM)
             var rows: [String] = []
             for (fault, run, record) in ends {
@@ -43,7 +43,7 @@ extension EndToEnd {
             try FaultPage.compare(rows)
         }
 
-        // MARK: Killed on the way
+        // MARK: Killed agents
 
         static let points = [
             "agent.transferStarting", "agent.transferHead", "agent.transferPrepared", "agent.transferSynced",
@@ -51,7 +51,7 @@ extension EndToEnd {
             "agent.transferCommitting",
         ]
 
-        @Test(arguments: points) func killedAtAPointEveryFaultStillEndsAsPromised(_ point: String) throws {
+        @Test(arguments: points) func `faults still end as promised if the agent is killed`(_ point: String) throws {
             for fault in TableSample.rows(of: Fault.all, in: point) {
                 let run = try queue(fault, path: "/\(UUID().uuidString)")
                 let cursed = try startAgent(["BACKGROUND_CRASH_AT": "\(point)#\(run.id)"])
@@ -59,20 +59,20 @@ extension EndToEnd {
                 cursed.end(early == nil ? SIGKILL : SIGTERM)
                 if early == nil {
                     let agent = try startAgent()
-                    let record = try home.wait("\(fault.name) after \(point)", seconds: 60) { try settled(fault, run.id, $0) }
+                    let record = try home.wait("\(fault.name) after \(point)") { try settled(fault, run.id, $0) }
                     agent.end(SIGTERM)
                     check(fault, record, after: point)
                 } else if let early {
                     check(fault, early, after: point)
                 }
-                // What waits is not to be in the next one's way.
+                // A waiting transfer must not disturb the next fault.
                 try Ledger(home.directories).write { transaction in
                     try transaction.handle(.cancelled(message: nil, now: Date()), transfer: run.id, now: Date())
                 }
             }
         }
 
-        // MARK: Parts
+        // MARK: Helpers
 
         private struct Run {
             let id: Int64
@@ -104,7 +104,7 @@ extension EndToEnd {
                 environment: home.environment.merging(variables) { $1 }, output: log)
         }
 
-        /// The row, once nothing more is to be expected of it.
+        /// Returns the transfer when no further change is expected.
         private func settled(_ fault: Fault, _ id: Int64, _ transaction: LedgerTransaction) throws -> TransferRecord? {
             guard let record = try transaction.transfer(id) else { return nil }
             if record.state.isTerminal { return record }
@@ -147,10 +147,10 @@ extension EndToEnd {
             case .waiting(let code):
                 #expect(record.state == .waiting && record.errorCode == code, "\(text)")
                 #expect(found == nil, "\(text)")
-                // However absurd a pause the server asks for.
+                // The pause is limited, whatever the server requests.
                 #expect(record.nextAttemptAt.map { $0.timeIntervalSinceNow <= 6 * 3600 } == true, "\(text)")
             }
-            // Nothing is left beside it but what can still be gone on from.
+            // A partial file remains only if the download can continue from it.
             let isKept = record.keptUntil != nil || !record.state.isTerminal
             let part = record.partFile(in: home.directories.spool)?.path
             if let part, !isKept { #expect(!FileManager.default.fileExists(atPath: part), "\(text)") }
@@ -172,28 +172,28 @@ extension EndToEnd {
 }
 
 extension Fault {
-    /// The file as the server has it; otherwise whatever it sent instead.
+    /// Whether the result is the file of the server. Otherwise the result is another body that the server sent.
     fileprivate var promisesFile: Bool { !name.hasPrefix("a log-in page") && !name.contains("compressed") }
 }
 
-/// The page of faults in the documentation is what was seen.
+/// Compares the page of faults in the documentation with the results of the test.
 private enum FaultPage {
     static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("Sources/API/BackgroundTransfer/BackgroundTransfer.docc/Faults.md")
 
     private static let head = """
-        # What can go wrong, and what then happens
+        # Faults of servers and networks, and the results of downloads
 
-        Every row is a script of a faulty server, played against a real agent; this page is written by the test that plays them
-        (`WRITE_TABLES=1 swift test --filter everyFaultHasItsPromisedEnd`) and compared with what it sees in every other run. Another
-        test kills the agent with `kill -9` at each of nine points on the way of each of them: the ends stay the same.
+        Each row is a script of a faulty server, played against a real agent. The test that plays the scripts writes this page
+        (`WRITE_TABLES=1 swift test --filter EndToEnd.Faults`). Without the variable the test compares this page with its results.
+        Another test kills the agent with `kill -9` at each of nine points during each script. The results must be equal.
 
-        A download with a destination is meant. A file is whole when its length and every known digest are right; then it is
-        synced, gets its name in one step, and the folder is synced. "Waits" ends after the resource timeout (7 days unless the
-        session says otherwise) without a new byte.
+        Each download has a destination. A file is complete when its length and every known digest are right. The file is then synced and gets
+        its name in one step, and the folder is synced. A waiting download fails after the resource timeout without a new byte (7 days, unless
+        the session has another value).
 
-        | What the server or the network does | What becomes of the download |
+        | What the server or the network does | Result of the download |
         | --- | --- |
 
         """

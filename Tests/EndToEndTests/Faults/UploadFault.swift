@@ -1,25 +1,25 @@
 import FaultyServer
 import Foundation
 
-/// A way of uploading, as the configuration names it, with a store that speaks it.
+/// A kind of destination, and a test server for it.
 enum UploadWay: String, CaseIterable {
     case put, webdav, multipart, tus, resumable, s3
-    /// A file that goes in parts.
+    /// A file that is sent in parts.
     case s3Parts = "s3, in parts"
     case nextcloud
     case nextcloudChunks = "nextcloud, in chunks"
     case immich
 
-    /// The `kind` of the configuration.
+    /// The `kind` in the configuration.
     var kind: String { String(rawValue.prefix { $0 != "," }) }
 
-    /// Those whose file goes in one piece, or byte by byte.
+    /// The kinds whose file is sent as one piece or as a stream.
     static let small = allCases.filter { $0 != .s3Parts && $0 != .nextcloudChunks }
 
-    /// Bytes of the photo.
+    /// The size of the photo in bytes.
     var size: Int { Self.small.contains(self) ? 400_000 : 11 << 20 }
 
-    /// The request that carries the bytes, as the stores name it.
+    /// The method of the request that carries the bytes, as the stores name it.
     var method: String {
         switch self {
         case .put, .webdav, .s3, .s3Parts, .nextcloud, .nextcloudChunks: "PUT"
@@ -29,11 +29,11 @@ enum UploadWay: String, CaseIterable {
     }
 
     func carries(_ request: RecordedRequest) -> Bool {
-        // S3's probe of conditions is empty.
+        // The duplicate check of Immich and the condition probe of S3 carry no photo.
         request.method == method && !request.path.hasSuffix("-check") && !(kind == "s3" && request.path.hasSuffix(".part"))
     }
 
-    /// The request after which the photo is there for good.
+    /// The method of the request that stores the photo permanently.
     var lastMethod: String {
         switch self {
         case .webdav, .nextcloud, .nextcloudChunks: "MOVE"
@@ -54,7 +54,7 @@ enum UploadWay: String, CaseIterable {
         }
     }
 
-    /// The lines of the configuration behind `kind`.
+    /// The lines that follow `kind` in the configuration.
     func lines(_ address: String, secrets: URL) -> String {
         switch self {
         case .put, .webdav, .tus, .resumable: "url = \"\(address)/\""
@@ -65,10 +65,10 @@ enum UploadWay: String, CaseIterable {
         }
     }
 
-    /// The photos that are there, whole.
+    /// The complete photos in the store.
     static func photos(in store: any UploadStore) -> [Data] {
         switch store {
-        // What waits under a hidden name is not there yet.
+        // A file with a hidden name is not complete.
         case let store as DavStore: store.files.filter { !$0.contains("/.") }.compactMap { store.contents(of: $0) }
         case let store as FormStore: store.files.map(\.contents)
         case let store as TusStore: store.files
@@ -80,7 +80,7 @@ enum UploadWay: String, CaseIterable {
         }
     }
 
-    /// Bytes that a store which keeps pieces took; `nil`: it keeps none.
+    /// The number of bytes received by a store that keeps pieces; `nil` if the store keeps no pieces.
     static func bytesTaken(by store: any UploadStore) -> Int? {
         switch store {
         case let store as TusStore: store.bytesTaken
@@ -92,16 +92,16 @@ enum UploadWay: String, CaseIterable {
     }
 }
 
-/// What goes wrong on a server, and what is promised then.
+/// A fault of a server during an upload, and its promised result.
 struct UploadFault: Sendable {
     enum Promise: Equatable, Sendable {
-        /// There, once and whole.
+        /// The photo is stored once and complete.
         case there
-        /// There at least once: the protocol has no way to ask.
+        /// The photo is stored at least once, because the protocol cannot query the server.
         case thereMaybeTwice
-        /// Final, in words; nothing is there.
+        /// The upload fails with this code, and no photo is stored.
         case failed(Int)
-        /// Visibly waiting for another try; nothing is there.
+        /// The upload waits for another try with this code, and no photo is stored.
         case waiting(Int)
     }
 
@@ -124,14 +124,14 @@ struct UploadFault: Sendable {
         self.init(name, of: ways, { _ in promise }, apply)
     }
 
-    /// The next request with bytes is answered like that, after it was read.
+    /// Makes the store answer the next request with bytes with this status, after it has read the request.
     private static func refused(_ status: Int, _ promise: Promise, _ text: String, _ headers: HeaderList = [:]) -> UploadFault {
         UploadFault("\(status) \(text)", promise) { store, way in
             store.refuse(status: status, method: way.method, headers: headers)
         }
     }
 
-    /// The body of a refusal of Nextcloud.
+    /// The body of an error response of Nextcloud.
     private static func sabre(_ exception: String, _ message: String, _ more: String = "") -> String {
         "<error><exception>Sabre\\DAV\\Exception\\\(exception)</exception><message>\(message)</message>\(more)</error>"
     }
@@ -141,7 +141,7 @@ struct UploadFault: Sendable {
 
     static let all: [UploadFault] = [
         UploadFault("nothing goes wrong", of: everyWay, .there) { _, _ in },
-        refused(401, .failed(-1013), "wants other credentials"),
+        refused(401, .failed(-1013), "requires other credentials"),
         UploadFault(
             "403 refuses", { $0 == .tus ? .there : .failed(-1102) }
         ) { store, way in store.refuse(status: 403, method: way.method) },
@@ -168,7 +168,7 @@ struct UploadFault: Sendable {
             (store as? TusStore)?.limit(to: 256 << 10)
             (store as? ResumableStore)?.limit(to: 256 << 10)
         },
-        // Led to another name, over http: a network's page, which is not there for ever. A form may be there all the same.
+        // A redirect to another path over http counts as a temporary captive portal. For a form, the photo may already be stored.
         UploadFault(
             "302 to a page that asks for a login", of: [.put, .webdav, .tus, .resumable, .s3, .nextcloud, .immich], .there
         ) { store, way in

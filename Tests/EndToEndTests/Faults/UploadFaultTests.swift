@@ -6,8 +6,8 @@ import TestSamples
 import Testing
 
 extension EndToEnd {
-    /// Each way of uploading × each fault of its server has the end that is promised: the photo there, once and whole; a clear
-    /// failure; or a visible wait. Also when the agent is killed on the way.
+    /// Each fault has its promised result for each kind of destination: one complete photo, a clear failure, or a visible wait.
+    /// The result does not change if the agent is killed.
     @Suite struct UploadFaults {
         private struct Run {
             let fault: UploadFault
@@ -21,7 +21,7 @@ extension EndToEnd {
 
         private let server: FaultyServer
         private let home: Home
-        /// By their sizes.
+        /// The photos by their sizes.
         private let photos: [Int: (file: URL, bytes: Data)]
         private var runs: [Run] = []
 
@@ -74,22 +74,22 @@ extension EndToEnd {
             }
         }
 
-        @Test func everyFaultHasItsPromisedEnd() throws {
+        @Test func `every fault has its promised end`() throws {
             let runs = try queue(runs)
             let agent = try home.startAgent()
             defer { agent.end() }
             var rows: [String] = []
             for run in runs {
-                let record = try home.wait(run.name, seconds: 60) { try settled(run, $0) }
+                let record = try home.wait(run.name) { try settled(run, $0) }
                 check(run, record)
                 rows.append(row(run, record))
             }
             try UploadFaultPage.compare(rows)
         }
 
-        /// The agent dies again and again, each time at the next of these points; every fault ends as promised all the same.
+        /// Several agents are killed in turn, each at a later occurrence of the point.
         @Test(arguments: ["agent.transferStarting", "agent.transferEnded", "agent.transferCommitting"])
-        func soItDoesOverAgentsThatDie(_ point: String) throws {
+        func `faults still end as promised if agents are killed`(_ point: String) throws {
             let runs = try queue(TableSample.rows(of: runs, in: point))
             for crash in [1, 3, 7, 15, 20] {
                 try home.startAgent(["BACKGROUND_CRASH_AT": "\(point):\(crash)"]).waitForEnd()
@@ -97,7 +97,7 @@ extension EndToEnd {
             let agent = try home.startAgent()
             defer { agent.end() }
             for run in runs {
-                let record = try home.wait("\(run.name) after \(point)", seconds: 60) { try settled(run, $0) }
+                let record = try home.wait("\(run.name) after \(point)") { try settled(run, $0) }
                 check(run, record, mayFinishLate: true)
             }
         }
@@ -110,13 +110,14 @@ extension EndToEnd {
             return record
         }
 
-        /// - Parameter mayFinishLate: an agent that died before it read a refusal may have sent a form twice.
+        /// - Parameter mayFinishLate: Whether an agent was killed. The agent may have sent a form twice before it read an error
+        ///   response.
         private func check(_ run: Run, _ record: TransferRecord, mayFinishLate: Bool = false) {
             let (photo, bytes) = photos[run.way.size]!
             let there = UploadWay.photos(in: run.store)
             let text = "\(run.name): \(record.state) \(record.errorCode ?? 0) \(record.errorMessage ?? ""), \(there.count) there"
             var promise = run.fault.promise(run.way)
-            // A fault that comes once may have come to an agent that never told anybody.
+            // A fault that occurs once may have occurred in a killed agent.
             let mayBeThere = mayFinishLate && record.state == .completed
             if mayBeThere { promise = run.way == .multipart ? .thereMaybeTwice : .there }
             switch promise {
@@ -133,7 +134,7 @@ extension EndToEnd {
                 #expect(record.state == .waiting && record.errorCode == code, "\(text)")
                 #expect(there.isEmpty && record.nextAttemptAt != nil, "\(text)")
             }
-            // The photo stays with the person, and its copy as long as it can be of use.
+            // The file of the user is kept.
             #expect(FileManager.default.fileExists(atPath: photo.path))
         }
 
@@ -153,21 +154,21 @@ extension EndToEnd {
             return "| \(run.way.rawValue) | \(run.fault.name) | \(outcome) | \(requests) | \(again(run, carried)) |"
         }
 
-        /// Bytes that went out although the server had them, or had been sent them before.
+        /// Describes how many bytes were sent again.
         private func again(_ run: Run, _ carried: Int) -> String {
             guard let taken = UploadWay.bytesTaken(by: run.store), run.way != .s3, run.way != .nextcloud else {
                 return carried > 1 ? "all" : "none"
             }
             guard carried > 1 else { return "none" }
             let more = taken - run.way.size
-            // A list of parts is not the photo's.
+            // The list of parts is not counted as bytes of the photo.
             guard more > run.way.size / 100 else { return "none that the server had" }
             return more >= run.way.size ? "all: it had thrown them away" : "\(more * 100 / run.way.size) %"
         }
     }
 }
 
-/// The page in the documentation is what was seen. `WRITE_TABLES=1` writes it.
+/// Compares the page in the documentation with the results of the test. `WRITE_TABLES=1` writes the page.
 private enum UploadFaultPage {
     static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -175,13 +176,13 @@ private enum UploadFaultPage {
 
     static func compare(_ rows: [String]) throws {
         let page = """
-            # Faults of servers that take uploads, and how they end
+            # Faults of upload servers, and the results of uploads
 
-            What a photo's upload comes to when its server fails, for each way of uploading.
+            The result of a photo's upload if the server fails, for each way of uploading.
 
-            Written by the test that holds it: `WRITE_TABLES=1 swift test --filter EndToEnd.UploadFaults.everyFault`. Each fault
-            comes once unless it says otherwise, to the request that carries the bytes. The same holds when the agent is killed on
-            the way, by the test beside it.
+            Written by its test: `WRITE_TABLES=1 swift test --filter EndToEnd.UploadFaults`. Each fault occurs once unless the row has
+            another number. The fault occurs in the request that carries the bytes. Another test kills the agent during the upload. The results are
+            then equal, with two exceptions: a refused upload may be complete, and a form may be stored twice.
 
             | way | fault | end | requests | bytes sent again |
             | --- | --- | --- | --- | --- |

@@ -2,8 +2,8 @@ import ProcessSupport
 import BackgroundLedger
 import Foundation
 
-/// A program that a test starts and that must not outlive it. Started with an empty signal mask: threads of the test
-/// runner block signals, and a child that inherits that (dunst, say) ignores SIGTERM.
+/// A program that a test starts and that must not outlive the test. It has an empty signal mask because threads of the test
+/// runner block signals, and a child that inherits the mask (for example dunst) ignores SIGTERM.
 final class Child {
     let pid: Int32
     private var isRunning = true
@@ -23,7 +23,7 @@ final class Child {
         waitForEnd()
     }
 
-    /// Returns its exit code, or 128 and the signal that ended it.
+    /// Returns the exit code, or 128 plus the signal that ended the program.
     @discardableResult
     func waitForEnd() -> Int32 {
         guard isRunning else { return status }
@@ -52,12 +52,12 @@ final class Child {
         let errors: String
     }
 
-    /// Runs a program to its end.
+    /// Runs a program until it ends.
     static func run(_ program: String, _ arguments: [String], environment: [String: String]) throws -> Result {
         let process = Process()
         let output = Pipe()
         let folder = FileManager.default.temporaryDirectory
-        // Errors go to a file: two pipes read one after the other could both be full.
+        // Errors go to a file. Two pipes that are read one after the other could both be full.
         let errorFile = folder.appendingPathComponent("stderr-" + UUID().uuidString)
         _ = FileManager.default.createFile(atPath: errorFile.path, contents: nil)
         defer { try? FileManager.default.removeItem(at: errorFile) }
@@ -76,7 +76,7 @@ final class Child {
     }
 }
 
-/// Lines that a child writes, as they come.
+/// Reads the lines that a child writes.
 final class LineReader {
     private let descriptor: Int32
     private var buffer: [UInt8] = []
@@ -85,7 +85,7 @@ final class LineReader {
 
     deinit { close(descriptor) }
 
-    /// `nil` after `seconds` without a whole line, or at the end.
+    /// Returns the next line; `nil` after `seconds` without a complete line, or at the end.
     func next(within seconds: Double) -> String? {
         let deadline = Date().addingTimeInterval(seconds)
         while true {

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A desktop of a test's own: a virtual screen, a private session bus, a real notification server, and an ear on the bus.
+/// A private desktop of a test: a virtual screen, a session bus, a real notification server, and a bus monitor.
 final class Desktop {
     let folder: URL
     let display: String
@@ -10,13 +10,13 @@ final class Desktop {
     private var server: Child?
     private var monitor: LineReader
     private let readers: [LineReader]
-    /// Titles of the notifications that went over the bus so far.
+    /// The titles of the notifications that were sent over the bus.
     private(set) var titles: [String] = []
 
-    /// Seconds after which dunst takes off what is of low urgency; 0: never.
+    /// The timeout of dunst for low urgency, in seconds; 0 disables it.
     private let lowTimeout: Int
 
-    /// - Parameter hasServer: start dunst at once.
+    /// - Parameter hasServer: Whether dunst is started at once.
     init(hasServer: Bool = true, lowTimeout: Int = 0) throws {
         self.lowTimeout = lowTimeout
         folder = try TestFolder.make("desk")
@@ -24,20 +24,20 @@ final class Desktop {
         let screen = try Self.pipe()
         let bus = try Self.pipe()
         let ear = try Self.pipe()
-        // Xvfb picks a free display and names it on its standard output.
+        // Xvfb picks a free display and prints its number on standard output.
         children.append(
             try Child("Xvfb", ["-displayfd", "1", "-screen", "0", "800x600x24"], environment: environment, output: screen.write))
         close(screen.write)
-        // Kept open: a child that writes to a closed pipe dies of it.
+        // The pipe is kept open because a child that writes to a closed pipe is killed.
         let screenReader = LineReader(screen.read)
         let busReader = LineReader(bus.read)
         readers = [screenReader, busReader]
         var number = screenReader.next(within: 240)
-        // It complains of the displays that are taken before it names its own.
+        // Xvfb prints errors about used displays before it prints its number.
         while let line = number, Int(line) == nil { number = screenReader.next(within: 240) }
         guard let number else { throw Trouble("Xvfb named no display") }
         display = ":" + number
-        // No service folders: a server that the bus starts by itself would race the test's own.
+        // The bus has no service folders, because a server that the bus starts would compete with the server of the test.
         let busConfiguration = folder.appendingPathComponent("bus.conf")
         let busText = """
             <busconfig><type>session</type><listen>unix:dir=\(folder.path)</listen>
@@ -58,7 +58,7 @@ final class Desktop {
             try Child(
                 "dbus-monitor", ["--session", "interface='org.freedesktop.Notifications'"], environment: own, output: ear.write))
         close(ear.write)
-        // The monitor's first line says that it listens.
+        // The first line of the monitor shows that it is listening.
         guard monitor.next(within: 240) != nil else { throw Trouble("dbus-monitor does not listen") }
         if hasServer { try startServer() }
     }
@@ -83,7 +83,7 @@ final class Desktop {
 
     var environment: [String: String] { ["DISPLAY": display, "DBUS_SESSION_BUS_ADDRESS": address] }
 
-    /// dunst, deterministic: nothing times out, and its menu picks the first line that contains `menuChoice`.
+    /// Starts dunst without timeouts. Its menu picks the first line that contains the text of the file `choice`.
     func startServer() throws {
         let menu = folder.appendingPathComponent("menu")
         try Data("#!/bin/sh\ngrep -F \"$(cat '\(folder.path)/choice')\" | head -n 1\n".utf8).write(to: menu)
@@ -128,7 +128,7 @@ final class Desktop {
         server = nil
     }
 
-    /// The server ends, and another takes its place, as when a person changes desktops.
+    /// Ends the server and starts another one, as when the user changes desktops.
     func restartServer() throws {
         server?.end()
         server = nil
@@ -141,7 +141,7 @@ final class Desktop {
         return try Child.run("dunstctl", arguments, environment: own).output.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// What was taken back is gone a moment after its commit.
+    /// Waits until the screen is empty. A withdrawn notification leaves the screen some time after the commit.
     func waitForEmptyScreen() throws { try wait(forDisplayed: 0) }
 
     func wait(forDisplayed count: Int) throws {
@@ -153,13 +153,13 @@ final class Desktop {
         }
     }
 
-    /// Presses a button of the notification on screen, through dunst's own menu.
+    /// Presses a button of the displayed notification through the menu of dunst.
     func press(_ label: String) throws {
         try Data(label.utf8).write(to: folder.appendingPathComponent("choice"))
         try dunstctl("context")
     }
 
-    /// Reads what went over the bus until `count` notifications did, or nothing new comes for `seconds`.
+    /// Reads the bus until `count` notifications were sent or `seconds` have passed.
     @discardableResult
     func listen(for count: Int, within seconds: Double = 20) -> [String] {
         let deadline = Date().addingTimeInterval(seconds)
@@ -169,7 +169,8 @@ final class Desktop {
         return titles
     }
 
-    /// What went over the bus up to now. A marker of our own is the last thing heard, so nothing is missed and nothing awaited.
+    /// Returns the titles that were sent up to now. A marker signal is the last message, so that nothing is missed and no time is
+    /// lost.
     func heardSoFar() throws -> [String] {
         let marker = "marker-" + UUID().uuidString
         let own = ProcessInfo.processInfo.environment.merging(environment) { $1 }
@@ -184,18 +185,19 @@ final class Desktop {
         return titles
     }
 
-    /// Waits until something that stands on the screen is shown in its own place once more, by another agent say.
+    /// Waits until a displayed notification is shown again in place, for example by another agent.
     func listenForShownAgain(within seconds: Double = 20) -> Bool {
         let deadline = Date().addingTimeInterval(seconds)
         while shownAgain == 0, Date() < deadline, let line = monitor.next(within: deadline.timeIntervalSinceNow) { take(line) }
         return shownAgain > 0
     }
 
-    /// A Notify call is followed by its arguments, one a line: the third string is the title, the first number what it replaces.
+    /// Parses a line of the monitor. The arguments of Notify follow the call, one per line. The third string is the title, and
+    /// the first number is the replaced notification.
     private func take(_ line: String) {
         if line.contains("string \"image-data\"") { pictures += 1 }
         if line.contains("string \"suppress-sound\"") { isSilent = true }
-        // The last of its arguments, behind its hints.
+        // The last argument follows the hints.
         if line.hasPrefix("   int32 "), let title { note(title) }
         if line.hasPrefix("method call"), line.contains("member=Notify") {
             (stringsToSkip, replaced, isSilent) = (3, nil, false)
@@ -220,11 +222,12 @@ final class Desktop {
     private var replaced: UInt32?
     private var title: String?
     private var isSilent = false
-    /// What is shown in its own place with its own title counts as another: an app may say the same of something else.
+    /// Whether a notification that is shown in place with the same title counts as a new one. An app may use equal titles for
+    /// different things.
     var countsEveryShowing = false
-    /// How often something was shown in its own place, without a sound or with its own title.
+    /// The number of notifications that were shown again in place, without a sound or with the same title.
     private(set) var shownAgain = 0
-    /// How many of the notifications that were heard have a picture.
+    /// The number of notifications with a picture.
     private(set) var pictures = 0
 
     func screenshot(to path: String) throws {
@@ -234,14 +237,14 @@ final class Desktop {
 }
 
 enum TestFolder {
-    /// For what is held by a server to the end of the process: removed when that ends.
+    /// The folder for files that a server uses until the process ends. The folder is removed at exit.
     static let shared: URL = {
         guard let folder = try? make("all") else { return FileManager.default.temporaryDirectory }
         atexit { try? FileManager.default.removeItem(at: TestFolder.shared) }
         return folder
     }()
 
-    /// Short: socket paths end at 107 bytes.
+    /// Makes a folder with a short path, because the path of a socket has at most 107 bytes.
     static func make(_ name: String) throws -> URL {
         var template = Array(FileManager.default.temporaryDirectory.appendingPathComponent("st-\(name)-XXXXXX").path.utf8CString)
         guard mkdtemp(&template) != nil else { throw Desktop.Trouble("no temporary folder") }

@@ -5,12 +5,12 @@ import FaultyServer
 import Foundation
 import Testing
 
-/// A throw-away home: the built binaries run in it as a person would run them.
+/// A temporary home in which the built programs run.
 final class Home {
     let folder: URL
     var environment: [String: String]
     let directories: AppDirectories
-    /// A command has written the path of the app's program.
+    /// Whether a command has stored the path of the app's program.
     private var isAppKnown = false
 
     init(
@@ -45,9 +45,9 @@ final class Home {
         chmod(file.path, 0o600)
     }
 
-    /// Built beside the tests.
+    /// The folder with the built programs.
     static let products: URL = {
-        // The test bundle lies in the products' folder; /proc knows where.
+        // The test bundle is in the folder of the products.
         var url = Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0])
         for argument in CommandLine.arguments where argument.hasSuffix(".xctest") { url = URL(fileURLWithPath: argument) }
         return url.deletingLastPathComponent()
@@ -55,8 +55,8 @@ final class Home {
 
     static func product(_ name: String) -> String { products.appendingPathComponent(name).path }
 
-    /// By a process of its own: a file that this one writes may be open, for a moment, in a child that another test starts, and then it
-    /// cannot be executed.
+    /// Copies a program in another process. A file that the test process writes may be open for a moment in a child of another
+    /// test, and then it cannot be executed.
     static func copyProgram(_ from: String, to: String) throws {
         let result = try Child.run("cp", [from, to], environment: ProcessInfo.processInfo.environment)
         guard result.status == 0 else { throw Desktop.Trouble(result.errors) }
@@ -68,7 +68,7 @@ final class Home {
     @discardableResult
     func stormy(_ arguments: [String]) throws -> Child.Result { try run("stormy", arguments) }
 
-    /// A storm is told of, and a person presses the button of its notification.
+    /// Shows the notification of a storm and presses its button.
     func pressAddPhoto(on desktop: Desktop) throws {
         try stormy("place", "add", "Here", "1,1", "--no-sync")
         try stormy("schedule")
@@ -78,7 +78,7 @@ final class Home {
         try desktop.press("Add photo")
     }
 
-    /// Stands for the person's choice in the desktop's chooser; everything else is real.
+    /// Installs a chooser that replaces only the choice of the user.
     func installChooser(_ script: String) throws {
         let bin = folder.appendingPathComponent("bin")
         try FileManager.default.createDirectory(at: bin, withIntermediateDirectories: true)
@@ -92,7 +92,7 @@ final class Home {
         try Child.run(Self.product(product), arguments, environment: environment)
     }
 
-    /// A verb's JSON document.
+    /// Returns the JSON output of a command.
     func json(_ arguments: String...) throws -> Any {
         let result = try run("stormy", arguments + ["--json"])
         return try JSONSerialization.jsonObject(with: Data(result.output.utf8))
@@ -107,7 +107,7 @@ final class Home {
 
     func status(_ part: String, _ key: String) throws -> Any? { (try status()[part] as? [String: Any])?[key] }
 
-    /// Outcomes of the history, "kind outcome" each, oldest first.
+    /// Returns the history, oldest first, each as "kind outcome".
     func history() throws -> [String] {
         try rows("history").map { "\($0["kind"] ?? "") \($0["outcome"] as? String ?? "running")" }
     }
@@ -121,11 +121,11 @@ final class Home {
         return try? Ledger(directories).read { try $0.fact(.agent)?.pid }
     }
 
-    /// An agent of the test's own making, with variables of its own; its end can be awaited.
+    /// Starts an agent as a child of the test, with additional variables. The test can wait for its end.
     ///
     /// - Parameter openFiles: The limit of file descriptors, if it is not the usual one.
     func startAgent(_ variables: [String: String] = [:], openFiles: Int? = nil) throws -> Child {
-        // The app says where it is before anybody is launched, where there is a ledger to say it in.
+        // The first command stores the path of the app in the ledger, before the agent launches the app.
         if !isAppKnown {
             _ = try Ledger(directories)
             isAppKnown = try stormy("place", "list").status == 0
@@ -139,15 +139,16 @@ final class Home {
         return try Child("sh", ["-c", script, "sh", program] + arguments, environment: environment, output: log)
     }
 
-    /// kill -9, and gone when this returns.
+    /// Kills all agents of this home, and waits until they have ended.
     ///
-    /// On a busy machine a command can have started a second agent, which does not have the lock yet. It would take the place of the first.
+    /// On a busy machine a command can have started a second agent, which does not have the lock yet. It would take the place of
+    /// the first.
     func killAgent() throws {
         if let pid = agentPID { try kill(pid, SIGKILL) }
         for pid in agents { try kill(pid, SIGKILL) }
     }
 
-    /// The processes of agents of this home, also of those that are only starting.
+    /// The agent processes of this home, also those that are starting.
     var agents: [Int32] {
         let marks = [("environ", "HOME=\(folder.path)"), ("cmdline", directories.appIdentifier)]
         return ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { Int32($0) }.filter { pid in
@@ -159,13 +160,14 @@ final class Home {
         }
     }
 
-    /// With nothing left to do it goes by itself, having cleared away what it had: its files are no commit that could be waited for.
+    /// Waits until an agent without work has ended. The removal of its files is not a commit that a test could wait for.
     func waitForAgentToLeave() throws {
         guard let pid = agentPID else { return }
         try kill(pid, 0)
     }
 
-    /// What ends the agent, and then that end: its lock is free before, while it may still wait for a server that stands still.
+    /// Runs the body, which ends the agent, and waits for the process. The lock is free earlier, while the agent may still wait
+    /// for a stopped server.
     func waitForAgentsEnd<Value>(after body: () throws -> Value) throws -> Value {
         let descriptor = agentPID.map { clinux_pidfd_open($0) } ?? -1
         defer { if descriptor >= 0 { close(descriptor) } }
@@ -175,7 +177,7 @@ final class Home {
         return value
     }
 
-    /// The agent stands still from now on, at a moment when it does not hold the ledger.
+    /// Stops the agent when it does not hold the ledger.
     func freezeAgent() throws {
         let pid = try wait("an agent") { try $0.fact(.agent)?.pid }
         try Ledger(directories).write { _ in _ = Foundation.kill(pid, SIGSTOP) }
@@ -190,7 +192,7 @@ final class Home {
         close(descriptor)
     }
 
-    /// The agent first, or it would start another app process; then those that it started, which would go on writing.
+    /// Ends the agent and then its launches. The agent would start another app process, and the launches would keep writing.
     func endAgent() {
         try? killAgent()
         guard FileManager.default.fileExists(atPath: directories.ledger.path), let ledger = try? Ledger(directories) else {
@@ -208,17 +210,20 @@ final class Home {
         let description: String
     }
 
-    /// Waits for the ledger to say something, woken by its bell.
+    /// The seconds after which a wait fails. A busy machine needs minutes for work that takes seconds on an idle one.
+    static let patience = 600.0
+
+    /// Waits until the ledger contains a value. Change notifications wake the wait.
     @discardableResult
     func wait<Value>(
-        _ what: String, seconds: Double = 120, for question: (LedgerTransaction) throws -> Value?
+        _ what: String, seconds: Double = patience, for question: (LedgerTransaction) throws -> Value?
     ) throws -> Value {
         try Self.wait(what, in: directories, seconds: seconds, for: question)
     }
 
-    /// The same for another app's ledger.
+    /// Waits for the ledger of another app.
     static func wait<Value>(
-        _ what: String, in directories: AppDirectories, seconds: Double = 120,
+        _ what: String, in directories: AppDirectories, seconds: Double = patience,
         for question: (LedgerTransaction) throws -> Value?
     ) throws -> Value {
         let ledger = try Ledger(directories)
@@ -231,14 +236,14 @@ final class Home {
                 let log = (try? String(contentsOf: directories.agentLog, encoding: .utf8)) ?? ""
                 throw TimedOut(description: "waited \(seconds) s for: \(what)\n\(try ledger.read(picture))\n\(log)")
             }
-            // Some questions also ask about a process, a file or a server, whose changes do not ring the bell.
+            // Some conditions also depend on a process, a file or a server, whose changes send no change notification.
             var poller = pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)
             poll(&poller, 1, Int32(min(left, 0.25) * 1000) + 1)
             bell.drain()
         }
     }
 
-    /// What stands in the ledger, for whoever reads a failure.
+    /// The content of the ledger, for the message of a failure.
     private static func picture(_ transaction: LedgerTransaction) throws -> String {
         var lines = try transaction.requests().map {
             "request \($0.identifier) failures \($0.failures) begins \($0.earliestBegin as Any)"
@@ -252,16 +257,16 @@ final class Home {
         return lines.joined(separator: "\n")
     }
 
-    /// Until so many launches of a kind have ended.
-    func waitForEnded(_ kind: String, count: Int = 1, seconds: Double = 120) throws {
+    /// Waits until a number of launches of a kind have ended.
+    func waitForEnded(_ kind: String, count: Int = 1, seconds: Double = patience) throws {
         try wait("\(count) ended \(kind)", seconds: seconds) { transaction in
             try transaction.history(limit: 100).filter { $0.kind.rawValue == kind && $0.endedAt != nil }.count >= count
                 ? true : nil
         }
     }
 
-    /// The noon check begins, and its time is up while its question is under way. Said by a command: a short budget would also end
-    /// the launches after it on a busy machine.
+    /// Waits until the daily check has started its request, and expires it by a command. A short budget would also end later
+    /// launches on a busy machine.
     func endNoonWhileItAsks() throws {
         try wait("the question") { try $0.unfinishedTransfers().first?.state == .running ? true : nil }
         let said = try stormy("simulate", "expire", "StormyNoon")
@@ -269,18 +274,18 @@ final class Home {
         try waitForEnded("appRefresh")
     }
 
-    /// Until everything that was to be shown is shown and remembered. A test that kills the agent for another reason waits for
-    /// this first: one killed between showing and remembering shows again, as promised.
+    /// Waits until all notifications are shown and stored as shown. A test that kills the agent waits for this first, because an
+    /// agent that is killed in between shows the notification again.
     func waitForNoticesRemembered() throws {
         try wait("notices") { transaction in
             try transaction.notifications().contains { $0.state == .pending || $0.state == .presenting } ? nil : true
         }
     }
 
-    /// Until nothing moves and nothing is left to tell.
-    func waitForQuiet(seconds: Double = 120) throws {
+    /// Waits until no work is running and nothing is left to deliver.
+    func waitForQuiet(seconds: Double = patience) throws {
         try wait("quiet", seconds: seconds) { transaction in
-            // A launch that is to be made up for, or is due, is not quiet either.
+            // A launch that is due or is to be retried is also work.
             let isServed = try !transaction.requests().contains {
                 $0.failures > 0 || ($0.earliestBegin ?? .distantPast) <= Date()
             }

@@ -1,19 +1,19 @@
 import Foundation
 
-/// Processes that see another network or other mounts. A machine may forbid them to those who are not root.
+/// Processes with another network or other mounts. A machine may forbid them to users other than root.
 enum Namespaces {
-    /// The letter that makes somebody who is not root the root of a namespace.
+    /// The option that makes another user root of the namespace.
     private static let asRoot = getuid() == 0 ? "" : "r"
 
     static let areAllowed: Bool =
         (try? Child.run("unshare", ["-\(asRoot)nm", "true"], environment: ProcessInfo.processInfo.environment))?.status == 0
 
-    /// Arguments of `unshare` for a program without any network.
+    /// Returns the arguments of `unshare` for a program without a network.
     static func withoutNetwork(_ program: String) -> [String] { ["-\(asRoot)n", program] }
 
-    /// Arguments of `unshare` for a shell script whose mounts nobody else sees.
+    /// Returns the arguments of `unshare` for a shell script with private mounts.
     static func withOwnMounts(_ script: String) -> [String] { ["-\(asRoot)m", "sh", "-c", script] }
 
-    /// Arguments of `unshare` for a shell script with limits of its own.
+    /// Returns the arguments of `unshare` for a shell script in a private user namespace, which has separate limits.
     static func asOwnUser(_ script: String) -> [String] { ["-Ur", "sh", "-c", script] }
 }

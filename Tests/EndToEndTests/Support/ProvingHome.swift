@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-/// A home with the proving ground in it: an app that does what a test asks, and writes down what its handlers did.
+/// A home with the app "proving ground". The app does what a test requests and logs what its handlers did.
 final class ProvingHome {
     let home: Home
     private let log: URL
@@ -10,7 +10,7 @@ final class ProvingHome {
     init(desktop: Desktop? = nil, system: SystemServices? = nil) throws {
         home = try Home(desktop: desktop, app: "proving-ground")
         log = home.folder.appendingPathComponent("handlers.log")
-        // There from the start: a file that does not exist cannot be watched.
+        // The file exists from the start because a missing file cannot be watched.
         try Data().write(to: log)
         home.environment["PROVING_LOG"] = log.path
         home.environment["PROVING_FOLDER"] = home.folder.path
@@ -20,7 +20,7 @@ final class ProvingHome {
     @discardableResult
     func run(_ arguments: String...) throws -> Child.Result { try home.run("proving-ground", arguments) }
 
-    /// What the handlers wrote.
+    /// The lines that the handlers wrote.
     var lines: [String] {
         ((try? String(contentsOf: log, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
     }
@@ -37,20 +37,20 @@ final class ProvingHome {
         return try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [[String: Any]] ?? []
     }
 
-    /// A condition of the only pending request, as `why` tells it.
+    /// Returns a condition of the only pending request, from the output of `why`.
     func condition(_ name: String) throws -> [String: Any] {
         let conditions = try rows("why").first?["conditions"] as? [[String: Any]] ?? []
         return try #require(conditions.first { $0["name"] as? String == name }, "\(conditions)")
     }
 
-    /// "kind identifier outcome", oldest first.
+    /// Returns the history, oldest first, each as "kind identifier outcome".
     func history() throws -> [String] {
         try rows("history").map {
             "\($0["kind"] ?? "") \($0["identifier"] ?? "") \($0["outcome"] as? String ?? "running")"
         }
     }
 
-    /// An export that moves on by what is written to the pipe it is given; it goes on beside the test.
+    /// Starts an export that takes one step for each byte in the pipe. The export runs concurrently with the test.
     func beginExport(_ identifier: String, steps: Int, pipe: StepPipe) throws -> Child {
         var environment = home.environment
         environment["PROVING_STEPS"] = pipe.path
@@ -59,7 +59,7 @@ final class ProvingHome {
         return child
     }
 
-    /// Waits until the ledger has a launch like this.
+    /// Waits until the ledger has such a launch.
     @discardableResult
     func waitForLaunch(_ what: String, _ isIt: (LaunchRecord) -> Bool) throws -> LaunchRecord {
         try home.wait(what) { try $0.history(limit: 100).last(where: isIt) }
@@ -74,7 +74,7 @@ final class StepPipe {
     init(in folder: URL) throws {
         path = folder.appendingPathComponent("steps-" + UUID().uuidString).path
         guard mkfifo(path, 0o600) == 0 else { throw Desktop.Trouble("no pipe") }
-        // Both ends: nobody waits for the other to open it.
+        // Both ends are opened, so that no process waits for the other.
         descriptor = open(path, O_RDWR | O_CLOEXEC)
     }
 
@@ -87,7 +87,7 @@ final class StepPipe {
 }
 
 extension Home {
-    /// Changes for which day a request is, as if the machine had been off or its clock wrong.
+    /// Moves the occurrence of a request, as if the machine had been off or its clock had been wrong.
     func moveOccurrence(of identifier: String, byDays days: Double) throws {
         let seconds = days * 86_400
         try Ledger(directories).write { transaction in

@@ -3,9 +3,9 @@ import Glibc
 import Testing
 
 extension Home {
-    /// A process that was stopped in the middle of a transaction, by a person's Ctrl+Z perhaps.
+    /// Starts a process that was stopped during a transaction, for example by Ctrl+Z.
     ///
-    /// - Parameter file: of a store, below the home.
+    /// - Parameter file: The path of a store in the home.
     func stopAWriter(of file: String) throws -> Child {
         let script = """
             import os, signal, sqlite3, sys

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A system bus of a test's own, with UPower, logind, timedate1, NetworkManager and the profile daemon on it, as
-/// python3-dbusmock plays them. What logind is asked for stands in a file.
+/// A private system bus with UPower, logind, timedate1, NetworkManager and the profile daemon, simulated by python3-dbusmock. A
+/// file logs the requests to logind.
 final class SystemServices {
     enum Service: String, CaseIterable {
         case power = "upower"
@@ -20,7 +20,7 @@ final class SystemServices {
             }
         }
 
-        /// Of its main object.
+        /// The interface of the main object.
         var interface: String { self == .login ? name + ".Manager" : name }
 
         var path: String { "/" + name.replacingOccurrences(of: ".", with: "/") }
@@ -56,9 +56,9 @@ final class SystemServices {
         for service in services { try launch(service) }
         for service in services { try awaitName(of: service) }
         guard services.contains(.network) else { return }
-        // Of a NetworkManager of today; the template is of an older one.
+        // The template is older than the current NetworkManager, so the newer properties are added.
         guard services.contains(.network) else { return }
-        // A path there; the mock can change text alone.
+        // The property is a path. The mock can add only strings.
         let first = "'/org/freedesktop/NetworkManager/ActiveConnection/1'"
         for (property, value) in [
             ("Metered", "uint32 0"), ("PrimaryConnectionType", "'802-3-ethernet'"), ("PrimaryConnection", first),
@@ -68,7 +68,7 @@ final class SystemServices {
     }
 
     private func launch(_ service: Service) throws {
-        // Debian's own Python: another one in the path does not have its modules.
+        // Debian's Python is used because another Python in the path does not have its modules.
         let isLogin = service == .login
         let template = isLogin ? folder.appendingPathComponent("login.py").path : service.rawValue
         mocks[service] = try Child(
@@ -78,7 +78,7 @@ final class SystemServices {
 
     private func awaitName(of service: Service) throws { try gdbus(["wait", "--system", "--timeout", "20", service.name]) }
 
-    /// The bus takes connections, and says nothing.
+    /// Stops the bus. It accepts connections but does not reply.
     func freeze() { kill(bus.pid, SIGSTOP) }
     func thaw() { kill(bus.pid, SIGCONT) }
 
@@ -111,12 +111,12 @@ final class SystemServices {
         guard result.status == 0 else { throw Desktop.Trouble("gdbus \(arguments): \(result.errors)") }
     }
 
-    /// Changes a property, and tells of it. `value` in GVariant's text form.
+    /// Changes a property and emits its change signal. `value` has the text form of GVariant.
     func set(_ service: Service, _ property: String, _ value: String) throws {
         try mock(service, ["UpdateProperties", service.interface, "{'\(property)': <\(value)>}"])
     }
 
-    /// A property of another object of a service, `path` below its main one.
+    /// Changes a property of another object. `path` is relative to the main object.
     func set(_ service: Service, at path: String, _ interface: String, _ property: String, _ value: String) throws {
         try mock(service, ["UpdateProperties", interface, "{'\(property)': <\(value)>}"], at: path)
     }
@@ -125,7 +125,7 @@ final class SystemServices {
 
     private var loginLog: String { folder.appendingPathComponent("login.log").path }
 
-    /// Locks, and what became of them; requests for sleep: "Inhibit", "Refused", "Released", "Suspend".
+    /// The logged requests for locks and for sleep: "Inhibit", "Refused", "Released", "Suspend".
     var asked: [String] {
         let text = (try? String(contentsOfFile: loginLog, encoding: .utf8)) ?? ""
         return text.split(separator: "\n").compactMap { line in
@@ -134,13 +134,13 @@ final class SystemServices {
         }
     }
 
-    /// Waits until logind was asked for it so often.
+    /// Waits until logind has received a number of requests.
     func waitUntilAsked(_ what: String, count: Int = 1) throws {
         let isThere = FileWatch.wait(loginLog) { _ in self.asked.filter { $0 == what }.count >= count }
         if isThere == nil { throw Desktop.Trouble("logind was not asked for \(what), but \(asked)") }
     }
 
-    /// Refuses a lock while a sleep is under way, as logind does (systemd#14045).
+    /// The mock of logind. It refuses a lock while a sleep is under way, as logind does (systemd#14045).
     private static let login = #"""
         import os
         import dbus

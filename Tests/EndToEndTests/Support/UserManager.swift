@@ -2,24 +2,24 @@ import CLinux
 import Foundation
 import Synchronization
 
-/// A real systemd user manager in a cgroup of its own, started and stopped as a login and a logout would.
+/// A real systemd user manager in a private cgroup, which tests start and stop as a login and a logout would.
 ///
-/// Process 1 need not be systemd: the manager wants the folder /run/systemd/system, a private runtime folder, a cgroup
-/// that it may divide, and a bus.
+/// Process 1 can be another program than systemd. The manager needs the folder /run/systemd/system, a private runtime folder, a
+/// cgroup that it may divide, and a bus.
 final class UserManager {
     private let home: Home
     private let group: String
     private var child: Child?
-    /// A folder that the manager sees in place of /etc.
+    /// The folder that the manager sees as /etc.
     private let etc: String?
 
     private static let marker = "/run/systemd/system"
-    /// How many need the marker, of which a machine has one, and whether it was made for them.
+    /// The number of users of the marker folder, and whether this process made the folder. A machine has only one marker.
     private static let markers = Mutex((count: 0, areOurs: false))
     private static let trees = ["systemd", "unified"].map { "/sys/fs/cgroup/" + $0 }
     private static let program = "/lib/systemd/systemd"
 
-    /// Why there can be none here; `nil`: there can.
+    /// The reason why no user manager can run here; `nil` if one can run.
     static var obstacle: String? {
         if getuid() != 0 { return "only root may make the cgroup a user manager needs" }
         if access(program, X_OK) != 0 { return "\(program) is not installed" }
@@ -27,7 +27,7 @@ final class UserManager {
         return nil
     }
 
-    /// - Parameter ownsEtc: it sees a copy of /etc, ``Home/folder`` + "etc", which a test may change.
+    /// - Parameter ownsEtc: Whether the manager sees a copy of /etc in ``Home/folder`` + "etc", which a test may change.
     init(_ home: Home, ownsEtc: Bool = false) throws {
         self.home = home
         etc = ownsEtc ? home.folder.appendingPathComponent("etc").path : nil
@@ -51,7 +51,7 @@ final class UserManager {
         }
     }
 
-    /// Returns when the manager says that it is ready: everything wanted by default.target was started.
+    /// Starts the manager. Returns when the manager is ready and has started everything that default.target wants.
     func start() throws {
         let socket = try ReadySocket(home.folder.appendingPathComponent("ready").path)
         let script = """
@@ -77,7 +77,7 @@ final class UserManager {
         try Child.run("systemctl", ["--user", "--no-pager"] + arguments, environment: home.environment)
     }
 
-    /// Asks again and again: the manager tells nobody here.
+    /// Polls the condition, because the manager sends no signals here.
     func wait(for what: String, _ isSo: () throws -> Bool) throws {
         let end = ContinuousClock.now + .seconds(120)
         while try !isSo() {
@@ -85,15 +85,15 @@ final class UserManager {
         }
     }
 
-    /// A logout: every unit is stopped, then the manager ends.
+    /// Simulates a logout: every unit is stopped, then the manager ends.
     func logOut() throws {
-        // The manager may be gone before it could answer.
+        // The manager may have ended before it could reply.
         _ = try systemctl("exit")
         child?.end(0)
         child = nil
     }
 
-    /// Manager, agent and whatever else ran under it: gone at once, with no chance to tidy up.
+    /// Kills the manager, the agent and all other processes of the cgroup at once.
     func powerCut() {
         let processes = Set(Self.trees.flatMap { Self.processes(under: $0 + "/" + group) })
         let descriptors = processes.map { clinux_pidfd_open($0) }
@@ -116,7 +116,7 @@ final class UserManager {
         }
     }
 
-    /// Deepest first: the kernel removes empty groups only.
+    /// Removes the deepest groups first, because the kernel removes only empty groups.
     private func removeGroups() {
         for tree in Self.trees {
             let root = tree + "/" + group
@@ -127,7 +127,7 @@ final class UserManager {
     }
 }
 
-/// Where a service manager says READY=1.
+/// The socket on which a service reports READY=1.
 final class ReadySocket {
     let path: String
     private let descriptor: Int32
@@ -154,7 +154,7 @@ final class ReadySocket {
 
     func waitForReady(seconds: Double) -> Bool { wait(for: "READY=1", seconds: seconds) }
 
-    /// Until a message has that line. Those before it are taken.
+    /// Waits for a message with that line. Earlier messages are dropped.
     func wait(for line: String, seconds: Double) -> Bool {
         let deadline = Date().addingTimeInterval(seconds)
         var buffer = [UInt8](repeating: 0, count: 4096)
