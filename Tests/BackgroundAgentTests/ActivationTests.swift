@@ -6,11 +6,11 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// What lets an app that a button has launched raise a window.
+/// An app that a button launched can raise a window.
 @Suite(.timeLimit(.minutes(30))) struct ActivationTests {
-    /// The token is one for some seconds. What the agent itself was started with is nobody's.
+    /// An activation token is valid for some seconds after the press. The token of the agent's own start is not passed on.
     @Test(arguments: [(0.0, "token-1"), (60.0, "")])
-    func theProcessOfAPressHasItsToken(_ age: Double, _ expected: String) throws {
+    func `a launch by a button receives the activation token of a recent press`(_ age: Double, _ expected: String) throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("activation-" + UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }
         let ledger = try Ledger(AppDirectories(appIdentifier: "app", environment: ["HOME": folder.path]))

@@ -8,7 +8,7 @@ import Testing
 
 /// The processes that another agent recorded in the ledger.
 @Suite(.timeLimit(.minutes(30))) struct AdoptionTests {
-    /// A home with an app whose process does nothing until it is ended.
+    /// A home folder with an app whose process does nothing until it is ended.
     private final class Ground {
         static let program = "/bin/sl" + "eep"
         let ledger: Ledger
@@ -27,12 +27,12 @@ import Testing
         deinit { try? FileManager.default.removeItem(at: folder) }
     }
 
-    /// A process with the number of `process`, in another PID namespace.
+    /// Returns an identity with the PID of `process` in another PID namespace.
     private static func foreign(_ process: ProcessIdentity) -> ProcessIdentity {
         ProcessIdentity(pid: process.pid, start: process.start ^ 1 << 40)
     }
 
-    /// Adopts a launch as a process that is recorded with the number of another one.
+    /// Adopts a launch whose recorded process has the PID of an unrelated process. Expects that this process receives no signal.
     private func expectNoSignal(recorded: (ProcessIdentity) -> ProcessIdentity) throws {
         let ground = try Ground()
         let starter = ProcessLauncher(ledger: ground.ledger, loop: ground.loop)
@@ -43,7 +43,7 @@ import Testing
         #expect(next.adopt(7, process) == .outOfReach)
         next.warn(7)
         next.kill(7)
-        // A signal that was sent before ends the process first.
+        // If the launcher had sent a signal, the process would have ended by that signal.
         kill(stranger, SIGINT)
         #expect(ChildProcess.wait(for: stranger) == 128 + SIGINT)
         #expect(next.adopt(7, launched) == .watched)

@@ -3,16 +3,16 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// What the agent writes down, in a file and for the journal.
+/// The agent's log: its file and its journal entries.
 @Suite struct AgentLogTests {
-    @Test func aLineHasItsFields() {
+    @Test func `a log line contains the message and its fields`() {
         let entry = LogEntry(.launchWarned, [(.launch, 3), (.identifier, "StormyNoon"), (.reason, "its time ran out")])
-        #expect(entry.line == "warned that its time is over launch=3 identifier=StormyNoon reason=\"its time ran out\"")
-        #expect(LogEntry(.hostWoke).line == "the host woke")
+        #expect(entry.line == "warned that its time is up launch=3 identifier=StormyNoon reason=\"its time ran out\"")
+        #expect(LogEntry(.hostWoke).line == "the machine woke from sleep")
     }
 
-    /// Some of it comes from servers and other programs: no line of theirs looks like one of the agent's.
-    @Test func nothingFromOutsideBeginsALine() {
+    /// Values come from servers and other programs. A value must not be able to imitate a line of the agent.
+    @Test func `control characters in the values of log fields are escaped`() {
         let reason = "\"no\"\n2026-01-01T00:00:00Z agent stopped\u{1B}[2J\u{9B}\\"
         let line = LogEntry(.progressNotShown, [(.reason, reason)]).line
         #expect(line.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) })
@@ -20,7 +20,7 @@ import Testing
             line == #"progress is not shown reason="\"no\"\n2026-01-01T00:00:00Z agent stopped\u{1b}[2J\u{9b}\\""#)
     }
 
-    @Test func theJournalGetsFields() {
+    @Test func `a journal entry contains the fields of the log entry`() {
         let entry = LogEntry(.notificationWaits, [(.notification, "storm"), (.reason, "two\nlines")])
         let bytes = Journal.encoded(entry, app: "stormy")
         let text = String(decoding: bytes, as: UTF8.self)
@@ -39,8 +39,8 @@ import Testing
         #expect(Array(bytes.suffix(18)) == [9, 0, 0, 0, 0, 0, 0, 0] + Array("two\nlines\n".utf8))
     }
 
-    /// Standard error that leads elsewhere is written to.
-    @Test func onlyWhatLeadsToTheJournalIsTheJournal() {
+    /// The agent writes to standard error if standard error does not lead to the journal.
+    @Test func `the journal is not used without a matching standard error and a socket`() {
         var information = stat()
         fstat(2, &information)
         let stream = "\(information.st_dev):\(information.st_ino)"
@@ -68,7 +68,7 @@ import Testing
             + fields).joined(separator: "\n")
     }
 
-    @Test func thePageHasThemAll() throws {
+    @Test func `the page lists all log messages and fields`() throws {
         let page = try String(contentsOf: Self.page, encoding: .utf8)
         #expect(page.contains(Self.tables), "the page's tables have to be:\n\(Self.tables)")
     }

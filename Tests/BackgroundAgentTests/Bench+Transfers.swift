@@ -7,11 +7,11 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-// What the app and the wire do with transfers.
+// Transfers: the actions of the app, and the events of the transport.
 extension Bench {
     static let waiter = ProcessIdentity(pid: 6_000_001, start: 1)
 
-    /// A download, adopted (a task that was resumed) or awaited by a process.
+    /// Adds a download. The download is awaited by `process`, or adopted (resumed by the app) if `process` is `nil`.
     @discardableResult
     func download(
         _ key: String = "k", session: String = "isStormy", awaitedBy process: ProcessIdentity? = nil,
@@ -29,9 +29,9 @@ extension Bench {
         }
     }
 
-    /// A queued upload of "photo", whose first attempt has begun.
+    /// Adds an upload of "photo" to the queue, and starts its first attempt.
     ///
-    /// - Parameter copy: what is in the spool instead of the photo.
+    /// - Parameter copy: the content of the queued copy in the spool.
     func upload(_ method: UploadKind = .put, copy: String = "photo") throws -> Int64 {
         let photo = Data("photo".utf8)
         try Data(copy.utf8).write(to: ledger.directories.spooled("upload-1"))
@@ -53,12 +53,12 @@ extension Bench {
         }
     }
 
-    /// The latest attempt at a transfer.
+    /// Returns the latest attempt of a transfer.
     func attempt(_ id: Int64) throws -> FakeTransport.Attempt {
         try #require(transport.started.last { $0.id.transfer == id }, "transfer \(id) was not started")
     }
 
-    /// A whole answer arrives.
+    /// Delivers a complete response to the latest attempt.
     func answer(_ id: Int64, _ text: String = "sunny", status: Int = 200) throws {
         let attempt = try attempt(id)
         let sent = attempt.takeBody()
@@ -71,7 +71,7 @@ extension Bench {
                 .ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: sent, bytesReceived: Int64(bytes.count)))))
     }
 
-    /// The attempt breaks.
+    /// Ends the latest attempt with a failure.
     func fail(_ id: Int64, _ failure: WireFailure) throws {
         let attempt = try attempt(id)
         try hear(.transport(.ended(attempt.id, WireEnd(head: nil, failure: failure, bytesSent: 0, bytesReceived: 0))))

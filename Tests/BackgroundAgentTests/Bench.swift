@@ -8,8 +8,8 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// One app's world in virtual time: a ledger on disk, processes and a desktop that do what the test says, and an agent
-/// that may die and be followed by another.
+/// The environment of one app in virtual time: a ledger on disk, simulated processes, a simulated desktop, and an agent. The
+/// agent can die, and another agent can follow.
 final class Bench {
     let folder: URL
     let ledger: Ledger
@@ -17,24 +17,25 @@ final class Bench {
     var transport = FakeTransport()
     var presenter = FakePresenter()
     let conditions = FakeConditions()
-    /// Of the agents that start from now on; `nil`: nobody starts one that left.
+    /// The activator of agents that start after it was set; `nil` if no service starts an agent that has exited.
     var activator: FakeActivator?
-    /// Of the agents that start from now on; `nil`: nothing wakes this machine.
+    /// The wake clock of agents that start after it was set; `nil` if the machine cannot be woken.
     var wakeClock: FakeWakeClock?
     var sleep: FakeSleepManager?
-    /// What other threads have for the agent.
+    /// Events from other threads to the agent.
     let posted = PostedEvents()
-    /// Processes that `watchProcess` finds gone.
+    /// Processes that have already ended when `watchProcess` is called.
     var gone: Set<ProcessIdentity> = []
     private(set) var watched: [ProcessIdentity] = []
     private(set) var host: AgentHost!
     var agent: Agent { host.agent }
 
-    /// Hashes and syncs when it is told to; tests of what follows behind have one with a thread.
+    /// The worker that hashes and syncs files. Without a thread, the worker works only when it is called. Tests of delayed
+    /// results use a worker with a thread.
     var disk = DiskWorker(hasThread: false)
     private let clocks: Clocks
 
-    /// What the host's clock shows; ``step(_:)`` sets it without time passing.
+    /// The time of the host's clock; ``step(_:)`` sets the clock, and no time passes.
     var now: Date { clocks.value.now }
     var zone: TimeZone {
         get { clocks.value.zone }
@@ -61,7 +62,8 @@ final class Bench {
 
     // MARK: The agent
 
-    /// Another agent on the same ledger; the one before died without a word, and its transfers and notices with it.
+    /// Starts another agent on the same ledger. The earlier agent died without notice, together with its transport and its
+    /// presenter.
     func startAgent(turning: Bool = true, knowing: Bool = true) throws {
         transport = FakeTransport()
         presenter = FakePresenter()
@@ -86,7 +88,7 @@ final class Bench {
         if turning { try turn() }
     }
 
-    /// Whether or not it is time.
+    /// Runs a turn of the agent, whether or not a turn is due. If the disk worker has no thread, also handles all posted events.
     @discardableResult
     func turn() throws -> Date? {
         let wake = try agent.turn()
@@ -100,7 +102,7 @@ final class Bench {
         try turn()
     }
 
-    /// Time passes; the agent is woken when it asked to be.
+    /// Lets time pass. The agent gets its turns at the times that it requested.
     func pass(_ seconds: Double) throws {
         let end = now + seconds
         for _ in 0..<10_000 {
@@ -109,7 +111,7 @@ final class Bench {
                 try turn()
                 return
             }
-            // A wake that lies behind would be a loop without a pause.
+            // A wake time that is not in the future would cause an endless loop.
             try #require(wake > now, "asked to be woken in the past")
             move(to: wake)
         }
@@ -123,7 +125,8 @@ final class Bench {
         }
     }
 
-    /// The machine sleeps: its clock goes on and nothing else does; then the timer fires, before any bus tells of the end.
+    /// Suspends the machine. The host's clock advances; the time awake does not. Then the timer fires, before the system bus
+    /// reports the end of the sleep.
     func suspend(_ seconds: Double) throws {
         clocks.change { clocks in
             clocks.now += seconds
@@ -132,16 +135,16 @@ final class Bench {
         try hear(.timeChanged)
     }
 
-    /// Somebody sets the clock.
+    /// Sets the clock by a number of seconds, and notifies the agent.
     func step(_ seconds: Double) throws {
         clocks.change { $0.now += seconds }
         try hear(.timeChanged)
     }
 
-    /// The same while no agent looks.
+    /// Sets the clock while no agent is running.
     func stepUnseen(_ seconds: Double) throws { clocks.change { $0.now += seconds } }
 
-    // MARK: What the app does
+    // MARK: Actions of the app
 
     @discardableResult
     func submit(
@@ -156,7 +159,7 @@ final class Bench {
         return try ledger.write { try $0.submit(request, in: launch, now: now, zone: zone) }
     }
 
-    /// A person began something in a process of their own.
+    /// Adds continued processing that the user started in the process `host`.
     @discardableResult
     func begin(_ identifier: String, host: ProcessIdentity) throws -> RequestRecord {
         let request = RequestRecord(
@@ -173,19 +176,19 @@ final class Bench {
         try ledger.write { try $0.setFact(.settings, settings) }
     }
 
-    /// The process of a launch ends, with its own word or without.
+    /// Ends the process of a launch, with or without a result of the app.
     func end(_ launch: Int64, _ result: LaunchOutcome? = nil, _ end: ProcessEnd = .exited(0)) throws {
         if let result { try ledger.write { try $0.setResult(result, detail: nil, ofLaunch: launch) } }
         launcher.living.remove(launch)
         try hear(.launchEnded(launch, end))
     }
 
-    /// Changes a launch's row as no event does.
+    /// Changes the row of a launch directly, without an event.
     func alter(launch id: Int64, _ assignments: String) throws {
         try ledger.write { try $0.database.run(sql: "UPDATE launch SET \(assignments) WHERE id = \(id)") }
     }
 
-    // MARK: What can be seen
+    // MARK: State
 
     func request(_ identifier: String = "noon") throws -> RequestRecord? { try ledger.read { try $0.request(identifier) } }
     func launch(_ id: Int64) throws -> LaunchRecord { try #require(try ledger.read { try $0.launch(id) }) }
@@ -193,7 +196,7 @@ final class Bench {
     func history() throws -> [LaunchRecord] { try ledger.read { try $0.history(limit: 1_000) } }
     func transfer(_ id: Int64) throws -> TransferRecord { try #require(try ledger.read { try $0.transfer(id) }) }
 
-    /// The one launch that runs.
+    /// Returns the only launch that is running.
     func onlyLive() throws -> Int64 {
         let live = try live()
         try #require(live.count == 1, "\(live.count) launches run")

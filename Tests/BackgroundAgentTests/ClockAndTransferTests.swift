@@ -5,14 +5,14 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// A clock that is set while a transfer is on its way.
+/// The clock is set while a transfer is running.
 @Suite struct ClockAndTransferTests {
     private let bench: Bench
 
     init() throws { bench = try Bench() }
 
-    /// What came with the clock that is right is not taken for something that the wrong one wrote.
-    @Test(arguments: [-8.0, -400, 8]) func bytesThatComeWithTheJumpCount(_ days: Double) throws {
+    /// Bytes that arrive after the clock was corrected do not count as bytes from the time of the wrong clock.
+    @Test(arguments: [-8.0, -400, 8]) func `bytes that arrive together with a clock change are kept`(_ days: Double) throws {
         let id = try bench.download()
         try bench.turn()
         let attempt = try bench.attempt(id)
@@ -47,8 +47,8 @@ import TransferMachines
         #expect(abs(rest - pause) < 0.01)
     }
 
-    /// What was planned before the jump comes as long after it.
-    @Test func whatTheWrongClockPlannedComesAsSoon() throws {
+    /// The time that remains until a planned start stays the same after a clock change.
+    @Test func `a clock that is set back does not delay the planned start of a transfer`() throws {
         let id = try bench.download { $0.earliestBegin = bench.now + 3_600 }
         try bench.turn()
         try bench.step(-8 * 86_400)

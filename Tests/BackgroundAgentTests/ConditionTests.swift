@@ -6,7 +6,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Conditions that come, go, and are not yet back; and turns.
+/// Conditions that change during launches, and the order of launches.
 @Suite struct ConditionTests {
     private let bench: Bench
 
@@ -17,7 +17,7 @@ import Testing
         try bench.hear(.conditions(bench.conditions.current))
     }
 
-    @Test func aLostNetworkExpiresWhatNeedsIt() throws {
+    @Test func `a launch that needs the network expires when the network is lost`() throws {
         try change { _ in }
         try bench.submit("p", kind: .processing, network: true)
         try bench.turn()
@@ -27,7 +27,7 @@ import Testing
         #expect(try bench.launch(id).stopReason == .conditionLost)
         try bench.end(id, .expired)
         #expect(try bench.launch(id).outcome == .expired)
-        // It is not done: it waits for the network, and has nothing to be forgiven.
+        // The request is not complete and waits for the network. The interruption does not count as a failure.
         let waiting = try #require(try bench.request("p"))
         #expect(waiting.failures == 0 && waiting.backoffUntil == nil)
         try bench.pass(3600)
@@ -39,8 +39,9 @@ import Testing
         #expect(try bench.request("p") == nil, "it had its say")
     }
 
-    /// It asked for the next time itself, or for none: that is how it is then.
-    @Test(arguments: [true, false]) func whatTheHandlerAsksForStands(_ submits: Bool) throws {
+    /// The handler submitted the next request, or deleted the request. The agent does not restore the old request.
+    @Test(arguments: [true, false])
+    func `changes by the handler are kept if its launch loses the network`(_ submits: Bool) throws {
         try change { _ in }
         try bench.submit("p", kind: .processing, network: true)
         try bench.turn()
@@ -57,7 +58,7 @@ import Testing
         #expect(try (bench.request("p") != nil) == submits)
     }
 
-    @Test func lostPowerExpiresWhatNeedsIt() throws {
+    @Test func `a launch that needs external power expires when the power is lost`() throws {
         try bench.submit("p", kind: .processing, power: true)
         try bench.turn()
         let id = try bench.onlyLive()
@@ -69,7 +70,7 @@ import Testing
         #expect(bench.launcher.killed == [id], "and after the grace time it is killed")
     }
 
-    @Test func savingPowerEndsNothing() throws {
+    @Test func `low power mode does not end a running launch`() throws {
         try bench.submit("p", kind: .processing)
         try bench.turn()
         try change {
@@ -79,7 +80,7 @@ import Testing
         #expect(bench.launcher.warned.isEmpty)
     }
 
-    @Test func savingPowerHoldsBack() throws {
+    @Test func `low power mode delays a refresh until the mode ends`() throws {
         try change {
             $0.isOnExternalPower = false
             $0.isLowPowerMode = true
@@ -91,13 +92,13 @@ import Testing
         #expect(try bench.launch(bench.onlyLive()).woke == WakeCause.saving.rawValue)
     }
 
-    @Test func nothingBeginsOnAGuess() throws {
+    @Test func `a launch waits up to 10 seconds for the first report of its conditions`() throws {
         try bench.submit("p", kind: .processing, power: true)
         try bench.startAgent(knowing: false)
         #expect(bench.launcher.started.isEmpty)
         try change { $0.isOnExternalPower = false }
         #expect(bench.launcher.started.isEmpty)
-        // A desktop that never says a word is taken at its first look.
+        // If the desktop reports no conditions, the agent uses the conditions that it read at its start.
         bench.conditions.set { $0.isOnExternalPower = true }
         try bench.startAgent(knowing: false)
         try bench.pass(9.9)
@@ -108,11 +109,11 @@ import Testing
 
     // MARK: Sleep
 
-    @Test func afterASleepItWaitsUntilTheNetworkIsBack() throws {
+    @Test func `a refresh waits for the network after a sleep`() throws {
         try change { _ in }
         try bench.submit(daily: true)
         try bench.turn()
-        // Two hours of sleep over noon; NetworkManager says "asleep" until it is connected again.
+        // The machine sleeps for two hours over noon. NetworkManager reports "asleep" until the network is connected again.
         bench.conditions.set { $0.isNetworkAvailable = false }
         try bench.suspend(2 * 3600 + 60)
         #expect(bench.launcher.started.isEmpty)
@@ -125,7 +126,7 @@ import Testing
         #expect(launch.askedBegin == launch.servedOccurrence)
     }
 
-    @Test func butNotForEver() throws {
+    @Test func `a refresh waits at most 30 seconds for the network after a sleep`() throws {
         try change { _ in }
         try bench.submit(daily: true)
         try bench.turn()
@@ -137,9 +138,9 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    // MARK: Turns
+    // MARK: Order of launches
 
-    @Test func severalDueAtOnceBeginOneAfterTheOther() throws {
+    @Test func `launches that are due at the same time start one second apart`() throws {
         for number in 0..<10 { try bench.submit("r\(number)", after: 3_600, kind: .processing) }
         try bench.turn()
         try bench.suspend(4_000)
@@ -153,11 +154,11 @@ import Testing
         #expect(try bench.live().map(\.identifier) == (0..<10).map { "r\($0)" })
     }
 
-    @Test func oneCopyPerIdentifier() throws {
+    @Test func `an identifier has one launch at a time`() throws {
         try bench.submit("p", kind: .processing)
         try bench.turn()
         let first = try bench.onlyLive()
-        // Submitted again while it runs: waits for its end.
+        // A request that is submitted again during its launch waits for the end of the launch.
         try bench.submit("p", kind: .processing)
         try bench.pass(60)
         #expect(bench.launcher.started == [first])
@@ -165,7 +166,7 @@ import Testing
         #expect(bench.launcher.started.count == 2)
     }
 
-    @Test func whatWasAskedAndWhatWokeAreTold() throws {
+    @Test func `a launch records its requested time and the cause of its start`() throws {
         try change { $0.isNetworkAvailable = false }
         let asked = bench.now + 60
         try bench.submit("p", after: 60, kind: .processing, network: true)
@@ -180,7 +181,7 @@ import Testing
 
     // MARK: A newer version
 
-    @Test func aNewerVersionIsMadeWayFor() throws {
+    @Test func `the agent finishes its launches and exits when the ledger has a newer version`() throws {
         try bench.submit("running")
         try bench.turn()
         let id = try bench.onlyLive()
@@ -196,8 +197,10 @@ import Testing
         #expect(try bench.request("waiting") != nil)
     }
 
-    /// A stop beside an upgrade, in either order: what the newer version put into the spool is not this one's to remove.
-    @Test(arguments: [true, false]) func aStopWhileANewerVersionIsMadeWayForTouchesNothingOfIts(_ isStoppedFirst: Bool) throws {
+    /// The stop and the upgrade happen in either order. Files that the newer version put into the spool belong to the newer
+    /// version.
+    @Test(arguments: [true, false])
+    func `a stop during an upgrade does not remove spool files of the newer version`(_ isStoppedFirst: Bool) throws {
         try bench.submit("running")
         try bench.turn()
         let id = try bench.onlyLive()

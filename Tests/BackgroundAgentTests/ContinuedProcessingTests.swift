@@ -7,7 +7,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Work that a person began: room, progress on the desktop, Cancel, and an end when nothing moves.
+/// Work that the user started: limited in number, with progress and Cancel on the desktop, and stopped without progress.
 @Suite struct ContinuedProcessingTests {
     private let bench: Bench
     private let host = ProcessIdentity(pid: 4_000_001, start: 1)
@@ -31,7 +31,7 @@ import Testing
 
     private var notices: [FakePresenter.Showing] { bench.presenter.shown }
 
-    @Test func itRunsInTheProcessThatAsked() throws {
+    @Test func `continued processing runs in the process that requested it`() throws {
         try bench.begin("a.export.1", host: host)
         let launch = try running()
         #expect(launch.host == host)
@@ -44,7 +44,7 @@ import Testing
         #expect(notices.first?.notice.percent == nil, "nobody knows yet")
     }
 
-    @Test func progressIsShownOnceASecond() throws {
+    @Test func `progress is shown at most once a second`() throws {
         try bench.begin("a", host: host)
         let id = try #require(try running().id)
         try bench.hear(.presenter(.presented(identifier: "continued-processing-\(id)", serverID: 9)))
@@ -52,7 +52,7 @@ import Testing
             try progress(Int64(done), id)
             try bench.pass(0.1)
         }
-        // Five seconds: the first showing and five updates, the last with the last word.
+        // In five seconds the notification is shown once and updated about five times. The last update shows the last progress.
         try bench.pass(1)
         #expect(notices.count == 6 || notices.count == 7)
         #expect(notices.last?.notice.percent == 50)
@@ -63,14 +63,15 @@ import Testing
         #expect(bench.presenter.withdrawn == ["continued-processing-\(id) 9"])
     }
 
-    /// The first showing finds the bus: that a server is there is told behind it, and Plasma refuses the same words again at once.
-    @Test func theFirstShowingIsOne() throws {
+    /// The first showing connects to the session bus. The event that a server is available follows later. Plasma refuses the same
+    /// text if it is sent again at once.
+    @Test func `progress is shown once by each notification server`() throws {
         try bench.begin("a", host: host)
         let name = "continued-processing-\(try #require(try running().id))"
         try bench.hear(
             .presenter(.serverIs("one")), .presenter(.presented(identifier: name, serverID: 9)), .presenter(.serverAppeared))
         #expect(notices.count == 1)
-        // Another one has taken its name, which something else was told of first.
+        // Another server has taken the bus name.
         try bench.hear(.presenter(.serverIs("two")), .presenter(.serverAppeared))
         #expect(notices.count == 2 && notices.last?.replacing == nil)
         try bench.hear(.presenter(.failed(identifier: name, .noServer("gone"))))
@@ -80,7 +81,7 @@ import Testing
         #expect(notices.count == 3, "nobody had shown it")
     }
 
-    @Test func whatEndsWhileItIsShownIsTakenBack() throws {
+    @Test func `a notification that is presented after the end of its launch is withdrawn`() throws {
         try bench.begin("a", host: host)
         let id = try #require(try running().id)
         try finish(id, .completed)
@@ -88,7 +89,7 @@ import Testing
         #expect(bench.presenter.withdrawn == ["continued-processing-\(id) 9"])
     }
 
-    @Test func cancelIsAnExpiration() throws {
+    @Test func `the Cancel button expires the launch`() throws {
         try bench.begin("a", host: host)
         let id = try #require(try running().id)
         try bench.hear(
@@ -101,7 +102,7 @@ import Testing
         #expect(try bench.launch(id).detail == "a person pressed Cancel")
     }
 
-    @Test func oneThatDoesNotStopIsLeftAlone() throws {
+    @Test func `a process that does not stop after Cancel is not killed`() throws {
         try bench.begin("a", host: host)
         let id = try #require(try running().id)
         try bench.hear(
@@ -113,7 +114,7 @@ import Testing
         #expect(bench.launcher.killed.isEmpty)
     }
 
-    @Test func withoutProgressItsTimeEnds() throws {
+    @Test func `a launch is stopped after 60 seconds without progress`() throws {
         try bench.begin("a", host: host)
         let id = try #require(try running().id)
         try bench.pass(59)
@@ -126,14 +127,14 @@ import Testing
         #expect(try bench.launch(id).detail == "it made no progress")
     }
 
-    @Test func aFifthWaitsForRoom() throws {
+    @Test func `a fifth launch waits until one of four launches ends`() throws {
         for number in 1...5 { try bench.begin("a\(number)", host: host) }
         #expect(try bench.live().map(\.identifier) == ["a1", "a2", "a3", "a4"])
         try finish(try #require(try bench.live().first?.id), .completed)
         #expect(try bench.live().map(\.identifier) == ["a2", "a3", "a4", "a5"])
     }
 
-    @Test func aProcessThatLeavesTakesItsWorkWithIt() throws {
+    @Test func `the end of a process ends its continued processing`() throws {
         for number in 1...5 { try bench.begin("a\(number)", host: host) }
         let other = ProcessIdentity(pid: 4_000_002, start: 1)
         try bench.begin("b", host: other)
@@ -143,14 +144,14 @@ import Testing
         #expect(try bench.request("a5") == nil)
     }
 
-    @Test func aProcessGoneBeforeTheAgentLookedIsNoticed() throws {
+    @Test func `continued processing of a process that already ended is recorded as crashed`() throws {
         bench.gone = [host]
         try bench.begin("a", host: host)
         #expect(try bench.live().isEmpty)
         #expect(try bench.history().map(\.outcome) == [.crashed])
     }
 
-    @Test func anotherAgentGoesOnWithIt() throws {
+    @Test func `a new agent continues to show a running launch`() throws {
         try bench.begin("a", host: host)
         let id = try #require(try running().id)
         try bench.hear(.presenter(.presented(identifier: "continued-processing-\(id)", serverID: 9)))
@@ -161,19 +162,19 @@ import Testing
         #expect(bench.presenter.withdrawn == ["continued-processing-\(id) 9"])
     }
 
-    @Test func whatAnAgentLeftOnTheScreenIsTakenOffByTheNext() throws {
+    @Test func `a new agent withdraws the notification of an ended launch once`() throws {
         try bench.begin("a", host: host)
         let id = try #require(try running().id)
         try bench.hear(.presenter(.presented(identifier: "continued-processing-\(id)", serverID: 9)))
         try finish(id, .completed)
-        // Withdrawn, but this agent died before the server had done it.
+        // The agent sent the withdrawal, but died before the server had executed it.
         try bench.startAgent()
         #expect(bench.presenter.withdrawn == ["continued-processing-\(id) 9"])
         try bench.startAgent()
         #expect(bench.presenter.withdrawn.isEmpty, "once")
     }
 
-    @Test func aClockSetBackDoesNotProlongIt() throws {
+    @Test func `a clock that is set back does not prolong the time without progress`() throws {
         try bench.begin("a", host: host)
         let id = try #require(try running().id)
         try bench.pass(10)
@@ -185,7 +186,7 @@ import Testing
         #expect(try bench.launch(id).stopReason == .noProgress)
     }
 
-    @Test func itIsNotSimulated() throws {
+    @Test func `a launch of continued processing cannot be simulated`() throws {
         for number in 1...5 { try bench.begin("a\(number)", host: host) }
         let question = try bench.ledger.write { try $0.ask(.simulateLaunch, "a5", now: bench.now) }
         try bench.turn()
@@ -193,7 +194,7 @@ import Testing
         #expect(bench.launcher.started.isEmpty)
     }
 
-    @Test func quittingStopsIt() throws {
+    @Test func `the stop of the agent stops continued processing`() throws {
         try bench.begin("a", host: host)
         let id = try #require(try running().id)
         try bench.hear(.stopRequested)
@@ -203,7 +204,7 @@ import Testing
         #expect(bench.host.hasFinished)
     }
 
-    @Test func aClosedNotificationIsNotShownAgain() throws {
+    @Test func `a closed notification is not shown again and does not cancel the launch`() throws {
         try bench.begin("a", host: host)
         let id = try #require(try running().id)
         try bench.hear(
@@ -216,7 +217,7 @@ import Testing
     }
 }
 
-/// Apps that want to know of days, clocks and zones.
+/// Apps that request launches for new days, clock changes and time zone changes.
 @Suite struct TimeChangeTests {
     private let bench: Bench
 
@@ -226,8 +227,8 @@ import Testing
         try bench.turn()
     }
 
-    @Test func midnightIsTold() throws {
-        // 10:00 in Berlin.
+    @Test func `a new day launches the app once`() throws {
+        // The local time in Berlin is 10:00.
         try bench.pass(14 * 3600 - 1)
         #expect(bench.launcher.started.isEmpty)
         try bench.pass(1)
@@ -240,13 +241,13 @@ import Testing
         #expect(bench.launcher.started.count == 2)
     }
 
-    @Test func anotherZoneIsTold() throws {
+    @Test func `a new time zone launches the app`() throws {
         bench.zone = try #require(TimeZone(identifier: "Asia/Tokyo"))
         try bench.hear(.timeChanged)
         #expect(try bench.launch(bench.onlyLive()).reason == "the time zone changed from Europe/Berlin to Asia/Tokyo")
     }
 
-    @Test func oneThatDiesIsToldAgain() throws {
+    @Test func `a launch for a time change is repeated after a crash`() throws {
         try bench.pass(14 * 3600)
         try bench.end(bench.onlyLive(), nil, .signalled(9))
         #expect(try bench.live().isEmpty)
@@ -257,7 +258,7 @@ import Testing
         #expect(bench.launcher.started.count == 2)
     }
 
-    @Test func whoWantsToBeToldHasAnAgent() throws {
+    @Test func `the agent does not exit while an app wants time changes`() throws {
         #expect(try bench.ledger.read { try $0.hasUnfinishedWork() })
         try bench.pass(60)
         #expect(!bench.host.hasFinished)
@@ -266,7 +267,7 @@ import Testing
         #expect(bench.host.hasFinished)
     }
 
-    @Test func whatChangesWhileItIsToldIsToldNext() throws {
+    @Test func `a time change during a launch is reported by the next launch`() throws {
         try bench.pass(14 * 3600)
         bench.zone = try #require(TimeZone(identifier: "Asia/Tokyo"))
         try bench.hear(.timeChanged)
@@ -274,7 +275,7 @@ import Testing
         #expect(try bench.launch(bench.onlyLive()).reason.hasPrefix("the time zone changed"))
     }
 
-    @Test func nobodyElseIsTold() throws {
+    @Test func `an app that does not want time changes is not launched`() throws {
         try bench.ledger.write { try $0.setFact(.significantTime, nil) }
         try bench.pass(2 * 86_400)
         #expect(bench.launcher.started.isEmpty)

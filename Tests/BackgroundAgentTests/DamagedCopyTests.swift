@@ -12,7 +12,7 @@ import TransferMachines
 
     init() throws { bench = try Bench() }
 
-    /// Takes all of the body, and answers.
+    /// Reads the complete body, and responds.
     private func answer(_ id: Int64, _ status: Int, _ headers: [HeaderField] = []) throws {
         let attempt = try bench.attempt(id)
         let sent = attempt.takeBody()
@@ -52,8 +52,8 @@ import TransferMachines
         #expect(try bench.attempt(id).request.headers.contains(HeaderField("If-Match", "\"v1\"")))
     }
 
-    /// The server replaced a file perhaps.
-    @Test func `a file that may be another computer's is not removed`() throws {
+    /// The status 204 shows that the server may have replaced an existing file.
+    @Test func `a file that another computer may have stored is not removed`() throws {
         let id = try bench.upload(.put, copy: "phot0")
         try answer(id, 404)
         try answer(id, 204)
@@ -70,7 +70,7 @@ import TransferMachines
         #expect(requests() == ["HEAD a.jpg", "PUT a.jpg"])
     }
 
-    /// The part that the last request carries is not damaged.
+    /// The part that the last request sends is not damaged.
     @Test(arguments: [nil, 0, 2]) func `damage in a part that was sent before is found`(_ damaged: Int?) throws {
         var copy = Array("photo")
         if let damaged { copy[damaged] = "x" }

@@ -7,13 +7,13 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// Ended transfers and pressed buttons launch the app.
+/// Ended transfers launch the app.
 @Suite struct DeliveryTests {
     private let bench: Bench
 
     init() throws { bench = try Bench() }
 
-    @Test func finishesCloseTogetherShareOneLaunch() throws {
+    @Test func `transfers that end shortly after each other share one launch`() throws {
         let ids = try ["a", "b", "c"].map { try bench.download($0) }
         try bench.turn()
         try bench.answer(ids[0])
@@ -27,8 +27,9 @@ import TransferMachines
         #expect(try bench.ledger.read { try $0.undeliveredEvents() }.count == 2)
     }
 
-    /// The next one begins in the turn in which the one before ended: between the two nothing moves, and nobody is launched.
-    @Test func whatBeginsInTheSameTurnIsWaitedFor() throws {
+    /// The next transfer starts in the turn in which the previous transfer ended. Between the two no transfer is running, but the
+    /// app is not launched.
+    @Test func `the delivery waits for a transfer that starts when another one ends`() throws {
         let ids = try ["a", "b", "c"].map { try bench.download($0) { $0.hostLimit = 1 } }
         try bench.turn()
         for id in ids.dropLast() {
@@ -39,7 +40,7 @@ import TransferMachines
         #expect(bench.launcher.started.count == 1)
     }
 
-    @Test func theLastOneIsDeliveredAtOnce() throws {
+    @Test func `the end of the last transfer launches the app at once`() throws {
         let ids = try ["a", "b"].map { try bench.download($0) }
         try bench.turn()
         try bench.answer(ids[0])
@@ -47,7 +48,8 @@ import TransferMachines
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// Ends a transfer of each of two sessions. The name of the first to end comes last in the alphabet.
+    /// Ends one transfer of each of two sessions. The session whose transfer ends first has the name that is last in alphabetical
+    /// order.
     private func endTransfersOfTwoSessions() throws {
         let ids = [try bench.download("a", session: "two"), try bench.download("b", session: "one")]
         try bench.turn()
@@ -79,7 +81,7 @@ import TransferMachines
         #expect(try bench.live().map(\.identifier) == ["one"])
     }
 
-    @Test func aFailingDeliveryBacksOffAndDropsNothing() throws {
+    @Test func `a failed delivery is repeated with growing pauses and loses no event`() throws {
         try bench.settings { $0.backoffBase = 10 }
         let id = try bench.download()
         try bench.turn()
@@ -104,8 +106,8 @@ import TransferMachines
         #expect(bench.launcher.started.count == 5)
     }
 
-    /// A user may have corrected the configuration.
-    @Test func `a change of the app's files ends the pause after failed launches`() throws {
+    /// The user may have corrected the configuration.
+    @Test func `a change of a watched file ends the pause after failed launches`() throws {
         try bench.settings { $0.backoffBase = 1_000 }
         let id = try bench.download()
         try bench.turn()
@@ -121,7 +123,7 @@ import TransferMachines
         #expect(try pause() == .failed(launches: 3, until: bench.now + 4_000))
     }
 
-    /// What `why` says of it.
+    /// Returns the pause that `why` shows.
     private func pause() throws -> DeliveryHistory.Pause? {
         try bench.ledger.read { transaction in
             let oldest = try #require(try transaction.waitingSessions().first?.oldest)
@@ -131,9 +133,8 @@ import TransferMachines
         }
     }
 
-    /// `.backgroundTask(.urlSession("isStormy")) { }`, as the sample has it: the handler returned, so its events are done.
-    /// An agent that died between its word and the process: the app did nothing wrong.
-    @Test func aDeliveryThatNeverBeganEarnsNoDelay() throws {
+    /// The agent died after it committed the launch and before it started the process. The app did not fail.
+    @Test func `a launch that never began is repeated without a pause`() throws {
         let id = try bench.download()
         try bench.turn()
         try bench.answer(id)
@@ -146,7 +147,8 @@ import TransferMachines
         #expect(try bench.live().map(\.generation) == [4])
     }
 
-    @Test func aHandlerThatTakesNoEventsIsNotLaunchedForEver() throws {
+    /// The handler `.backgroundTask(.urlSession("isStormy")) { }` returns without taking events. The events are then complete.
+    @Test func `a handler that takes no events is launched once`() throws {
         let id = try bench.download()
         try bench.turn()
         try bench.answer(id)
@@ -157,7 +159,7 @@ import TransferMachines
         #expect(try bench.ledger.read { try $0.undeliveredEvents() }.isEmpty)
     }
 
-    /// The process of a launch claims what waits, and acknowledges so many.
+    /// Claims all waiting events for the process of a launch, and acknowledges `count` of them.
     private func hear(_ launch: Int64, acknowledging count: Int, givingBack: Bool = false) throws {
         let process = try #require(try bench.launch(launch).process)
         try bench.ledger.write { transaction in
@@ -178,14 +180,15 @@ import TransferMachines
 
     private var undelivered: Int { get throws { try bench.ledger.read { try $0.undeliveredEvents() }.count } }
 
-    /// The handler had returned, and the process was killed while its delegate was being told.
-    @Test func whatWasNotAcknowledgedIsToldAgain() throws {
+    /// The handler had returned, and the process was killed while it called its delegate.
+    @Test func `events that were not acknowledged are delivered again`() throws {
         try endThree()
         let first = try bench.onlyLive()
         try hear(first, acknowledging: 1)
         try bench.end(first, .completed, .signalled(9))
         #expect(try bench.launch(first).outcome == .crashed && undelivered == 2)
-        // Some of it was told: nothing is waited for. Nothing of it: a pause, as after every launch that ends so.
+        // If a launch acknowledged some events, the next launch starts at once. If it acknowledged no event, the next launch
+        // starts after a pause.
         let second = try bench.onlyLive()
         try hear(second, acknowledging: 0)
         try bench.end(second, .completed, .signalled(9))
@@ -199,8 +202,9 @@ import TransferMachines
         #expect(bench.launcher.started.count == 3)
     }
 
-    /// A delegate that asks again at once for what ended: some launches without a pause, then ever fewer.
-    @Test func whoAsksAgainAtOnceIsLaunchedEverMoreSeldom() throws {
+    /// The delegate starts the next transfer as soon as a transfer ends. Some launches start without a pause; later launches
+    /// start after growing pauses.
+    @Test func `an app that repeats its transfers is launched with growing pauses`() throws {
         var begun = 0
         var pauses: Set<Int> = []
         let end = bench.now + 3_600
@@ -212,7 +216,7 @@ import TransferMachines
             }
             guard let launch = try bench.live().first?.id else {
                 if case .often(let launches, _)? = try pause() { pauses.insert(launches) }
-                // Each is a look at an hour of launches.
+                // Each call of `pass` reads the launches of one hour.
                 try bench.pass(10)
                 continue
             }
@@ -225,8 +229,8 @@ import TransferMachines
         #expect(pauses == Set(21...begun), "each is explained")
     }
 
-    /// The person opened the app just then, and that process tells what waits: a launch that finds nothing settles nothing of it.
-    @Test func whatAnotherProcessTellsIsNotSettled() throws {
+    /// The user opened the app, and the opened process delivers the events. A launch that finds no events does not complete them.
+    @Test func `a launch does not complete events that another process has claimed`() throws {
         try endThree()
         let opened = ProcessIdentity(pid: 6_000_009, start: 1)
         let first = try bench.onlyLive()
@@ -236,7 +240,7 @@ import TransferMachines
         }
         try bench.end(first, .completed)
         #expect(try undelivered == 3 && bench.live().isEmpty, "it is attached")
-        // It ends without having told any: the next launch does.
+        // The opened process ends and has not delivered any event. The next launch delivers them.
         try bench.hear(.processEnded(opened))
         try bench.pass(60)
         let second = try bench.onlyLive()
@@ -247,8 +251,8 @@ import TransferMachines
         #expect(bench.launcher.started.count == 2)
     }
 
-    /// The process left in between: the rest is for the next, at once.
-    @Test func theRestIsForTheNextLaunch() throws {
+    /// Each process acknowledges one event and gives back the rest. The next launch follows at once.
+    @Test func `events that a process gives back are delivered by the next launch at once`() throws {
         try endThree()
         for number in 1...3 {
             let launch = try bench.onlyLive()
@@ -260,7 +264,7 @@ import TransferMachines
         #expect(bench.launcher.started.count == 3)
     }
 
-    @Test func whatEndsDuringALaunchIsDeliveredByTheNext() throws {
+    @Test func `a transfer that ends during a launch is delivered by the next launch`() throws {
         let ids = try ["a", "b"].map { try bench.download($0) }
         try bench.turn()
         try bench.answer(ids[0])
@@ -274,7 +278,7 @@ import TransferMachines
         #expect(bench.launcher.started.count == 2, "it did not")
     }
 
-    @Test func anAttachedProcessTakesThemItself() throws {
+    @Test func `an app with an attached process is not launched before that process ends`() throws {
         let process = ProcessIdentity(pid: 6_000_002, start: 1)
         try bench.ledger.write { try $0.attach(session: "isStormy", process: process) }
         let id = try bench.download()
@@ -286,7 +290,7 @@ import TransferMachines
         #expect(bench.launcher.started.count == 1, "it died before it took them")
     }
 
-    /// A delivery fails, and then somebody sets the clock back by a day.
+    /// Lets a delivery fail, and sets the clock back by a day.
     private func failAndStepBack() throws {
         try bench.settings { $0.backoffBase = 10 }
         let id = try bench.download()
@@ -296,14 +300,14 @@ import TransferMachines
         try bench.step(-86_400)
     }
 
-    @Test func aClockSteppedBackHoldsNoDelivery() throws {
+    @Test func `a clock that is set back does not delay a delivery`() throws {
         try failAndStepBack()
         try bench.pass(10)
         #expect(bench.launcher.started.count == 2)
     }
 
-    /// What failed lies in the future then: its launches are repeated with growing delay all the same.
-    @Test func aClockSteppedBackTakesNoPauseAway() throws {
+    /// The failed launch is then in the future, but still counts for the pause.
+    @Test func `a clock that is set back does not remove the pauses between deliveries`() throws {
         try failAndStepBack()
         try bench.pass(10)
         #expect(bench.launcher.started.count == 2)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// A server in do-not-disturb accepts notifications and draws none.
+/// A server in do-not-disturb mode accepts notifications but does not show them.
 @Suite struct DoNotDisturbTests {
     private let bench: Bench
 
@@ -52,7 +52,7 @@ import Testing
         #expect(bench.presenter.shown.count == 2, "a notification that was shown is not shown again")
     }
 
-    @Test func `a notification that leaves by itself is shown once`() throws {
+    @Test func `a hidden notification that does not stay on the screen is not shown again`() throws {
         try doNotDisturb(true)
         try add(level: 1)
         try presented(7)

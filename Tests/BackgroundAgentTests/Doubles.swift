@@ -7,7 +7,7 @@ import ProcessSupport
 import Synchronization
 import TransferMachines
 
-/// Processes that run as long as the test says.
+/// Simulated processes that run until the test ends them.
 final class FakeLauncher: Launcher {
     struct CannotStart: Error {}
 
@@ -16,9 +16,9 @@ final class FakeLauncher: Launcher {
     private(set) var killed: [Int64] = []
     private(set) var forgotten: [Int64] = []
     private(set) var adopted: [Int64] = []
-    /// Launches whose process lives. Shared by the agents of a test: processes outlive an agent.
+    /// The launches whose process is alive. Several agents of a test use this set, because processes outlive an agent.
     var living: Set<Int64> = []
-    /// Launches whose process has its identity in another PID namespace.
+    /// The launches whose recorded process is in another PID namespace.
     var outOfReach: Set<Int64> = []
     var refuses = false
     private var nextPID: Int32 = 5_000_000
@@ -44,7 +44,7 @@ final class FakeLauncher: Launcher {
     func forget(_ launch: Int64) { forgotten.append(launch) }
 }
 
-/// Takes attempts and moves only what the test hands it.
+/// A transport that records attempts. The test delivers all bytes and results.
 final class FakeTransport: Transport {
     struct Attempt: Sendable {
         var id: AttemptID
@@ -52,9 +52,9 @@ final class FakeTransport: Transport {
         var source: (any BodySource)?
         var sink: any BodySink
 
-        /// Takes all of the body that is left.
+        /// Reads the rest of the body.
         ///
-        /// - Returns: the number of its bytes.
+        /// - Returns: the number of bytes.
         func takeBody() -> Int64 {
             var buffer = [UInt8](repeating: 0, count: 16)
             var taken: Int64 = 0
@@ -94,7 +94,7 @@ final class FakePresenter: Presenter {
     }
 
     private let questions = Mutex<Int>(0)
-    /// How often it was asked whether it answers.
+    /// The number of times that the agent checked whether the server responds.
     var asked: Int { questions.withLock { $0 } }
 
     private let takeOvers = Mutex<[String]>([])
@@ -126,13 +126,14 @@ final class FakeConditions: ConditionsSource {
         return value.withLock { $0 }
     }
 
-    /// The agent reads the conditions once per look, before it reads the ledger.
+    /// Sets an action that runs each time the agent reads the conditions. The agent reads them once per look, before it reads the
+    /// ledger.
     func onEachLook(_ action: (@Sendable () -> Void)?) { onRead.withLock { $0 = action } }
 
     func set(_ change: (inout DesktopConditions) -> Void) { value.withLock { change(&$0) } }
 }
 
-/// The clocks of a host, as the test sets them.
+/// The clocks of a host, set by the test.
 final class Clocks: Sendable {
     struct Value: Sendable {
         var now: Date
@@ -150,7 +151,7 @@ final class Clocks: Sendable {
     func change(_ change: (inout Value) -> Void) { state.withLock { change(&$0) } }
 }
 
-/// The agent's mailbox: what its disk worker has to say, waited for.
+/// The events that the disk worker posts to the agent.
 final class PostedEvents: @unchecked Sendable {  // because the condition's lock guards it
     private let condition = NSCondition()
     private var events: [AgentEvent] = []
@@ -168,14 +169,14 @@ final class PostedEvents: @unchecked Sendable {  // because the condition's lock
         return !events.isEmpty
     }
 
-    /// The next one, if it is there.
+    /// Removes and returns the next event; `nil` if no event is available.
     func take() -> AgentEvent? {
         condition.lock()
         defer { condition.unlock() }
         return events.isEmpty ? nil : events.removeFirst()
     }
 
-    /// The next one; `nil` after 20 s.
+    /// Waits for the next event, removes and returns it; `nil` after 20 s.
     func next() -> AgentEvent? {
         condition.lock()
         defer { condition.unlock() }

@@ -5,8 +5,8 @@ import Testing
 @testable import BackgroundAgent
 
 @Suite struct EventLoopTests {
-    /// As an agent looks for it that leaves.
-    @Test func whatCameSinceTheLastTurnIsNews() throws {
+    /// An agent checks this before it exits.
+    @Test func `the loop reports events that arrived after its last turn`() throws {
         let loop = try EventLoop()
         loop.setTimer(.distantFuture)
         #expect(!loop.hasNews)

@@ -8,7 +8,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// A commit that fails leaves the agent as it was: what was heard is heard again, and nothing was performed.
+/// A failed commit does not change the agent. The events are handled again, and no effect was performed.
 @Suite struct FailedCommitTests {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("agent-" + UUID().uuidString)
     private let ledger: Ledger
@@ -18,7 +18,7 @@ import TransferMachines
     private let agent: Agent
     private let isDiskFull = Switch()
 
-    /// Thrown by no commit, or by each.
+    /// A switch: if it is on, every commit fails.
     private final class Switch: Sendable {
         private let state = Mutex(false)
         var isOn: Bool {
@@ -51,7 +51,7 @@ import TransferMachines
         for _ in 0..<count { #expect(throws: StoreError.self) { try agent.turn() } }
     }
 
-    @Test func aDueRequestIsLaunchedOnce() throws {
+    @Test func `a due request is launched once after failed commits`() throws {
         isDiskFull.isOn = true
         try ledger.write {
             try $0.save(RequestRecord(identifier: "noon", kind: .appRefresh, earliestBegin: nil, submittedAt: Bench.start))
@@ -63,7 +63,7 @@ import TransferMachines
         #expect(launcher.started.count == 1)
     }
 
-    @Test func theEndOfALaunchIsHeardAgain() throws {
+    @Test func `the end of a launch is recorded after failed commits`() throws {
         try ledger.write {
             try $0.save(RequestRecord(identifier: "noon", kind: .appRefresh, earliestBegin: nil, submittedAt: Bench.start))
         }
@@ -82,9 +82,9 @@ import TransferMachines
         #expect(launcher.forgotten == [launch])
     }
 
-    /// The bytes that arrived are neither lost nor judged twice.
+    /// The received bytes are not lost, and they are counted once.
     @Test(arguments: [WireFailure?.none, .connectionLost])
-    func theEndOfADownloadIsHeardAgain(_ failure: WireFailure?) throws {
+    func `the end of a download is recorded after failed commits`(_ failure: WireFailure?) throws {
         let id = try ledger.write { transaction in
             var record = TransferRecord(
                 session: "s", key: "k", kind: .download, method: "GET", url: "http://127.0.0.1/k", headers: [], now: Bench.start)
@@ -116,15 +116,14 @@ import TransferMachines
         }
     }
 
-    /// A request to stop that could not be committed is not forgotten.
-    @Test func aStopIsHeardAgain() throws {
+    @Test func `a stop takes effect after a failed commit`() throws {
         isDiskFull.isOn = true
         try ledger.write { try $0.setFact(.settings, AgentSettings()) }
         try ledger.write {
             try $0.save(RequestRecord(identifier: "noon", kind: .appRefresh, earliestBegin: nil, submittedAt: Bench.start))
         }
         agent.hear(.stopRequested)
-        // Stopping alone writes nothing: it is let begin while nothing can be launched either.
+        // A stop alone writes nothing, so this turn may succeed. A launch cannot start before the commit succeeds.
         _ = try? agent.turn()
         isDiskFull.isOn = false
         _ = try agent.turn()

@@ -8,7 +8,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// A call on a file that fails for a moment is final for no transfer.
+/// A file operation that fails temporarily does not end a transfer.
 @Suite struct FileFaultTests {
     private static let numbers = [EMFILE, ENFILE, ENOMEM, EIO, EACCES]
 
@@ -18,7 +18,7 @@ import TransferMachines
 
     init() throws { bench = try Bench() }
 
-    /// As a transport answers: a sink that takes no more ends the attempt.
+    /// Sends a response as a transport does. If the sink refuses bytes, the attempt ends.
     private func answer(_ id: Int64) throws {
         let attempt = try bench.attempt(id)
         let head = ResponseHead(status: 200, headers: [], url: attempt.request.url)
@@ -29,7 +29,7 @@ import TransferMachines
         try bench.hear(.transport(.ended(attempt.id, end)))
     }
 
-    /// Nothing fails any more: the transfer goes on after its pause.
+    /// Removes the fault, and lets the transfer continue after its pauses.
     private func recover(_ id: Int64) throws {
         bench.disk.calls.fail(by: nil)
         for _ in 0..<3 where try bench.transfer(id).state == .waiting {
@@ -55,7 +55,7 @@ import TransferMachines
         #expect(try String(contentsOf: place, encoding: .utf8) == "sunny")
     }
 
-    /// As a mount of rclone answers: no promise not to replace, and EIO for a second name.
+    /// An rclone mount behaves like this: renaming without replacement is not supported, and a second name fails with EIO.
     @Test(arguments: [EIO, EPERM, EACCES, EOPNOTSUPP], [false, true])
     func `a file gets its name on a file system without second names`(_ number: Int32, _ isTaken: Bool) throws {
         if isTaken { try Data("precious".utf8).write(to: place) }
@@ -73,7 +73,7 @@ import TransferMachines
         if isTaken { #expect(try String(contentsOf: place, encoding: .utf8) == "precious") }
     }
 
-    /// The server has no file of the upload's name.
+    /// Responds that the server has no file with the upload's name.
     private func answerThatTheNameIsFree(_ id: Int64) throws {
         let attempt = try bench.attempt(id)
         #expect(attempt.request.method == "HEAD")
@@ -110,7 +110,7 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .failed)
     }
 
-    @Test func `uploads wait while the spool folder is away`() throws {
+    @Test func `uploads wait while the spool folder is missing`() throws {
         let (id, directories) = (try bench.upload(), bench.ledger.directories)
         let away = bench.folder.appendingPathComponent("away")
         try FileManager.default.moveItem(at: directories.spool, to: away)
@@ -124,13 +124,14 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .running)
     }
 
-    /// By the next command, a backup, or a mount point.
-    @Test(arguments: [true, false]) func `uploads wait whatever made the new spool`(_ hasFiles: Bool) throws {
+    /// The folder may have been created by the next command, a backup program, or a mount.
+    @Test(arguments: [true, false])
+    func `uploads wait while another folder is in the place of the spool`(_ hasFiles: Bool) throws {
         let (id, directories) = (try bench.upload(), bench.ledger.directories)
         try FileManager.default.moveItem(at: directories.spool, to: bench.folder.appendingPathComponent("away"))
         try FileManager.default.createDirectory(at: directories.spool, withIntermediateDirectories: false)
         if hasFiles { try Data().write(to: directories.spool.appendingPathComponent("upload-of-another-ledger")) }
-        // Each process that opens the ledger sees the new folder.
+        // Every process that opens the ledger finds the new folder.
         _ = try Ledger(directories)
         try answerThatTheNameIsFree(id)
         #expect(try bench.transfer(id).state == .waiting)
@@ -159,7 +160,7 @@ import TransferMachines
         #expect(findings.withLock { $0.last } == .isPlaced)
     }
 
-    /// A part that cannot be opened is kept. It may turn out to be gone when the rest arrives.
+    /// A part that cannot be opened is kept. The agent may find out that the part was removed only when the rest arrives.
     @Test func `a part that is gone when the rest arrives is fetched again`() throws {
         let id = try bench.download()
         try bench.turn()
@@ -192,9 +193,9 @@ import TransferMachines
         #expect(try bench.spooled(id) == "sunny")
     }
 
-    /// The file then has its name, and the transfer failed.
+    /// The file already had its name when the folder could not be opened.
     @Test(arguments: numbers)
-    func `a folder that cannot be opened for a moment ends no download`(_ number: Int32) throws {
+    func `a folder that cannot be opened for a moment does not end a download`(_ number: Int32) throws {
         let id = try bench.download { $0.destination = place.path }
         try bench.turn()
         let path = place.path
@@ -209,8 +210,8 @@ import TransferMachines
         #expect(names == ["file"])
     }
 
-    /// For example the folder of a drive that is unplugged.
-    @Test(arguments: [true, false]) func `a download waits while its folder is away`(_ isAwayAtTheStart: Bool) throws {
+    /// For example, the folder is on a drive that was unplugged.
+    @Test(arguments: [true, false]) func `a download waits while its folder is missing`(_ isAwayAtTheStart: Bool) throws {
         let (folder, away) = (bench.folder.appendingPathComponent("drive"), bench.folder.appendingPathComponent("away"))
         let files = FileManager.default
         try files.createDirectory(at: folder, withIntermediateDirectories: false)
@@ -237,7 +238,6 @@ import TransferMachines
         #expect(try files.contentsOfDirectory(atPath: folder.path) == ["file"])
     }
 
-    /// Every second call fails.
     @Test(arguments: FileCalls.Call.allCases, [EINTR, EAGAIN])
     func `an interrupted call is made again at once`(_ call: FileCalls.Call, _ number: Int32) throws {
         let id = try bench.download { $0.destination = place.path }
@@ -255,7 +255,7 @@ import TransferMachines
         #expect(try String(contentsOf: place, encoding: .utf8) == "sunny")
     }
 
-    /// File systems in user space may have no sync.
+    /// File systems in user space may not support sync.
     @Test(arguments: [EINVAL, ENOSYS])
     func `a download arrives on a disk that cannot sync`(_ number: Int32) throws {
         bench.disk.calls.fail { $0 == .sync ? number : nil }

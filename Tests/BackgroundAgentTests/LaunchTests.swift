@@ -6,7 +6,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Requests become launches, are watched, and end.
+/// Requests become launches. The agent watches the launches until their end.
 @Suite struct LaunchTests {
     private let bench: Bench
 
@@ -14,7 +14,7 @@ import Testing
 
     // MARK: Launching
 
-    @Test func aDueRequestIsLaunchedOnce() throws {
+    @Test func `a due request is launched once`() throws {
         try bench.submit(after: 60)
         #expect(try bench.turn() == bench.now + 60)
         try bench.pass(59)
@@ -33,10 +33,11 @@ import Testing
         #expect(bench.launcher.forgotten == [id])
     }
 
-    @Test(arguments: [LaunchKind.appRefresh, .processing]) func conditionsHoldItBack(_ kind: LaunchKind) throws {
+    @Test(arguments: [LaunchKind.appRefresh, .processing])
+    func `a request waits for the network without a time limit`(_ kind: LaunchKind) throws {
         bench.conditions.set { $0.isNetworkAvailable = false }
         try bench.submit(kind: kind, network: true)
-        // However late: three days.
+        // The request still waits after three days.
         try bench.pass(3 * 86_400)
         #expect(bench.launcher.started.isEmpty)
         bench.conditions.set { $0.isNetworkAvailable = true }
@@ -44,7 +45,7 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    @Test func aCrashIsMadeUpForWithABackoff() throws {
+    @Test func `a crashed launch is repeated with growing pauses`() throws {
         try bench.settings { $0.backoffBase = 10 }
         try bench.submit()
         try bench.turn()
@@ -69,7 +70,7 @@ import Testing
         #expect(try bench.request() == nil)
     }
 
-    @Test func aProcessThatCannotStartIsTriedAgain() throws {
+    @Test func `a launch whose process cannot start is repeated`() throws {
         bench.launcher.refuses = true
         try bench.submit()
         try bench.turn()
@@ -82,7 +83,7 @@ import Testing
     }
 
     @Test(arguments: [LaunchOutcome.completed, .failed, .expired])
-    func everyResultConsumes(_ result: LaunchOutcome) throws {
+    func `every result consumes the request`(_ result: LaunchOutcome) throws {
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
@@ -93,7 +94,7 @@ import Testing
         #expect(bench.launcher.started == [id])
     }
 
-    /// The process waits for transfers that it began, and ends by itself. The agent ends a process that does not.
+    /// The process waits for transfers that it started, and then ends by itself. The agent ends a process that does not end.
     @Test func `a launch with a result may live beyond its budget`() throws {
         try bench.submit()
         try bench.turn()
@@ -110,7 +111,7 @@ import Testing
         #expect(try bench.request() == nil)
     }
 
-    @Test func aCancelledRequestIsNotMadeUpFor() throws {
+    @Test func `a cancelled request is not repeated after a crash`() throws {
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
@@ -132,9 +133,9 @@ import Testing
         #expect(try bench.ledger.read { try $0.fact(.launchesWithTransfers) } == nil)
     }
 
-    // MARK: Handlers that submit
+    // MARK: Handlers that submit requests
 
-    @Test func cancellingDoesNotStopWhatRuns() throws {
+    @Test func `cancelling a request does not stop its running launch`() throws {
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
@@ -145,7 +146,7 @@ import Testing
         #expect(try bench.launch(id).outcome == .completed)
     }
 
-    @Test func aResubmittedRequestStands() throws {
+    @Test func `a request that is submitted again during its launch is kept`() throws {
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
@@ -158,7 +159,7 @@ import Testing
         #expect(bench.launcher.started.count == 2)
     }
 
-    @Test func aHandlerThatResubmitsAndThenCrashesIsMadeUpFor() throws {
+    @Test func `a handler that submits again and then crashes is launched again`() throws {
         try bench.submit()
         try bench.turn()
         let tomorrow = bench.now + 86_400
@@ -176,7 +177,7 @@ import Testing
         #expect(bench.launcher.started.count == 3)
     }
 
-    @Test func theSameWithAWallClockRule() throws {
+    @Test func `a daily handler that submits again and then crashes is launched again for the same day`() throws {
         try bench.submit(daily: true)
         try bench.pass(2 * 3600)
         let noon = try bench.instant("2025-06-10T10:00:00Z")
@@ -193,9 +194,9 @@ import Testing
         #expect(bench.launcher.started.count == 2)
     }
 
-    // MARK: Time runs out
+    // MARK: Expiry
 
-    @Test func expiryWarnsThenKills() throws {
+    @Test func `an expired launch is warned and then killed`() throws {
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
@@ -214,7 +215,7 @@ import Testing
         #expect(try bench.request()?.backoffUntil != nil)
     }
 
-    @Test func returningAfterTheWarningIsAResult() throws {
+    @Test func `a launch that returns after the warning has a result`() throws {
         try bench.submit()
         try bench.pass(30)
         let id = try bench.onlyLive()
@@ -224,7 +225,7 @@ import Testing
         #expect(try bench.request() == nil)
     }
 
-    @Test func noExpiryWhileAPersonChooses() throws {
+    @Test func `a launch does not expire for up to 10 minutes while the user chooses`() throws {
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
@@ -235,7 +236,7 @@ import Testing
         #expect(bench.launcher.warned == [id], "the ceiling")
     }
 
-    @Test func processingHasABudgetOfItsOwn() throws {
+    @Test func `processing has a budget of 10 minutes`() throws {
         try bench.submit(kind: .processing)
         try bench.pass(599)
         #expect(bench.launcher.warned.isEmpty)
@@ -243,7 +244,7 @@ import Testing
         #expect(bench.launcher.warned.count == 1)
     }
 
-    @Test func aSetClockNeitherEndsNorProlongsABudget() throws {
+    @Test func `a clock change neither ends nor prolongs a budget`() throws {
         try bench.submit()
         try bench.turn()
         try bench.pass(10)
@@ -257,9 +258,9 @@ import Testing
         #expect(bench.launcher.warned.count == 1)
     }
 
-    // MARK: Questions
+    // MARK: Commands
 
-    @Test func simulation() throws {
+    @Test func `a request can be launched and expired by a simulation`() throws {
         try bench.submit(after: 86_400)
         func ask(_ verb: ControlRecord.Verb, _ argument: String) throws -> String? {
             let id = try bench.ledger.write { try $0.ask(verb, argument, now: bench.now) }
@@ -277,9 +278,9 @@ import Testing
         #expect(try bench.launch(id).stopReason == .simulated)
     }
 
-    // MARK: Leaving
+    // MARK: Exit
 
-    @Test func anIdleAgentLeavesAfterItsLinger() throws {
+    @Test func `an idle agent exits after its linger time`() throws {
         #expect(!bench.host.hasFinished)
         #expect(try bench.turn() == bench.now + Lifetime.linger)
         try bench.pass(Lifetime.linger - 0.1)
@@ -288,7 +289,7 @@ import Testing
         #expect(bench.host.hasFinished)
     }
 
-    @Test func workKeepsItThere() throws {
+    @Test func `an agent with a pending request does not exit`() throws {
         try bench.submit(after: 3_600)
         try bench.pass(1_000)
         #expect(!bench.host.hasFinished)
@@ -298,7 +299,7 @@ import Testing
         #expect(bench.host.hasFinished)
     }
 
-    @Test func quitWaitsForLaunches() throws {
+    @Test func `an agent that stops waits for its launches`() throws {
         try bench.submit("a")
         try bench.submit("b", after: 10, kind: .processing)
         try bench.turn()
@@ -319,8 +320,9 @@ import Testing
         #expect(try bench.request("b") != nil, "what is queued stays")
     }
 
-    /// A logout ends the agent and its launches; only `quit` means that nothing is wanted any more.
-    @Test(arguments: [false, true]) func whatAHandlerAskedForOutlivesALogoutAndNoQuit(_ isQuit: Bool) throws {
+    /// A logout ends the agent and its launches, but the work is still wanted. The command `quit` also ends the work.
+    @Test(arguments: [false, true])
+    func `a request of a handler is kept after a logout and removed by quit`(_ isQuit: Bool) throws {
         try bench.submit("a")
         try bench.turn()
         let id = try bench.onlyLive()
@@ -336,8 +338,8 @@ import Testing
         #expect(try (bench.request("next") == nil) == isQuit)
     }
 
-    /// The agent was stopped by a signal, and the command that asked has ended.
-    @Test func `work that came after an abandoned quit is wanted`() throws {
+    /// The agent was stopped by a signal, and the process of the quit command has ended.
+    @Test func `an abandoned quit does not stop an agent with work`() throws {
         func quit(_ asker: ProcessIdentity) throws -> String? {
             let question = try bench.ledger.write { try $0.ask(.quit, by: asker, now: bench.now) }
             try bench.turn()
@@ -352,7 +354,7 @@ import Testing
         #expect(bench.host.hasFinished)
     }
 
-    @Test func quitByQuestionIsAnswered() throws {
+    @Test func `the quit command stops the agent and gets a reply`() throws {
         let question = try bench.ledger.write { try $0.ask(.quit, now: bench.now) }
         try bench.turn()
         #expect(bench.host.hasFinished)

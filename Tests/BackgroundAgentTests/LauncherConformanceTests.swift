@@ -8,15 +8,15 @@ import Testing
 @testable import BackgroundAgent
 @testable import BackgroundTasksTesting
 
-/// One suite for both launchers: real processes under a loop, and those of a simulated host. What the agent hears must not depend on
-/// which of them it has.
+/// One suite for both launchers: real processes in an event loop, and processes of a simulated host. The agent must receive the
+/// same events from both launchers.
 @Suite(.timeLimit(.minutes(30))) struct LauncherConformanceTests {
     enum Kind: String, CaseIterable {
         case real
         case simulated
     }
 
-    /// A launcher whose processes do nothing until they are ended, and the ends that it reports.
+    /// A launcher whose processes do nothing until they are ended. Also collects the ends that the launcher reports.
     private final class Ground {
         let launcher: any Launcher<ProcessIdentity>
         private let next: () throws -> (Int64, ProcessEnd)
@@ -62,10 +62,10 @@ import Testing
 
         deinit { try? FileManager.default.removeItem(at: folder) }
 
-        /// Waits for it.
+        /// Waits for the next end of a process.
         func nextEnd() throws -> (launch: Int64, end: ProcessEnd) { try next() }
 
-        /// No process can be started from here on.
+        /// Makes every later launch fail to start.
         func refuseLaunches() throws { try breakLaunches() }
     }
 
@@ -75,7 +75,7 @@ import Testing
         func died(_ process: VirtualProcess) {}
     }
 
-    @Test(arguments: Kind.allCases) func aProcessLivesUntilItIsKilled(_ kind: Kind) throws {
+    @Test(arguments: Kind.allCases) func `a process lives until it is killed`(_ kind: Kind) throws {
         let ground = try Ground(kind)
         #expect(!ground.launcher.isAlive(7))
         #expect(try ground.launcher.start(7).pid > 0)
@@ -88,7 +88,7 @@ import Testing
         ground.launcher.forget(7)
     }
 
-    @Test(arguments: Kind.allCases) func everyLaunchHasItsOwnProcess(_ kind: Kind) throws {
+    @Test(arguments: Kind.allCases) func `every launch has a separate process`(_ kind: Kind) throws {
         let ground = try Ground(kind)
         #expect(try ground.launcher.start(1) != ground.launcher.start(2))
         ground.launcher.kill(2)
@@ -98,7 +98,7 @@ import Testing
         #expect(try ground.nextEnd().launch == 1)
     }
 
-    @Test(arguments: Kind.allCases) func whatIsGoneIsNeitherWarnedNorKilledNorAdopted(_ kind: Kind) throws {
+    @Test(arguments: Kind.allCases) func `an ended process is neither signalled nor adopted`(_ kind: Kind) throws {
         let ground = try Ground(kind)
         let process = try ground.launcher.start(3)
         ground.launcher.kill(3)
@@ -109,15 +109,14 @@ import Testing
         #expect(!ground.launcher.isAlive(3))
     }
 
-    @Test(arguments: Kind.allCases) func whatCannotStartIsSaidAndLeavesNothing(_ kind: Kind) throws {
+    @Test(arguments: Kind.allCases) func `a launch that cannot start throws an error and leaves no process`(_ kind: Kind) throws {
         let ground = try Ground(kind)
         try ground.refuseLaunches()
         #expect(throws: (any Error).self) { try ground.launcher.start(4) }
         #expect(!ground.launcher.isAlive(4))
     }
 
-    /// Another agent takes over what one that died had started.
-    @Test(arguments: Kind.allCases) func aLivingProcessIsAdopted(_ kind: Kind) throws {
+    @Test(arguments: Kind.allCases) func `a living process is adopted`(_ kind: Kind) throws {
         let ground = try Ground(kind)
         let process = try ground.launcher.start(5)
         #expect(ground.launcher.adopt(5, process) == .watched)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// An agent that somebody starts again leaves between two events, and nothing is late or lost by it.
+/// An agent that can be started again exits between two events. No work is lost or late.
 @Suite struct LeavingTests {
     private let bench: Bench
     private let activator = FakeActivator()
@@ -20,7 +20,7 @@ import Testing
 
     private var absence: AgentAbsence? { get throws { try bench.ledger.read { try $0.fact(.absence) } } }
 
-    /// Until when it leaves; `nil`: it stays.
+    /// The time until which the agent exits; `nil` if the agent does not exit.
     private var until: Date?? {
         guard case .finished(.away(_, let until)) = bench.agent.lifetime else { return nil }
         return .some(until)
@@ -36,7 +36,7 @@ import Testing
         try bench.turn()
     }
 
-    @Test func itLeavesUntilTheNextRequestIsDue() throws {
+    @Test func `the agent exits until the next request is due`() throws {
         let request = try bench.submit(daily: true)
         try bench.pass(Lifetime.linger - 0.1)
         #expect(!bench.host.hasFinished)
@@ -48,13 +48,13 @@ import Testing
         #expect(activator.armed == [noon])
     }
 
-    /// What comes between the last look and the moment it is gone keeps it.
-    @Test func workThatComesMeanwhileIsSeen() throws {
+    /// Work can arrive after the agent's last look and before its exit.
+    @Test func `the agent continues if work arrives before it exits`() throws {
         try bench.submit(daily: true)
         try bench.pass(Lifetime.linger + 0.1)
         #expect(bench.host.hasFinished)
         #expect(try !bench.agent.hasNews())
-        // By another process.
+        // Another process submits the request.
         let request = RequestRecord(identifier: "now", kind: .appRefresh, earliestBegin: nil, submittedAt: bench.now)
         try Ledger(bench.ledger.directories).write { try $0.save(request) }
         #expect(try bench.agent.hasNews())
@@ -64,7 +64,7 @@ import Testing
         #expect(try absence == nil)
     }
 
-    @Test func withoutAnybodyToStartItAgainItStays() throws {
+    @Test func `the agent does not exit if nothing can start it again`() throws {
         bench.activator = nil
         try bench.startAgent()
         try bench.submit(daily: true)
@@ -72,14 +72,15 @@ import Testing
         #expect(!bench.host.hasFinished)
     }
 
-    @Test func itDoesNotLeaveForAMoment() throws {
+    @Test func `the agent does not exit shortly before a request is due`() throws {
         try bench.submit(after: 24)
         try bench.pass(20)
         #expect(!bench.host.hasFinished)
     }
 
-    /// The moments that wake it otherwise: only one that listens hears of them.
-    @Test(arguments: ["network", "power"]) func itStaysForARequestThatWaitsForACondition(_ what: String) throws {
+    /// The changes that can wake such a request otherwise are reported only to a running agent.
+    @Test(arguments: ["network", "power"])
+    func `the agent does not exit while a request waits for a condition`(_ what: String) throws {
         try bench.hear(
             .conditions(DesktopConditions(isNetworkAvailable: false, isNetworkMetered: false, isOnExternalPower: false)))
         try bench.submit(kind: .processing, network: what == "network", power: what == "power")
@@ -88,7 +89,7 @@ import Testing
         #expect(!bench.host.hasFinished)
     }
 
-    @Test func itStaysForARunningLaunch() throws {
+    @Test func `the agent does not exit while a launch runs`() throws {
         try bench.settings { $0.processingBudget = 7_200 }
         try bench.submit(kind: .processing)
         try bench.turn()
@@ -101,7 +102,7 @@ import Testing
         #expect(bench.host.hasFinished)
     }
 
-    @Test func itStaysForANotificationOnTheScreen() throws {
+    @Test func `the agent does not exit while a notification is shown`() throws {
         try bench.submit(after: 90_000)
         try addNotification()
         try bench.hear(.presenter(.presented(identifier: "n", serverID: 7)))
@@ -112,22 +113,22 @@ import Testing
         #expect(bench.host.hasFinished)
     }
 
-    @Test func itStaysForANotificationThatHasNoServer() throws {
+    @Test func `the agent does not exit while a notification waits for a server`() throws {
         try addNotification()
         try bench.hear(.presenter(.failed(identifier: "n", .noServer("there is none"))))
         try bench.pass(3_600)
         #expect(!bench.host.hasFinished)
     }
 
-    @Test func itLeavesUntilANotificationIsDue() throws {
+    @Test func `the agent exits until a notification is due`() throws {
         let due = bench.now + 5_000
         try addNotification(after: 5_000)
         try bench.pass(Lifetime.linger + 0.1)
         #expect(until == .some(due))
     }
 
-    /// A configuration with a mistake, say: its mending ends the pause.
-    @Test func itStaysAsLongAsTheChangeOfAFileMayEndAPause() throws {
+    /// For example, a correction of an invalid configuration ends the pause.
+    @Test func `the agent does not exit while a file change can end a pause`() throws {
         try bench.settings { ($0.watchedFiles, $0.backoffBase) = (["/etc/hosts"], 7_200) }
         try bench.submit()
         try bench.turn()
@@ -136,7 +137,7 @@ import Testing
         #expect(!bench.host.hasFinished)
     }
 
-    @Test func whereItIsRefusedItStaysAndSaysWhyAndAsksAgain() throws {
+    @Test func `a refused activation is recorded and retried with growing pauses`() throws {
         try bench.submit(daily: true)
         activator.refusal = ActivationFailure("it is masked")
         try bench.pass(Lifetime.linger + 0.1)
@@ -155,13 +156,14 @@ import Testing
         #expect(try bench.ledger.read { try $0.fact(.activationTrouble) } == nil)
     }
 
-    /// A span that a transfer may take is not prolonged by an absence that was planned: only by what came on top.
-    @Test(arguments: [0.0, 5_000]) func aPlannedAbsenceIsNoTimeInWhichNobodyCouldTry(_ late: Double) throws {
+    /// A planned absence does not prolong the time for which a transfer is kept. Only the time after its planned end prolongs it.
+    @Test(arguments: [0.0, 5_000])
+    func `only the late part of an absence prolongs the time for which a copy is kept`(_ late: Double) throws {
         try bench.submit(after: 7_200)
         try bench.pass(Lifetime.linger + 0.1)
         let until = try #require(try absence?.until)
         #expect(bench.agent.armActivation())
-        // Of an upload that an app may try again: its copy is kept for a while in which somebody could.
+        // The copy of a failed upload is kept for a while, so that the app can retry the upload.
         let kept = bench.now + 20_000
         let id = try bench.download { $0.isSuspended = true }
         try bench.ledger.write {
@@ -177,7 +179,7 @@ import Testing
     }
 }
 
-/// Starts nobody, and remembers when it was to.
+/// An activator that records the requested times and starts no agent.
 final class FakeActivator: AgentActivator {
     private let state = Mutex<(armed: [Date?], refusal: ActivationFailure?)>(([], nil))
 

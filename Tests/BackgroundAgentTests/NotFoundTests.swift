@@ -6,7 +6,7 @@ import TransferMachines
 @testable import BackgroundAgent
 @testable import BackgroundLedger
 
-/// A proxy answers 404 to everything while its server restarts.
+/// A proxy responds with 404 to all requests while its server restarts.
 @Suite struct NotFoundTests {
     private let bench: Bench
 
@@ -42,7 +42,7 @@ import TransferMachines
         #expect(bench.transport.started.count { $0.request.method == "PUT" } == RetryPolicy.maximumNotFound)
     }
 
-    /// Go's WebDAV server has no other answer for a full disk.
+    /// The WebDAV server of Go has no other response for a full disk.
     @Test func `a WebDAV upload whose PUT is answered 405 is tried again for some hours`() throws {
         let id = try bench.upload(.webdav)
         try answer(id, 404)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Notifications are shown when due, once, and their buttons launch the app.
+/// Notifications are shown once when they are due, and their buttons launch the app.
 @Suite struct NoticeTests {
     private let bench: Bench
 
@@ -34,7 +34,7 @@ import Testing
         try bench.hear(.presenter(.presented(identifier: id, serverID: serverID)))
     }
 
-    @Test func shownOnce() throws {
+    @Test func `a notification with equal content is shown again unless the app opts out`() throws {
         try bench.ledger.write {
             try $0.setCategory("storm", actions: [NoticeAction(key: "photo", label: "Add a photo")])
         }
@@ -55,13 +55,15 @@ import Testing
     }
 
     @Test(arguments: [(0, NoticeUrgency.low, false), (1, .normal, false), (2, .normal, true), (3, .critical, true)])
-    func howMuchItDisturbs(_ level: Int, _ urgency: NoticeUrgency, _ isPersistent: Bool) throws {
+    func `the interruption level sets the urgency and the persistence`(
+        _ level: Int, _ urgency: NoticeUrgency, _ isPersistent: Bool
+    ) throws {
         try add(level: level)
         #expect(bench.presenter.shown.first?.notice.urgency == urgency)
         #expect(bench.presenter.shown.first?.notice.isPersistent == isPersistent)
     }
 
-    @Test func notBeforeItsTime() throws {
+    @Test func `a notification is not shown before its time`() throws {
         try add(after: 60)
         try bench.pass(59)
         #expect(bench.presenter.shown.isEmpty)
@@ -69,7 +71,7 @@ import Testing
         #expect(bench.presenter.shown.count == 1)
     }
 
-    @Test func quietHoursHoldItBack() throws {
+    @Test func `a notification in quiet hours is shown at their end`() throws {
         try bench.settings { $0.quietHours = "09:00-11:00" }
         try add()
         #expect(bench.presenter.shown.isEmpty, "it is 10:00 in Berlin")
@@ -77,7 +79,7 @@ import Testing
         #expect(bench.presenter.shown.count == 1)
     }
 
-    @Test func switchedOffItIsKept() throws {
+    @Test func `a notification stays pending while notifications are disabled`() throws {
         try bench.settings { $0.notificationsEnabled = false }
         try add()
         try bench.pass(3_600)
@@ -85,7 +87,7 @@ import Testing
         #expect(try record().state == .pending)
     }
 
-    @Test func withoutAServerItWaitsForOne() throws {
+    @Test func `a notification waits for a notification server`() throws {
         try add()
         try bench.hear(.presenter(.failed(identifier: "n", .noServer("nobody"))))
         #expect(try record().state == .pending)
@@ -100,8 +102,8 @@ import Testing
         #expect(try bench.ledger.read { try $0.fact(.presenterTrouble) } == nil)
     }
 
-    /// Servers refuse too many at once, and forget that within seconds.
-    @Test func aRefusedOneIsTriedAgainWithGrowingPauses() throws {
+    /// Servers refuse too many notifications in a short time, and accept notifications again after some seconds.
+    @Test func `a refused notification is retried with growing pauses`() throws {
         try add()
         for (count, pause) in [5.0, 10, 20, 40].enumerated() {
             #expect(bench.presenter.shown.count == count + 1)
@@ -117,8 +119,9 @@ import Testing
         #expect(bench.presenter.shown.count == 5, "told once")
     }
 
-    /// The pause began while the clock was ahead, and it is right by now: a pause of seconds is none of a year.
-    @Test(arguments: [-365.0, -1, 1, 365]) func aClockThatIsSetMakesNoPauseLonger(_ days: Double) throws {
+    /// The pause started while the clock was wrong. A pause of some seconds does not become a pause of a year.
+    @Test(arguments: [-365.0, -1, 1, 365])
+    func `a clock change does not prolong the pause before a retry`(_ days: Double) throws {
         try add()
         try bench.hear(.presenter(.failed(identifier: "n", .refused("ExcessNotificationGeneration"))))
         try bench.step(days * 86_400)
@@ -130,8 +133,8 @@ import Testing
         #expect(bench.presenter.shown.count == 2, "told once")
     }
 
-    /// One that never accepts it costs four tries an hour.
-    @Test func pausesStopGrowing() throws {
+    /// If the server never accepts the notification, the agent tries four times an hour.
+    @Test func `the pause between two retries is at most 15 minutes`() throws {
         try add()
         for _ in 0..<20 {
             try bench.hear(.presenter(.failed(identifier: "n", .unresponsive("timeout"))))
@@ -140,8 +143,9 @@ import Testing
         #expect(bench.presenter.shown.count == 21)
     }
 
-    /// It lies in the queue of the server, which shows it when it goes on: asked again it would show it twice.
-    @Test func aServerThatFrozeShowsItOnce() throws {
+    /// The notification is in the server's queue, and the server shows it when it responds again. A second request would show it
+    /// twice.
+    @Test func `a notification that a frozen server may still show is not sent again`() throws {
         try add()
         try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
         #expect(try record().trouble?.contains("does not answer") == true)
@@ -153,8 +157,9 @@ import Testing
         #expect(try record().serverID == 4)
     }
 
-    /// It took the call, lost it, and is given nothing else: that it answers at all is asked for, and then it is given once more.
-    @Test func whatAServerLostIsShownThoughNothingElseIs() throws {
+    /// The server accepted the call and lost the notification, and receives no other notification. The agent checks whether the
+    /// server responds, and then sends the notification once more.
+    @Test func `a notification that the server lost is shown again after the server responds`() throws {
         try add()
         try bench.hear(.presenter(.failed(identifier: "n", .unanswered("nothing for 25 s"))))
         try bench.pass(59)
@@ -175,13 +180,14 @@ import Testing
         #expect(bench.presenter.asked == 2 && bench.presenter.shown.count == 2)
     }
 
-    /// The server left while no agent was there, as at a logout: its numbers are not the next one's.
-    @Test func theNumbersOfAnEarlierServerMeanNothing() throws {
+    /// The server ended while no agent was running, for example at a logout. The numbers of the earlier server are not valid for
+    /// the next server.
+    @Test func `a new server does not get the notification numbers of an earlier server`() throws {
         try bench.hear(.presenter(.serverIs("one")))
         try add()
         try presented(7)
         try bench.startAgent(turning: false)
-        // Before it has heard of the other one.
+        // The agent has not received the name of the other server yet.
         try add("Storm, later")
         #expect(bench.presenter.shown.last?.replacing == 7)
         #expect(bench.presenter.shown.last?.server == "one", "the other ignores the number")
@@ -202,9 +208,9 @@ import Testing
         #expect(bench.presenter.shown.last?.notice.isQuiet == false)
     }
 
-    /// As an app may ask whether buttons are live. A server that is gone says nothing of the next one.
+    /// An app can query whether buttons are available. The value of a server that has ended does not apply to the next server.
     @Test(arguments: [PresenterEvent.serverVanished, .busLost, .serverIs("two")])
-    func whetherTheServerHasButtonsIsWrittenDown(_ end: PresenterEvent) throws {
+    func `the ledger records whether the server has buttons`(_ end: PresenterEvent) throws {
         func known() throws -> Bool? { try bench.ledger.read { try $0.fact(.serverHasButtons) } }
         try bench.hear(.presenter(.serverIs("one")))
         #expect(try known() == nil)
@@ -238,7 +244,7 @@ import Testing
     }
 
     @Test(arguments: [PresenterEvent.serverVanished, .busLost])
-    func oneThatFrozeAndWasEndedHasForgottenIt(_ end: PresenterEvent) throws {
+    func `a notification is shown again after a frozen server has ended`(_ end: PresenterEvent) throws {
         try add()
         try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
         try bench.hear(.presenter(end), .presenter(.serverAppeared))
@@ -247,7 +253,7 @@ import Testing
         #expect(try record().state == .delivered)
     }
 
-    @Test func otherContentReplacesItOnTheScreen() throws {
+    @Test func `new content replaces the shown notification`() throws {
         try add()
         try presented(7)
         try add("Worse")
@@ -256,8 +262,9 @@ import Testing
         #expect(try record().state == .delivered)
     }
 
-    /// The answer for the content before arrives when the app has other content already: that is shown all the same, in its place.
-    @Test func otherContentBeforeTheAnswerIsShown() throws {
+    /// The response for the earlier content arrives after the app has set new content. The new content is still shown, in the
+    /// same place.
+    @Test func `new content is shown after the response for the earlier content`() throws {
         try add()
         let worse = NotificationContent(
             title: "Worse", subtitle: "", body: "", categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: nil,
@@ -271,9 +278,10 @@ import Testing
         #expect(try record().state == .delivered)
     }
 
-    /// The server had the content before in its hands when it went: one call at a time, or the next server shows the newer one twice.
+    /// The server was processing the earlier content when it ended. Only one call is made at a time, because the next server
+    /// would show the new content twice.
     @Test(arguments: [PresenterEvent.serverVanished, .busLost])
-    func otherContentIsShownOnceAfterAServerThatWent(_ end: PresenterEvent) throws {
+    func `new content is shown once after the server has ended`(_ end: PresenterEvent) throws {
         try add("1 of 3")
         try add("2 of 3")
         try add("3 of 3")
@@ -287,8 +295,9 @@ import Testing
         #expect(try record().state == .delivered)
     }
 
-    /// It froze with the content before in its queue: the newer one takes that one's place when it goes on, and is not a second one.
-    @Test func otherContentForAServerThatFroze() throws {
+    /// The server froze with the earlier content in its queue. The new content replaces the earlier content, and does not become
+    /// a second notification.
+    @Test func `new content waits for the response of a frozen server`() throws {
         try add("1 of 3")
         try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
         try add("2 of 3")
@@ -299,8 +308,8 @@ import Testing
         #expect(bench.presenter.shown.last?.replacing == 4)
     }
 
-    /// The same, and the app had other content before the call failed.
-    @Test func otherContentBeforeAServerFroze() throws {
+    /// The app added the new content before the call failed.
+    @Test func `new content that waits for a frozen server is shown by the next server`() throws {
         try add("1 of 3")
         try add("3 of 3")
         try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
@@ -311,8 +320,9 @@ import Testing
         #expect(bench.presenter.shown.last?.replacing == nil)
     }
 
-    /// It never answered, and goes on with others: what it was given then is lost, and is asked for again, once.
-    @Test func whatALivingServerLostIsShownAgain() throws {
+    /// The server did not respond for one notification, but responds for others. The notification was lost, and is sent again
+    /// once.
+    @Test func `a notification that a running server lost is shown again once`() throws {
         try add("Storm")
         try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
         try bench.pass(600)
@@ -328,8 +338,8 @@ import Testing
         #expect(bench.presenter.shown.count == 3)
     }
 
-    /// It goes on, and answers what it was given while it did not: all of it is shown once.
-    @Test func aServerThatGoesOnAnswersInItsOwnOrder() throws {
+    /// The server responds again, also for notifications that it received while it was frozen. Every notification is shown once.
+    @Test func `responses of a server may arrive in any order`() throws {
         try add("Storm")
         try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
         try add("Photo", id: "other")
@@ -340,9 +350,9 @@ import Testing
         #expect(bench.presenter.shown.map(\.notice.title) == ["Storm", "Photo"])
     }
 
-    /// A presenter, or a server, that never answers holds nothing back for ever.
+    /// A presenter or server that never responds does not delay new content without limit.
     @Test(arguments: [(nil, 60.0), (PresenterFailure.unanswered("timeout"), 900)])
-    func otherContentWhereNoAnswerComes(_ failure: PresenterFailure?, _ seconds: Double) throws {
+    func `new content is shown after a time limit without a response`(_ failure: PresenterFailure?, _ seconds: Double) throws {
         try add("1 of 3")
         if let failure { try bench.hear(.presenter(.failed(identifier: "n", failure))) }
         try add("3 of 3")
@@ -352,7 +362,7 @@ import Testing
         #expect(bench.presenter.shown.map(\.notice.title) == ["1 of 3", "3 of 3"])
     }
 
-    @Test func whatTheAppTakesBackIsWithdrawn() throws {
+    @Test func `a notification that the app removes is withdrawn`() throws {
         try add()
         try presented(7)
         try takeBack()
@@ -360,8 +370,9 @@ import Testing
         #expect(try record().state == .withdrawn)
     }
 
-    /// Taken back between being handed to the presenter and its answer: there is something on the screen by now.
-    @Test func takenBackWhileItIsBeingShown() throws {
+    /// The app removes the notification after it was passed to the presenter and before the response. The notification is on the
+    /// screen by then.
+    @Test func `a notification that the app removes before the response is withdrawn after it`() throws {
         try add()
         try takeBack()
         try presented(7)
@@ -369,8 +380,8 @@ import Testing
         #expect(try record().state == .withdrawn)
     }
 
-    /// All work is ended while the server has not answered: the agent stays until it can take back what will stand there.
-    @Test func quittingWaitsForWhatIsBeingShown() throws {
+    /// All work is ended before the server has responded. The agent waits until it can withdraw the notification.
+    @Test func `an agent that stops waits until a removed notification is withdrawn`() throws {
         try add()
         bench.agent.hear(.stopRequested)
         try takeBack()
@@ -382,7 +393,7 @@ import Testing
         #expect(bench.host.hasFinished)
     }
 
-    @Test func quittingWaitsNotForEver() throws {
+    @Test func `an agent that stops waits at most 5 seconds for the server`() throws {
         try add()
         bench.agent.hear(.stopRequested)
         try takeBack()
@@ -399,7 +410,7 @@ import Testing
         try bench.turn()
     }
 
-    @Test func closedIsClosed() throws {
+    @Test func `a close signal closes only the notification with its number`() throws {
         try add()
         try presented(7)
         try bench.hear(.presenter(.closed(identifier: "n", serverID: 3, .expired)))
@@ -410,8 +421,9 @@ import Testing
         #expect(bench.host.hasFinished, "nothing is left to own")
     }
 
-    /// What stood there is shown again by the next one, quietly; what the person had closed is not.
-    @Test func aServerThatLeavesTakesItsNumbers() throws {
+    /// A notification that was on the screen is shown again by the next server, without an alert. A notification that the user
+    /// closed is not.
+    @Test func `a notification of an ended server is shown quietly by the next server`() throws {
         try add()
         try presented(7)
         try bench.hear(.presenter(.serverVanished))
@@ -432,8 +444,8 @@ import Testing
         #expect(bench.presenter.shown.count == shown)
     }
 
-    /// The agent was killed: its buttons are told to nobody, unless the next one listens, or shows it itself.
-    @Test func theNextAgentHearsTheButtons() throws {
+    /// The agent was killed. Button presses are lost unless the next agent listens, or shows the notification again.
+    @Test func `a new agent receives button presses of an earlier notification`() throws {
         try bench.hear(.presenter(.serverIs("one")))
         try add()
         try presented(7)
@@ -450,8 +462,8 @@ import Testing
         #expect(try bench.launch(bench.onlyLive()).kind == .notificationResponse)
     }
 
-    /// The app changes its words while the server is asked: they follow, quietly.
-    @Test func wordsThatChangeBeforeTheAnswerFollow() throws {
+    /// The app changes the text while a call to the server is open. The new text follows without an alert.
+    @Test func `text that changes before the response is shown quietly after it`() throws {
         try add("Storm")
         var worse = try record().content
         worse.title = "Storm, later"
@@ -479,8 +491,8 @@ import Testing
         #expect(bench.presenter.shown.last?.replacing == 7)
     }
 
-    /// Some servers let it stand, and a person presses again.
-    @Test func aPressedOneIsTakenOffAndAnsweredOnce() throws {
+    /// Some servers keep a pressed notification on the screen, and the user presses again.
+    @Test func `a pressed notification is withdrawn and has one response`() throws {
         try add()
         try presented(7)
         let press = PresenterEvent.activated(identifier: "n", serverID: 7, action: "details", activationToken: nil)
@@ -492,7 +504,7 @@ import Testing
         #expect(try record().state == .closed)
     }
 
-    @Test func onTheScreenItKeepsTheAgent() throws {
+    @Test func `the agent does not exit while a notification is on the screen`() throws {
         try add()
         try presented()
         try bench.pass(3_600)
@@ -501,7 +513,7 @@ import Testing
 
     // MARK: Buttons
 
-    @Test func aButtonLaunchesTheApp() throws {
+    @Test func `a button launches the app`() throws {
         try add()
         try presented(7)
         try bench.hear(.presenter(.activated(identifier: "n", serverID: 7, action: "photo", activationToken: nil)))
@@ -515,8 +527,8 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// An app without a delegate: it came, and that was all.
-    @Test func aPressThatNobodyLooksAtIsDone() throws {
+    /// An app without a delegate is launched, but does not take the press.
+    @Test func `a press that the app does not handle is complete after one launch`() throws {
         try add()
         try presented(7)
         try bench.hear(.presenter(.activated(identifier: "n", serverID: 7, action: "photo", activationToken: nil)))
@@ -526,7 +538,7 @@ import Testing
         #expect(try bench.ledger.read { try $0.undeliveredResponses() }.isEmpty)
     }
 
-    @Test func aPressWhoseHandlerFailsIsToldAgainWithGrowingPauses() throws {
+    @Test func `a press whose handler fails is delivered again with growing pauses`() throws {
         try bench.settings { $0.backoffBase = 10 }
         try add()
         try presented(7)
@@ -542,7 +554,7 @@ import Testing
         #expect(pauses == [10, 20, 40, 80])
     }
 
-    @Test func aClickHasApplesName() throws {
+    @Test func `a click has the default action identifier of Apple`() throws {
         try add()
         try presented(7)
         try bench.hear(.presenter(.activated(identifier: "n", serverID: 7, action: "default", activationToken: nil)))
@@ -551,7 +563,7 @@ import Testing
                 == ["com.apple.UNNotificationDefaultActionIdentifier"])
     }
 
-    @Test func aButtonOfNobodysNotificationIsIgnored() throws {
+    @Test func `a button of an unknown notification is ignored`() throws {
         try bench.hear(.presenter(.activated(identifier: "ghost", serverID: 7, action: "photo", activationToken: nil)))
         #expect(bench.launcher.started.isEmpty)
     }

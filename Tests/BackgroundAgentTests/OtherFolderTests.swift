@@ -19,7 +19,7 @@ import TransferMachines
         try files.createDirectory(at: folder, withIntermediateDirectories: false)
     }
 
-    /// The folder of the destination, as a process with other mounts recorded it.
+    /// Returns the recorded identity of the destination folder, as a process with other mounts sees it.
     private func seenElsewhere() throws -> String {
         SeenFolder(view: "1:2:3", folder: try #require(SeenFolder(folder.path)).folder).text
     }
@@ -67,7 +67,7 @@ import TransferMachines
         try expectComplete(id)
     }
 
-    /// The folder of an agent can change, for example when a drive is connected.
+    /// The folder that the agent sees can change, for example when a drive is connected.
     @Test func `a complete file waits if another folder appears while it arrives`() throws {
         let seen = try seenElsewhere()
         let id = try bench.download {
@@ -79,7 +79,7 @@ import TransferMachines
         #expect(attempt.sink.receive(head: head))
         #expect(Array("sunny".utf8).withUnsafeBytes { attempt.sink.write($0) })
         try replaceFolder()
-        // A backup restored all files.
+        // A backup program restored all files.
         let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool)).lastPathComponent
         try files.copyItem(
             at: bench.folder.appendingPathComponent("away/" + part), to: folder.appendingPathComponent(part))
@@ -87,7 +87,7 @@ import TransferMachines
             .transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: 5))))
         try files.removeItem(at: folder.appendingPathComponent(part))
         try expectWaiting(id)
-        // An agent that looks for the file of an earlier agent does not take the other file for it.
+        // A new agent that searches for the file of an earlier agent does not use the other file.
         try bench.startAgent()
         try bench.pass(61)
         try expectWaiting(id)
@@ -96,7 +96,7 @@ import TransferMachines
         try expectComplete(id)
     }
 
-    /// The folder beneath the mount point would get the file otherwise.
+    /// Without this check, the folder beneath the mount point would receive the file.
     @Test func `a download waits while its drive is not connected`() throws {
         let own = try #require(SeenFolder(folder.path))
         let seen = SeenFolder(view: own.view, folder: own.folder, mount: folder.path).text

@@ -8,12 +8,12 @@ import TransferMachines
 
     init() { bytes.begin(at: 100, proving: []) }
 
-    @Test func whatWasHeldIsDurableAndHashedAnew() {
+    @Test func `bytes of an earlier attempt are durable and must be hashed again`() {
         #expect(bytes.isDurable && !bytes.isHashed)
         #expect(bytes.nextTurn == 0..<100)
     }
 
-    @Test mutating func aSyncCountsOnce() {
+    @Test mutating func `a sync counts only if it makes more bytes durable`() {
         bytes.noteWritten(to: 300)
         #expect(bytes.maySync)
         let counts = [200, 300, 250].map { bytes.noteSynced(to: $0) }
@@ -21,8 +21,8 @@ import TransferMachines
         #expect(bytes.isDurable && bytes.synced == 300)
     }
 
-    /// The kernel tells of a lost write once: the next sync of the same file succeeds, without the bytes.
-    @Test mutating func afterAFailedSyncNothingMoreIsDurable() {
+    /// The kernel reports a lost write once. The next sync of the same file succeeds without the bytes.
+    @Test mutating func `bytes do not become durable after a failed sync`() {
         bytes.noteWritten(to: 300)
         bytes.noteFailedSync()
         let counts = bytes.noteSynced(to: 300)
@@ -32,7 +32,7 @@ import TransferMachines
         #expect(bytes.maySync)
     }
 
-    @Test mutating func anotherBeginningIsAnotherFile() {
+    @Test mutating func `a second reading has a new number and no hashed bytes`() {
         let before = bytes.beginning
         bytes.rehash(for: [.sha512])
         #expect(bytes.beginning == before + 1 && bytes.hashed == 0)

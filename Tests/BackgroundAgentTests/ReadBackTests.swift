@@ -16,7 +16,7 @@ import TransferMachines
         copy = bench.ledger.directories.spool.appendingPathComponent("upload-1")
     }
 
-    /// A PUT whose response is lost, after which the server shows a file of the same length.
+    /// Starts an upload whose PUT response is lost. After that, the server shows a file of the same length.
     ///
     /// - Returns: The number of the transfer.
     private func lostPut(_ bytes: Data, to folder: String = "photos/") throws -> Int64 {
@@ -49,7 +49,7 @@ import TransferMachines
         try #require(bench.transport.started.count == before + 1)
     }
 
-    /// The response to the attempt that runs now.
+    /// Ends the running attempt with a response.
     private func end(
         _ id: Int64, status: Int, _ headers: [HeaderField] = [], _ failure: WireFailure? = nil, sent: Int64 = 0
     ) throws {
@@ -59,7 +59,7 @@ import TransferMachines
             .transport(.ended(attempt.id, WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: 0))))
     }
 
-    /// The server sends these bytes in pieces, and ends the attempt where the sink does not want more.
+    /// Sends the bytes in pieces, and ends the attempt when the sink refuses more.
     private func send(_ bytes: Data, to id: Int64, status: Int = 200, _ headers: [HeaderField] = []) throws {
         let attempt = try bench.attempt(id)
         #expect(attempt.request.method == "GET" && attempt.source == nil)
@@ -75,20 +75,20 @@ import TransferMachines
 
     private func photo(_ count: Int) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 9) }) }
 
-    /// The proof in the receipt of a completed upload; `nil` if the upload is not completed.
+    /// Returns the proof in the receipt of a completed upload; `nil` if the upload is not completed.
     private func proof(_ id: Int64) throws -> UploadProof? {
         let transfer = try bench.transfer(id)
         return transfer.state == .completed ? transfer.receipt?.proof : nil
     }
 
-    @Test func `a small file that is ours completes the upload`() throws {
+    @Test func `a small file with the uploaded bytes completes the upload`() throws {
         let id = try lostPut(photo(200_000))
         #expect(try bench.attempt(id).request.maximumBodyBytes == nil, "the sink ends the body")
         try send(photo(200_000), to: id)
         #expect(try proof(id) == .digest)
     }
 
-    @Test(arguments: [0, 100_000, 199_999]) func `one other byte is another file`(_ place: Int) throws {
+    @Test(arguments: [0, 100_000, 199_999]) func `a file with one different byte is another file`(_ place: Int) throws {
         let id = try lostPut(photo(200_000))
         var another = photo(200_000)
         another[place] ^= 1
@@ -125,7 +125,7 @@ import TransferMachines
         #expect(try proof(id) == (changed == nil ? .digest : nil))
     }
 
-    /// An earlier version of the same file often has its length: a few pixels of an image without compression were changed.
+    /// An earlier version of a file often has the same length, for example if a few pixels of an uncompressed image were changed.
     @Test(arguments: [nil, 400_000, 1_499_999]) func `a file that was there before is read completely`(_ changed: Int?) throws {
         let bytes = photo(1_500_000)
         var shown = bytes
@@ -134,7 +134,7 @@ import TransferMachines
         try bench.turn()
         try end(id, status: 200, [HeaderField("Content-Length", "1500000")])
         #expect(try bench.attempt(id).request.headers.allSatisfy { $0.name != "Range" })
-        // A process that was killed while it read has sent nothing either.
+        // An agent that was killed while it read has not sent the file either.
         try bench.startAgent()
         try bench.turn()
         try end(id, status: 200, [HeaderField("Content-Length", "1500000")])
@@ -147,7 +147,7 @@ import TransferMachines
         }
     }
 
-    @Test func `the page of an error is not read`() throws {
+    @Test func `the body of an error response is not read`() throws {
         let id = try lostPut(photo(1_000))
         try send(Data("<html>".utf8), to: id, status: 403)
         #expect(try proof(id) == .length)
@@ -176,7 +176,7 @@ import TransferMachines
     }
 
     /// An earlier photo of the same name was removed from the server, and its receipt is still in the ledger.
-    @Test func `a name that an earlier upload had is read back after a lost response`() throws {
+    @Test func `a file with the name of an earlier upload is read back after a lost response`() throws {
         let bytes = photo(1_000)
         for (shown, isOurs) in [(bytes, true), (photo(999) + Data("x".utf8), false)] {
             let folder = "photos-\(isOurs)/"

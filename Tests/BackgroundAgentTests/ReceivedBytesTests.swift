@@ -6,14 +6,14 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// What is kept of a broken answer, what counts as progress, and what is trusted of a part file.
+/// The bytes of an interrupted response that are kept, the bytes that count as progress, and checks of part files.
 @Suite struct ReceivedBytesTests {
     private let bench: Bench
     private let tag = HeaderField("ETag", "\"v1\"")
 
     init() throws { bench = try Bench() }
 
-    /// The head and a few bytes of ten arrive, then the connection breaks.
+    /// Delivers response headers and some of ten bytes. Then the connection is lost, unless `losing` is `false`.
     private func cut(_ id: Int64, _ text: String, _ headers: [HeaderField], status: Int = 200, losing: Bool = true) throws {
         let attempt = try bench.attempt(id)
         let head = ResponseHead(status: status, headers: headers, url: attempt.request.url)
@@ -29,7 +29,7 @@ import TransferMachines
         try bench.attempt(id).request.headers.first { $0.name.lowercased() == name }?.value
     }
 
-    /// Until the next attempt.
+    /// Lets time pass until the next attempt.
     private func waitForNextAttempt(_ id: Int64) throws {
         let before = bench.transport.started.count
         let next = try #require(try bench.transfer(id).nextAttemptAt)
@@ -37,7 +37,7 @@ import TransferMachines
         try #require(bench.transport.started.count == before + 1)
     }
 
-    @Test func aResumedAnswerIsOneWhole() throws {
+    @Test func `a resumed response becomes one complete file`() throws {
         let id = try bench.download()
         try bench.turn()
         try cut(id, "sunny", [tag, HeaderField("Content-Length", "10")])
@@ -50,9 +50,9 @@ import TransferMachines
         #expect(try bench.transfer(id).sha256 == FileDigest.sha256(of: Data("sunnylater".utf8)))
     }
 
-    /// What arrived before a server fell silent is durable and written down before anything ends: an agent that dies then costs
-    /// not one byte again.
-    @Test func aSilentServerCostsNothingOverADeath() throws {
+    /// Bytes that arrived before the server stopped sending are synced and recorded while the attempt runs. An agent that dies
+    /// then does not fetch them again.
+    @Test func `bytes that arrived before a silent server are kept after an agent crash`() throws {
         bench.disk = DiskWorker()
         try bench.startAgent()
         let id = try bench.download()
@@ -73,8 +73,8 @@ import TransferMachines
         #expect(try header("range", id) == "bytes=5-")
     }
 
-    /// A server that cuts every answer at the same place is asked ever more rarely, and given up.
-    @Test func bytesThatMustBeFetchedAgainAreNoProgress() throws {
+    /// A server that cuts every response at the same place is tried with growing pauses, until the transfer fails.
+    @Test func `bytes that must be fetched again do not count as progress`() throws {
         let id = try bench.download { $0.resourceTimeout = 7_200 }
         try bench.turn()
         var attempts = 0
@@ -91,7 +91,7 @@ import TransferMachines
         #expect(attempts > 5)
     }
 
-    @Test func bytesThatStayAreProgress() throws {
+    @Test func `bytes that are kept count as progress`() throws {
         let id = try bench.download { $0.resourceTimeout = 100 }
         try bench.turn()
         try bench.pass(90)
@@ -106,7 +106,7 @@ import TransferMachines
     private var spool: URL { bench.ledger.directories.spool }
     private func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: spool.path).sorted() }
 
-    /// The whole of another version begins to come in place of the rest.
+    /// Starts a response with a complete new version instead of the rest.
     private func begin(newVersion text: String, _ id: Int64) throws -> (FakeTransport.Attempt, ResponseHead) {
         let attempt = try bench.attempt(id)
         let headers = [HeaderField("ETag", "\"v2\""), HeaderField("Content-Length", "\(text.utf8.count)")]
@@ -116,8 +116,8 @@ import TransferMachines
         return (attempt, head)
     }
 
-    /// The ledger still speaks of the old one: its bytes are there, and nothing of the new one is among them.
-    @Test func anAgentThatDiesWhileANewVersionBeginsLeavesTheOldOne() throws {
+    /// The ledger still describes the old version. The old bytes are kept, and no byte of the new version is among them.
+    @Test func `an agent crash while a new version starts keeps the old part`() throws {
         let id = try bench.download()
         try bench.turn()
         try cut(id, "sunny", [tag, HeaderField("Content-Length", "10")])
@@ -132,7 +132,7 @@ import TransferMachines
         #expect(try files() == [try #require(try bench.transfer(id).file)], "nothing is left of the other")
     }
 
-    @Test func aNewVersionTakesThePlaceOfTheOldOne() throws {
+    @Test func `a new version replaces the old part`() throws {
         let id = try bench.download()
         try bench.turn()
         try cut(id, "sunny", [tag, HeaderField("Content-Length", "10")])
@@ -148,9 +148,9 @@ import TransferMachines
 
     // MARK: Large files
 
-    /// Hashing what is left of a large one is the disk worker's: the loop goes on meanwhile.
+    /// Ends a download whose bytes the disk worker still has to hash. The event loop continues while it hashes.
     private func endLarge(_ id: Int64) throws -> AgentEvent {
-        // No file is so small that it is waited for.
+        // A negative value: the agent does not wait for the hash of any file.
         bench.disk = DiskWorker(waitedFor: -1)
         try bench.startAgent()
         let attempt = try bench.attempt(id)
@@ -166,7 +166,7 @@ import TransferMachines
         throw CancellationError()
     }
 
-    @Test func aLargeFileIsWholeWhenItIsHashed() throws {
+    @Test func `a large file is complete after it is hashed`() throws {
         let id = try bench.download()
         let settled = try endLarge(id)
         #expect(try bench.transfer(id).state == .running)
@@ -176,7 +176,7 @@ import TransferMachines
         #expect(try files().count == 1)
     }
 
-    @Test func aLargeFileThatIsPausedWhileItIsHashedGoesOnFromItsEnd() throws {
+    @Test func `a large file that is paused while it is hashed keeps all its bytes`() throws {
         let id = try bench.download()
         let settled = try endLarge(id)
         try bench.change(id) { _ = $0.handle(.paused) }
@@ -187,10 +187,10 @@ import TransferMachines
         #expect(try files() == [try #require(try bench.transfer(id).partFile(in: spool)).lastPathComponent])
     }
 
-    // MARK: Part files that are not what the ledger says
+    // MARK: Part files that differ from the ledger
 
     @Test(arguments: ["removed", "shorter", "a link"])
-    func aPartThatIsNotThereInFullIsFetchedFromTheStart(_ fate: String) throws {
+    func `a part that is missing, shorter or a link is fetched from the start`(_ fate: String) throws {
         let id = try bench.download()
         try bench.turn()
         try cut(id, "sunny", [tag, HeaderField("Content-Length", "10")])
@@ -211,8 +211,8 @@ import TransferMachines
         #expect(try bench.spooled(id) == "sunnylater")
     }
 
-    /// It vanished after the attempt had asked for the rest.
-    @Test func aPartThatVanishesWhileItsRestIsAskedForIsNeverAHole() throws {
+    /// The part was removed after the attempt had requested the rest.
+    @Test func `the rest of a part that was removed is not written`() throws {
         let id = try bench.download()
         try bench.turn()
         try cut(id, "sunny", [tag, HeaderField("Content-Length", "10")])
@@ -230,8 +230,8 @@ import TransferMachines
         #expect(!FileManager.default.fileExists(atPath: part.path))
     }
 
-    /// A late head of a stopped attempt neither writes into the ledger nor into the file of its successor.
-    @Test func aLateHeadOfAStoppedAttemptIsRefused() throws {
+    /// Late response headers change neither the ledger nor the file of the next attempt.
+    @Test func `late response headers of a stopped attempt are refused`() throws {
         let id = try bench.download()
         try bench.turn()
         let late = try bench.attempt(id)

@@ -10,13 +10,13 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// What a new agent makes of what a dead one left.
+/// A new agent continues or removes the work of an agent that died.
 @Suite struct ReconcileTests {
     private let bench: Bench
 
     init() throws { bench = try Bench() }
 
-    @Test func aLiveLaunchIsAdopted() throws {
+    @Test func `a new agent adopts a running launch`() throws {
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
@@ -30,8 +30,8 @@ import TransferMachines
         #expect(try bench.request() == nil)
     }
 
-    /// Found by simulation: its start then lies in the future, and its time would have ended an hour late.
-    @Test func aClockThatWasSetBackUnderADeadAgentGivesNoExtraTime() throws {
+    /// Found by simulation: the start of the launch was in the future, and its budget would have ended an hour late.
+    @Test func `a clock that is set back while no agent runs does not prolong a launch`() throws {
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
@@ -43,7 +43,7 @@ import TransferMachines
         #expect(bench.launcher.warned == [id])
     }
 
-    @Test func aLaunchThatDiedMeanwhileIsMadeUpFor() throws {
+    @Test func `a launch that crashed while no agent ran is repeated`() throws {
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
@@ -54,7 +54,7 @@ import TransferMachines
         #expect(try bench.launch(bench.onlyLive()).generation == 2)
     }
 
-    @Test func aLaunchThatFinishedMeanwhileIsFinished() throws {
+    @Test func `a launch that completed while no agent ran is complete`() throws {
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
@@ -65,8 +65,8 @@ import TransferMachines
         #expect(try bench.request() == nil)
     }
 
-    /// The agent died between the commit and the start of the process: nobody's fault, so no delay.
-    @Test func aLaunchThatNeverBeganIsLaunchedAtOnce() throws {
+    /// The agent died between the commit and the start of the process. The app did not fail, so the launch is not delayed.
+    @Test func `a launch whose process was never started is launched again at once`() throws {
         try bench.submit()
         let orphan = try bench.ledger.write { transaction -> Int64 in
             let request = try #require(try transaction.request("noon"))
@@ -81,8 +81,8 @@ import TransferMachines
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// Found by the torture run: what agents did by dying was added to the app's account, which then waited six hours.
-    @Test func whatAgentsDieOfIsNotTheAppsDoing() throws {
+    /// Found by a stress test: crashes of agents were counted as crashes of the app, which then waited six hours.
+    @Test func `crashes of agents do not count as crashes of the app`() throws {
         try bench.submit()
         try bench.turn()
         for _ in 0..<40 {
@@ -99,8 +99,8 @@ import TransferMachines
         #expect(try bench.request()?.backoffUntil == bench.now + 10, "its second")
     }
 
-    /// Found by the proof of `why`: an agent that started made a delay shorter that was earned by launches of earlier requests, too.
-    @Test func anAgentThatStartsLeavesADelayAsItIs() throws {
+    /// Found by the test of `why`: a new agent shortened a delay that launches of earlier requests had caused.
+    @Test func `a new agent does not change the delay of a request`() throws {
         for _ in 0..<6 {
             try bench.submit()
             try bench.pass(20)
@@ -112,8 +112,8 @@ import TransferMachines
         #expect(try bench.request()?.backoffUntil == until)
     }
 
-    /// Started, but the agent died before the number was committed: the process itself writes it.
-    @Test func aLaunchWhoseNumberComesLateIsAdoptedThen() throws {
+    /// The process was started, but the agent died before it committed the PID. The process itself records the PID.
+    @Test func `a launch whose process is recorded late is adopted`() throws {
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
@@ -126,7 +126,7 @@ import TransferMachines
         #expect(bench.launcher.adopted == [id])
     }
 
-    @Test func aLateNumberThatNeverComesIsGivenUp() throws {
+    @Test func `a launch whose process is never recorded is launched again`() throws {
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
@@ -163,8 +163,8 @@ import TransferMachines
         #expect(try bench.live().count == 1)
     }
 
-    /// Its time ran out before the agent died; that the next one is told to stop is not why it ends.
-    @Test func theFirstReasonToStopCounts() throws {
+    /// The budget of the launch ended before the agent died. A later stop of the next agent does not replace this reason.
+    @Test func `the first reason to stop a launch is kept`() throws {
         try bench.submit()
         try bench.pass(30)
         let id = try bench.onlyLive()
@@ -175,8 +175,8 @@ import TransferMachines
         #expect(bench.launcher.warned == [id, id])
     }
 
-    /// The reason is committed first, the signal is only the poke: whether it was sent nobody knows.
-    @Test func aWarnedLaunchIsWarnedAgainAndGetsTheGraceAgain() throws {
+    /// The reason is committed before the signal is sent. A new agent does not know whether the signal was sent.
+    @Test func `a new agent warns a warned launch again and repeats its grace time`() throws {
         try bench.submit()
         try bench.pass(30)
         let id = try bench.onlyLive()
@@ -190,7 +190,7 @@ import TransferMachines
         #expect(bench.launcher.killed == [id])
     }
 
-    @Test func runningTransfersStartAgain() throws {
+    @Test func `a new agent starts running transfers again`() throws {
         let id = try bench.download()
         try bench.turn()
         try bench.startAgent()
@@ -199,7 +199,7 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    @Test func aNoticeThatWasBeingShownIsShownAgain() throws {
+    @Test func `a new agent shows a notification again that has no response`() throws {
         let content = NotificationContent(
             title: "t", subtitle: "", body: "", categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: nil,
             interruptionLevel: 1, badge: nil)
@@ -213,7 +213,7 @@ import TransferMachines
         #expect(bench.presenter.shown.isEmpty, "what is on the screen is not shown again")
     }
 
-    @Test func aDeadWaiterIsFound() throws {
+    @Test func `a new agent detects that a waiting process has ended`() throws {
         let id = try bench.download(awaitedBy: Bench.waiter)
         try bench.turn()
         bench.gone = [Bench.waiter]
@@ -223,8 +223,8 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .cancelled)
     }
 
-    /// A verb that found launches of a dead agent started this one, to end them.
-    @Test func aQuitThatIsAwaitedIsDone() throws {
+    /// A quit command that found launches of a dead agent started this agent to end them.
+    @Test func `a new agent obeys a quit command that a process waits for`() throws {
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
@@ -235,20 +235,20 @@ import TransferMachines
         #expect(try bench.ledger.read { try $0.answer(to: question) } == "stopping")
     }
 
-    @Test func aQuitForADeadAgentDoesNotStopTheNext() throws {
+    @Test func `a quit command of an ended process does not stop a new agent`() throws {
         try bench.submit(after: 3_600)
         let question = try bench.ledger.write { try $0.ask(.quit, now: bench.now) }
-        // Who asked is gone as well.
+        // The process of the command has ended as well.
         try DatabaseQueue(path: bench.ledger.directories.ledger.path).write {
             try $0.execute(sql: "UPDATE control SET askerPID = 4000001, askerStart = 1")
         }
         try bench.startAgent()
         #expect(!bench.agent.lifetime.isQuitting)
-        #expect(try bench.ledger.read { try $0.answer(to: question) } == "error: nobody waits for it any more")
+        #expect(try bench.ledger.read { try $0.answer(to: question) } == "error: the process that waited for it has ended")
     }
 
-    /// What a dead process left goes at once, whatever any clock says of its age.
-    @Test func orphansInTheSpoolAreRemoved() throws {
+    /// Files of a process that has ended are removed at once. Their age does not matter, because a clock may be wrong.
+    @Test func `files without an owner in the spool are removed at any age`() throws {
         let spool = bench.ledger.directories.spool
         for (name, age) in [("old", 86_400.0), ("young", 0), ("of-tomorrow", -86_400)] {
             let path = spool.appendingPathComponent(name)
@@ -259,8 +259,8 @@ import TransferMachines
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
     }
 
-    /// A copy that waits for its row is its maker's, however old a clock that was set makes it look.
-    @Test(arguments: [false, true]) func aCopyThatWaitsForItsRowStays(_ isKept: Bool) throws {
+    /// A copy belongs to its process until the copy is recorded. Its age does not matter, because a clock may be wrong.
+    @Test(arguments: [false, true]) func `a copy in the spool is kept while its process holds it`(_ isKept: Bool) throws {
         let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
         try bench.submit(after: 2 * 86_400)
         let left = spool.appendingPathComponent("upload-left")
@@ -269,14 +269,14 @@ import TransferMachines
         try bench.startAgent()
         try bench.pass(86_400)
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path).sorted() == ["upload-left", copy.name].sorted())
-        // Without a row in the end: then it is one of those.
+        // The copy is not recorded in the end, and no longer has an owner.
         if isKept { copy.keep() } else { copy.discard() }
         try bench.pass(3_601)
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
     }
 
-    /// An agent that lives for months: each launch that ends is an occasion.
-    @Test func whatAProcessLeavesGoesWithTheNextLaunch() throws {
+    /// An agent may run for months. The agent checks the spool at the end of each launch.
+    @Test func `files that a process left in the spool are removed when a launch ends`() throws {
         try bench.submit(after: 10)
         try bench.startAgent()
         try bench.pass(11)
@@ -288,8 +288,8 @@ import TransferMachines
         #expect(!FileManager.default.fileExists(atPath: left.path))
     }
 
-    /// Something is in the way of the folder for such copies: a photo's copy stays where it is until it is not.
-    @Test func aCopyThatCannotBePutAsideStays() throws {
+    /// A file is in the place of the folder for such copies. The copy of a photo stays in the spool until the file is removed.
+    @Test func `a copy that cannot be moved aside stays in the spool`() throws {
         let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
         try bench.submit(after: 2 * 86_400)
         try Data("no folder".utf8).write(to: directories.leftCopies)
@@ -303,7 +303,7 @@ import TransferMachines
         #expect(try FileManager.default.contentsOfDirectory(atPath: directories.leftCopies.path) == [copy.lastPathComponent])
     }
 
-    @Test func anAgentThatLeavesLooksAgain() throws {
+    @Test func `an agent that exits removes files without an owner from the spool`() throws {
         let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
         let copy = try Snapshot.store(Data("photo".utf8), in: directories)
         try bench.startAgent()
@@ -314,8 +314,8 @@ import TransferMachines
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
     }
 
-    /// A clock that is a year ahead, and then right, costs no copy that was put aside.
-    @Test func aCopyPutAsideGoesWhenItIsSurelyOld() throws {
+    /// A clock that is a year ahead for a while does not remove the copy.
+    @Test func `a copy that was moved aside is removed a week after it was found to be a month old`() throws {
         let (directories, day) = (bench.ledger.directories, 86_400)
         try FileManager.default.createDirectory(at: directories.leftCopies, withIntermediateDirectories: true)
         let copy = directories.leftCopies.appendingPathComponent("upload-1").path
@@ -336,8 +336,9 @@ import TransferMachines
         #expect(!isThere(after: 40))
     }
 
-    /// A configuration that is a link, into a folder of dot-files perhaps: it is changed where it leads.
-    @Test func aFileBehindALinkIsWatched() throws {
+    /// The configuration may be a symbolic link, for example into a repository of dot files. A change of the link's target is a
+    /// change of the configuration.
+    @Test func `a file behind a symbolic link is watched`() throws {
         let (behind, links) = (bench.folder.appendingPathComponent("dotfiles"), bench.folder.appendingPathComponent("links"))
         for folder in [behind, links] { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
         let (file, link) = (behind.appendingPathComponent("config.toml"), links.appendingPathComponent("config.toml"))
@@ -352,8 +353,8 @@ import TransferMachines
         #expect(read(watch.descriptor, &bytes, bytes.count) > 0)
     }
 
-    /// A folder of settings that is put aside, and another made in its place.
-    @Test func aFolderThatIsReplacedIsWatched() throws {
+    /// The settings folder is moved away, and another folder is created in its place.
+    @Test func `a folder that is replaced is watched`() throws {
         let files = FileManager.default
         let (folder, aside) = (bench.folder.appendingPathComponent("settings/app"), bench.folder.appendingPathComponent("aside"))
         try files.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -372,7 +373,7 @@ import TransferMachines
         #expect(try rang())
         try Data("new".utf8).write(to: file)
         #expect(try rang())
-        // The folder above, too.
+        // The parent folder is replaced as well.
         try files.removeItem(at: folder.deletingLastPathComponent())
         #expect(try rang())
         try files.createDirectory(at: folder, withIntermediateDirectories: true)

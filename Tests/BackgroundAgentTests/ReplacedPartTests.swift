@@ -32,7 +32,7 @@ import TransferMachines
         return id
     }
 
-    /// A download that may replace the file "earlier".
+    /// Starts a download that may replace the file "earlier".
     private func beginReplacing() throws -> Int64 {
         try Data("earlier".utf8).write(to: place)
         let identity = FileIdentity(place.path)?.text
@@ -62,7 +62,7 @@ import TransferMachines
         try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool))
     }
 
-    /// The name of the download after its end. The file is a regular file with the content that was sent.
+    /// Expects that the download is complete. The file is a regular file with the content that was sent.
     private func expectComplete(_ id: Int64, attempts: Int) throws {
         let transfer = try bench.transfer(id)
         #expect(transfer.state == .completed, "\(transfer.errorMessage ?? "")")
@@ -98,7 +98,7 @@ import TransferMachines
         #expect(try String(contentsOf: victim, encoding: .utf8) == "notes of the user")
     }
 
-    /// The folder is not removed, because the agent did not make it.
+    /// The folder is not removed, because the agent did not create it.
     @Test func `a download with a folder in the place of its part fails with the reason`() throws {
         let id = try begin()
         #expect(try write(id, "sunny"))
@@ -111,7 +111,7 @@ import TransferMachines
         #expect(try bench.transfer(id).errorMessage?.contains(part(id).path) == true)
     }
 
-    /// For example by a program that copies a folder and moves the copy into its place.
+    /// For example, a program copies a folder and moves the copy into its place.
     @Test(arguments: [true, false]) func `a part that was replaced by a complete copy gets the name`(_ isInSpool: Bool) throws {
         let id = try begin(isInSpool: isInSpool)
         #expect(try write(id, "sunny"))
@@ -132,7 +132,7 @@ import TransferMachines
         try expectComplete(id, attempts: 2)
     }
 
-    /// The agent died after the file was proven and before the file got its name.
+    /// The agent died after the file was verified and before the file got its name.
     @Test func `another agent does not take the file that was there before for the download`() throws {
         let id = try beginReplacing()
         #expect(try write(id, "sun"))
@@ -148,9 +148,9 @@ import TransferMachines
         try expectComplete(id, attempts: 1)
     }
 
-    // MARK: In place
+    // MARK: Changes in place
 
-    /// Fewer bytes than were written would leave a hole, more would stay behind the end.
+    /// A shorter file would leave a hole. A longer file would keep bytes behind the end.
     @Test(arguments: [0, 1, 9], [true, false])
     func `a part whose length was changed is fetched again`(_ length: off_t, _ isAtTheEnd: Bool) throws {
         let id = try begin()
@@ -170,7 +170,7 @@ import TransferMachines
         try expectComplete(id, attempts: 2)
     }
 
-    /// Writes over the beginning of the part. The time is set, because two changes can have the same time.
+    /// Overwrites the beginning of the part. The modification time is set, because two changes can have the same time.
     private func overwrite(_ part: URL, _ text: String) throws {
         let file = try FileHandle(forUpdating: part)
         try file.write(contentsOf: Data(text.utf8))
@@ -203,7 +203,7 @@ import TransferMachines
         try expectComplete(id, attempts: 2)
     }
 
-    /// For example a program for backups, or a virus scanner.
+    /// For example, a backup program or a virus scanner changes the times. The bytes stay the same.
     @Test(arguments: [true, false]) func `a part that was only touched is complete`(_ isAtTheEnd: Bool) throws {
         let id = try begin()
         #expect(try write(id, isAtTheEnd ? "sunny" : "sun"))
@@ -215,7 +215,7 @@ import TransferMachines
         try expectComplete(id, attempts: 1)
     }
 
-    /// The response has a digest. The first attempt is refuted by it.
+    /// The transfer has an expected digest. The first attempt does not match the digest because of the change.
     @Test func `a changed part does not refute the digest that is expected`() throws {
         let digest = FileDigest.sha256(of: Data("sunny".utf8))
         let id = try begin { $0.expectedSHA256 = digest }

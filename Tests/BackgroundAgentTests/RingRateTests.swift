@@ -5,7 +5,7 @@ import Testing
 @testable import BackgroundAgent
 
 @Suite(.timeLimit(.minutes(30))) struct RingRateTests {
-    @Test func whatOneLaunchMakesRingIsLookedAtAtOnce() {
+    @Test func `the rate is too high after ten change notifications in a row`() {
         var rate = RingRate()
         let row = (0...10).map { rate.isTooHigh(afterRingAt: Double($0) * 0.05) }
         #expect(row == Array(repeating: false, count: 10) + [true])
@@ -13,8 +13,8 @@ import Testing
         #expect(!next, "after a silence a row begins anew")
     }
 
-    /// Rings that came while it was held belong to the row.
-    @Test func aRowGoesOnWhereItRangMeanwhile() {
+    /// Change notifications that arrive during the hold belong to the row.
+    @Test func `change notifications during a hold extend the row`() {
         var rate = RingRate()
         for ring in 0..<11 { _ = rate.isTooHigh(afterRingAt: Double(ring) * 0.001) }
         rate.note(ringAt: 0.95)
@@ -22,8 +22,8 @@ import Testing
         #expect(goesOn)
     }
 
-    /// What is held is handled by one turn when it is silent, and without one where it said nothing.
-    @Test(arguments: [true, false]) func whatIsHeldIsHandledOnce(_ speaks: Bool) throws {
+    /// Held data causes one turn after a silence. Without data, the hold causes no turn.
+    @Test(arguments: [true, false]) func `a held descriptor causes at most one turn`(_ speaks: Bool) throws {
         let loop = try EventLoop()
         let descriptor = eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC))
         defer { close(descriptor) }
@@ -34,7 +34,7 @@ import Testing
         var turns = 0
         loop.hold(descriptor, atMost: 60) {
             let answer = answers.removeFirst()
-            // Where no turn is due something else has to end the loop.
+            // Without data, the hold causes no turn that could end the loop.
             if !speaks { post { ending.stop() } }
             return answer
         }

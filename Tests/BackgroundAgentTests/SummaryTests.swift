@@ -6,7 +6,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Of many notifications a person sees a handful, and of quiet hours one.
+/// The user sees only a few of many notifications, and one summary for quiet hours.
 @Suite struct SummaryTests {
     private let bench: Bench
 
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func aThousandAreSixOnTheScreen() throws {
+    @Test func `a thousand notifications appear as five notifications and one summary`() throws {
         try add(1_000)
         try bench.turn()
         #expect(bench.presenter.shown.count == 6)
@@ -51,14 +51,14 @@ import Testing
         #expect(last?.actions.map(\.key) == ["default", "show"])
         try presentAll()
         #expect(try record("n700").state == .gathered)
-        // One more goes there, in its place and quietly.
+        // One more notification is added to the summary, which is updated without an alert.
         try add(1, from: 1_001)
         #expect(bench.presenter.shown.count == 7)
         #expect(last?.title == "996 notifications of App" && last?.isQuiet == true)
         #expect(try bench.ledger.read { try $0.hasUnfinishedWork() })
     }
 
-    /// The second look of a turn finds it, and only a third one can give the changed summary to the server.
+    /// The second look of a turn finds the notification. Only a third look can send the changed summary to the server.
     @Test func `a notification that comes between two looks changes the summary at once`() throws {
         try add(20)
         try bench.turn()
@@ -73,7 +73,7 @@ import Testing
         #expect(last?.title == "16 notifications of App")
     }
 
-    @Test func aPressShowsTheNewestByThemselves() throws {
+    @Test func `a press on the summary shows the newest notifications individually`() throws {
         try add(20)
         try bench.turn()
         try presentAll()
@@ -90,7 +90,7 @@ import Testing
         #expect(try bench.ledger.read { try $0.liveLaunches() }.isEmpty, "it is no app's")
     }
 
-    @Test func aSummaryThatIsClosedTakesItsOwnWithIt() throws {
+    @Test func `closing a summary closes its notifications`() throws {
         try add(20)
         try bench.turn()
         try presentAll()
@@ -99,13 +99,13 @@ import Testing
         try bench.hear(.presenter(.closed(identifier: summary, serverID: number, .dismissed)))
         #expect(try record("n20").state == .closed)
         #expect(try record("n1").state == .delivered)
-        // And the next many have a summary of their own, which alerts.
+        // The next notifications get a new summary, which alerts.
         try add(10, from: 30)
         try bench.turn()
         #expect(last?.title == "10 notifications of App" && last?.isQuiet == false)
     }
 
-    @Test func whatIsTakenBackLeavesTheSummary() throws {
+    @Test func `a removed notification leaves the summary`() throws {
         try add(8)
         try bench.turn()
         try presentAll()
@@ -124,8 +124,8 @@ import Testing
         #expect(try bench.ledger.read { try !$0.hasUnfinishedWork() })
     }
 
-    /// It is 10:00 in Berlin.
-    @Test func quietHoursEndWithOne() throws {
+    /// The local time in Berlin is 10:00.
+    @Test func `quiet hours end with one summary`() throws {
         try bench.settings { $0.quietHours = "09:00-11:00" }
         try add(3)
         try add(1, from: 4, level: 3)
@@ -136,8 +136,9 @@ import Testing
         #expect(last?.body == "No. 3\nNo. 2\nNo. 1")
     }
 
-    /// Two that pass are two, with their buttons, in the night too; and what was once added at night is not held back at noon for ever.
-    @Test func whatPassesIsNoSummary() throws {
+    /// Two notifications that pass quiet hours are shown individually, with their buttons. A notification that is added again
+    /// after quiet hours is shown at once.
+    @Test func `notifications that pass quiet hours are not summarized`() throws {
         try bench.settings { ($0.quietHours, $0.loudLevel) = ("09:00-11:00", 2) }
         try add(2, level: 2)
         #expect(bench.presenter.shown.map(\.notice.title) == ["No. 1", "No. 2"])
@@ -147,15 +148,15 @@ import Testing
         #expect(bench.presenter.shown.count == 4 && last?.title == "No. 2")
     }
 
-    @Test func oneOfQuietHoursIsItself() throws {
+    @Test func `a single notification of quiet hours is shown without a summary`() throws {
         try bench.settings { $0.quietHours = "09:00-11:00" }
         try add(1)
         try bench.pass(3_600)
         #expect(bench.presenter.shown.map(\.notice.title) == ["No. 1"])
     }
 
-    /// Asked for in the night, they come in the night.
-    @Test func whatIsPressedInQuietHoursIsShown() throws {
+    /// The user requested the notifications during quiet hours, so they are shown during quiet hours.
+    @Test func `notifications of a pressed summary are shown during quiet hours`() throws {
         try add(20)
         try bench.turn()
         try presentAll()
@@ -166,8 +167,8 @@ import Testing
         #expect(bench.presenter.shown.dropFirst(before).map(\.notice.title).contains("No. 20"))
     }
 
-    /// That of last night stands there still: of another night the person is told anew, in its place.
-    @Test func everyNightIsTold() throws {
+    /// The summary of the last night is still on the screen. The summary of another night replaces it and alerts again.
+    @Test func `the summary of another night alerts again`() throws {
         try bench.settings { $0.quietHours = "09:00-11:00" }
         try add(3)
         try bench.pass(3_600 * 2)
@@ -182,8 +183,9 @@ import Testing
         #expect(last?.title == "While it was quiet: 5 notifications of App")
     }
 
-    /// Who leaves it off is not told of a week at once, and no agent stays for that.
-    @Test func whatIsSwitchedOffIsKeptForADay() throws {
+    /// A user who keeps the category disabled does not get the notifications of a week at once. The agent does not run for them
+    /// either.
+    @Test func `a notification of a disabled category is kept for a day`() throws {
         try bench.settings { $0.silencedCategories = ["photos"] }
         try add(1, category: "photos")
         try bench.pass(86_000)
@@ -196,7 +198,7 @@ import Testing
         #expect(bench.presenter.shown.isEmpty)
     }
 
-    @Test func aCategoryThatIsSwitchedOffIsKept() throws {
+    @Test func `a notification of a disabled category is shown when the category is enabled`() throws {
         try bench.settings { $0.silencedCategories = ["photos"] }
         try add(1, level: 3, category: "photos")
         try add(1, from: 2, category: "storms")
@@ -206,8 +208,8 @@ import Testing
         #expect(bench.presenter.shown.map(\.notice.title) == ["No. 2", "No. 1"])
     }
 
-    /// The agent that gathered them is killed.
-    @Test func theNextAgentKnowsTheSummary() throws {
+    /// The agent that created the summary is killed.
+    @Test func `a new agent shows the notifications of an earlier agent quietly`() throws {
         try bench.hear(.presenter(.serverIs("one")))
         try add(20)
         try bench.turn()
@@ -220,10 +222,10 @@ import Testing
         #expect(bench.presenter.shown.count == 6 && loud == 0)
     }
 
-    // MARK: Off the screen
+    // MARK: Withdrawal
 
-    /// The agent is killed behind the commit, or the server cannot be asked: whoever can says it again.
-    @Test func whatLeavesTheScreenIsWithdrawnByTheNextAgent() throws {
+    /// The agent is killed after the commit, or no server is available. The next agent repeats the withdrawal.
+    @Test func `a new agent repeats a withdrawal that was not confirmed`() throws {
         try bench.hear(.presenter(.serverIs("one")))
         try add(1)
         try presentAll()
@@ -238,8 +240,9 @@ import Testing
         #expect(try record("n1").leavingID == nil)
     }
 
-    /// The agent is killed between showing it and writing down its number, and it is taken back while none runs.
-    @Test func whatHasAnUnknownNumberLeavesTheScreen() throws {
+    /// The agent is killed after it showed the notification and before it recorded the number. The app removes the notification
+    /// while no agent is running.
+    @Test func `a removed notification with an unknown number is withdrawn`() throws {
         try add(1)
         #expect(try record("n1").state == .presenting)
         try bench.ledger.write { try $0.takeBackNotifications(now: bench.now) { $0.identifier == "n1" } }
@@ -250,7 +253,7 @@ import Testing
         #expect(try record("n1").state == .withdrawn)
     }
 
-    @Test func whereThereIsNoServerNothingIsLookedFor() throws {
+    @Test func `a removed notification is not searched for without a server`() throws {
         try add(1)
         try bench.startAgent(turning: false)
         try bench.ledger.write { try $0.takeBackNotifications(now: bench.now) { $0.identifier == "n1" } }
@@ -260,7 +263,7 @@ import Testing
         #expect(bench.presenter.shown.count == 1 && bench.presenter.withdrawn.isEmpty)
     }
 
-    // MARK: Its time
+    // MARK: Expiration date
 
     private func add(until seconds: Double) throws {
         var content = content("Storm")
@@ -269,7 +272,7 @@ import Testing
         try bench.turn()
     }
 
-    @Test func whatIsOverLeavesTheScreen() throws {
+    @Test func `a notification is withdrawn when its time is over`() throws {
         try add(until: 600)
         try presentAll()
         try bench.pass(599)
@@ -279,8 +282,9 @@ import Testing
         #expect(try record("storm").state == .over)
     }
 
-    /// Another storm of the same evening: the person saw the first one leave, and is told.
-    @Test func whatIsOverMayBeAboutAnotherTime() throws {
+    /// For example, another storm follows in the same evening. The first notification has left the screen, so the second one
+    /// alerts.
+    @Test func `a notification whose time is over alerts again with a new time`() throws {
         try add(until: 600)
         try presentAll()
         try bench.pass(600)
@@ -291,8 +295,8 @@ import Testing
         #expect(last?.title == "Storm, later" && last?.isQuiet == false)
     }
 
-    /// Nobody can be asked to take it off: that keeps neither the agent nor a newer version waiting.
-    @Test func aWithdrawalThatNobodyHearsIsNotWaitedForForEver() throws {
+    /// If no server confirms the withdrawal, neither the stop of the agent nor a newer version waits longer.
+    @Test func `an agent that stops waits at most 5 seconds for a withdrawal`() throws {
         try add(1)
         try presentAll()
         bench.agent.hear(.stopRequested)
@@ -305,7 +309,7 @@ import Testing
         #expect(try record("n1").leavingID != nil, "the next agent's")
     }
 
-    @Test func whatIsOverBeforeAServerComesIsNotShown() throws {
+    @Test func `a notification whose time is over before a server appears is not shown`() throws {
         try add(until: 600)
         try bench.hear(.presenter(.failed(identifier: "storm", .noServer("nobody"))))
         try bench.pass(600)
@@ -314,8 +318,8 @@ import Testing
         #expect(try record("storm").state == .over)
     }
 
-    /// The clock was ahead by a day, and is right by now.
-    @Test func aClockThatWasAheadTakesNothingAwayForGood() throws {
+    /// The clock was a day ahead, and is then corrected.
+    @Test func `a notification that a wrong clock withdrew is shown again quietly`() throws {
         try add(until: 600)
         try presentAll()
         try bench.step(86_400)

@@ -7,7 +7,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// Who goes first, who is held, and how a whole file gets its name.
+/// The order of transfers, transfers that wait, and the name of a complete file.
 @Suite struct TransferQueueTests {
     private let bench: Bench
     private let tag = HeaderField("ETag", "\"v1\"")
@@ -16,7 +16,7 @@ import TransferMachines
 
     private func started() -> [Int64] { bench.transport.started.map(\.id.transfer) }
 
-    /// Bytes arrive and the attempt goes on.
+    /// Delivers bytes to the running attempt.
     private func receive(_ id: Int64, _ text: String, of total: Int) throws {
         let attempt = try bench.attempt(id)
         let head = ResponseHead(
@@ -28,7 +28,7 @@ import TransferMachines
 
     // MARK: Order
 
-    @Test func thePriorThenTheOlder() throws {
+    @Test func `transfers start by priority and then by age`() throws {
         let ids = try (0..<4).map { number in
             try bench.download("k\(number)") {
                 $0.hostLimit = 1
@@ -41,14 +41,14 @@ import TransferMachines
         #expect(started() == [ids[2], ids[0], ids[1], ids[3]])
     }
 
-    @Test func hostsHaveLimitsOfTheirOwn() throws {
+    @Test func `each host has a separate limit`() throws {
         for number in 0..<10 { try bench.download("k\(number)") { $0.hostLimit = 3 } }
         for number in 0..<2 { try bench.download("o\(number)") { $0.host = "http://other" } }
         try bench.turn()
         #expect(started().count == 5)
     }
 
-    @Test func noMoreAtOnceThanThereIsRoomFor() throws {
+    @Test func `the number of running transfers is limited`() throws {
         for number in 0..<40 { try bench.download("k\(number)") { $0.host = "http://h\(number)" } }
         try bench.turn()
         #expect(started().count == TransferRoom.limit)
@@ -56,10 +56,11 @@ import TransferMachines
         #expect(started().count == TransferRoom.limit + 1)
     }
 
-    // MARK: Held
+    // MARK: Waiting
 
-    /// What is guessed at the start is no promise; a desktop that never says anything is taken at its first look.
-    @Test func needsAreNotMetByAGuess() throws {
+    /// Conditions that the agent read at its start do not count at first. If the desktop reports no conditions, the agent uses
+    /// them after some seconds.
+    @Test func `a transfer with conditions waits for the first report of the conditions`() throws {
         try bench.startAgent(turning: false, knowing: false)
         let plain = try bench.download("plain")
         let careful = try bench.download("careful") { $0.needs = .unmetered }
@@ -69,7 +70,7 @@ import TransferMachines
         #expect(started() == [plain, careful])
     }
 
-    @Test func whatItNeedsIsWaitedForAndLost() throws {
+    @Test func `a transfer waits for its conditions and is interrupted when they are lost`() throws {
         bench.conditions.set { $0.isNetworkMetered = true }
         let id = try bench.download { $0.needs = .unmetered }
         let other = try bench.download("other")
@@ -90,8 +91,8 @@ import TransferMachines
         #expect(try bench.attempt(id).request.headers.contains(HeaderField("Range", "bytes=5-")))
     }
 
-    /// A photo that waits for another of its name keeps nobody else's moment from coming.
-    @Test func aBlockedOneKeepsNobodysMoment() throws {
+    /// A photo that waits for another photo of the same name does not delay other transfers.
+    @Test func `a blocked upload does not delay the retry of another transfer`() throws {
         func photo(_ key: String) throws -> Int64 {
             try Data("sunny".utf8).write(to: bench.ledger.directories.spool.appendingPathComponent("upload-\(key)"))
             return try bench.download(key, session: "photos") {
@@ -113,8 +114,8 @@ import TransferMachines
         #expect(started() == [first, other, other])
     }
 
-    /// What is sent is the copy that was taken when it was queued, whatever became of the original, of the same size or not.
-    @Test func theCopyIsSentAndNotTheOriginal() throws {
+    /// The copy was made when the upload was queued. A later change of the original has no effect.
+    @Test func `an upload sends the queued copy and not the original`() throws {
         let original = bench.ledger.directories.state.appendingPathComponent("S.jpg")
         try Data("later".utf8).write(to: original)
         try Data("sunny".utf8).write(to: bench.ledger.directories.spool.appendingPathComponent("upload-a"))
@@ -124,7 +125,7 @@ import TransferMachines
             $0.bodyFile = "upload-a"
         }
         try bench.turn()
-        // First it asks whether the name is free.
+        // The first request checks whether the name is free.
         try bench.answer(id, "", status: 404)
         try bench.turn()
         let source = try #require(try bench.attempt(id).source)
@@ -133,7 +134,7 @@ import TransferMachines
         #expect(String(decoding: bytes.prefix(count), as: UTF8.self) == "sunny")
     }
 
-    @Test func aSuspendedTransferIsHeldWithWhatArrived() throws {
+    @Test func `a suspended transfer keeps its bytes and does not time out`() throws {
         let id = try bench.download()
         try bench.turn()
         try receive(id, "sunny", of: 10)
@@ -141,7 +142,7 @@ import TransferMachines
         try bench.turn()
         #expect(bench.transport.cancelled.map(\.transfer) == [id])
         #expect(try bench.transfer(id).partial?.durableBytes == 5)
-        // However long: it is not given up meanwhile.
+        // A suspended transfer does not time out.
         try bench.pass(8 * 86_400)
         #expect(try bench.transfer(id).state == .queued)
         try bench.startAgent()
@@ -153,13 +154,13 @@ import TransferMachines
         #expect(try bench.attempt(id).request.headers.contains(HeaderField("Range", "bytes=5-")))
     }
 
-    @Test func itBeginsWhenTheAppWants() throws {
+    @Test func `a transfer starts at the time that the app requested`() throws {
         let id = try bench.download {
             $0.earliestBegin = bench.now + 3_600
             _ = $0.handle(.scheduled(for: bench.now + 3_600, now: bench.now))
         }
         try bench.turn()
-        // A network that comes back is no reason to begin earlier, nor is a clock that was set.
+        // The return of the network is not a reason to start earlier, and a clock change is not either.
         try bench.hear(.conditions(bench.conditions.current), .timeChanged)
         try bench.pass(3_599)
         #expect(started().isEmpty)
@@ -167,8 +168,9 @@ import TransferMachines
         #expect(started() == [id])
     }
 
-    /// A trouble of before is not what it waits for: the network's return begins nothing, and the app may take its date back.
-    @Test func itBeginsWhenTheAppWantsAlsoAfterTrouble() throws {
+    /// The transfer waits for its date, not for the end of the earlier failure. The return of the network does not start it. The
+    /// app can remove the date.
+    @Test func `a transfer starts at the requested time also after a failed attempt`() throws {
         let id = try bench.download()
         try bench.turn()
         try bench.fail(id, .connectionLost)
@@ -192,7 +194,7 @@ import TransferMachines
         #expect(started().count == before + 1)
     }
 
-    // MARK: A whole file gets its name
+    // MARK: The name of a complete file
 
     private func place(_ name: String = "file.bin") -> URL { bench.folder.appendingPathComponent(name) }
 
@@ -207,7 +209,7 @@ import TransferMachines
             .transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: Int64(bytes.count)))))
     }
 
-    /// As if the agent had died before it wrote down that the file has its name.
+    /// Resets the row to its state before the agent recorded that the file has its name.
     private func forgetTheEnd(of id: Int64) throws {
         try bench.change(id) {
             $0.state = .running
@@ -216,7 +218,7 @@ import TransferMachines
         }
     }
 
-    @Test func itGrowsUnderAHiddenNameBesideItsPlace() throws {
+    @Test func `a download is written to a hidden file in the destination folder`() throws {
         let id = try bench.download {
             $0.destination = place().path
             $0.mayReplace = true
@@ -237,7 +239,7 @@ import TransferMachines
         #expect(!FileManager.default.fileExists(atPath: part.path))
     }
 
-    @Test func aLongNameFindsAPart() throws {
+    @Test func `a download may have a file name of maximum length`() throws {
         let name = String(repeating: "n", count: 255)
         let id = try bench.download { $0.destination = place(name).path }
         try bench.turn()
@@ -245,8 +247,8 @@ import TransferMachines
         #expect(try String(contentsOf: place(name), encoding: .utf8) == "sunny")
     }
 
-    /// The agent died when the file was proven and had no name yet, or had it already.
-    @Test(arguments: [false, true]) func anotherAgentGivesTheName(_ hasName: Bool) throws {
+    /// The agent died after the file was verified, either before or after the file got its name.
+    @Test(arguments: [false, true]) func `a new agent gives a complete file its name`(_ hasName: Bool) throws {
         let id = try bench.download { $0.destination = place().path }
         try bench.turn()
         try finish(id)
@@ -259,8 +261,8 @@ import TransferMachines
         #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
     }
 
-    /// It was named already; what the person made of it since is theirs.
-    @Test func whatStandsThereSinceIsNotTouched() throws {
+    /// The file already had its name. The later changes of the user are kept.
+    @Test func `a new agent does not replace a file that the user has changed`() throws {
         let id = try bench.download { $0.destination = place().path }
         try bench.turn()
         try finish(id)
@@ -272,8 +274,9 @@ import TransferMachines
         #expect(try String(contentsOf: place(), encoding: .utf8) == "my notes")
     }
 
-    /// Proven once is not proven for ever: somebody wrote into the part, or added to it.
-    @Test(arguments: ["evily", "sunny and more"]) func aPartThatWasChangedIsFetchedAnew(_ text: String) throws {
+    /// Another program wrote into the part after it was verified, or appended to it.
+    @Test(arguments: ["evily", "sunny and more"])
+    func `a complete part that was changed is fetched again`(_ text: String) throws {
         let id = try bench.download { $0.destination = place().path }
         try bench.turn()
         try finish(id)
@@ -287,8 +290,8 @@ import TransferMachines
         #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
     }
 
-    /// A whole file that cannot get its name is kept; another try needs no byte.
-    @Test func aNameThatIsTakenByAFolder() throws {
+    /// A complete file that cannot get its name is kept. Another attempt downloads no bytes.
+    @Test func `a download is kept while a folder has its name`() throws {
         let id = try bench.download {
             $0.destination = place().path
             $0.mayReplace = true
@@ -305,9 +308,10 @@ import TransferMachines
         #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
     }
 
-    /// Made after it was asked for: it is nobody's to replace. The download has a numbered name, and says so; a crash before that is
-    /// known, or after, changes nothing.
-    @Test(arguments: [false, true]) func whatAppearedMeanwhileStays(_ dies: Bool) throws {
+    /// The file was created after the download was requested, so the download does not replace it. The download gets a numbered
+    /// name and a note. A crash of the agent does not change this.
+    @Test(arguments: [false, true])
+    func `a file that appears during a download is kept and the download gets another name`(_ dies: Bool) throws {
         let id = try bench.download { $0.destination = place().path }
         try bench.turn()
         try Data("my notes".utf8).write(to: place())
@@ -335,7 +339,7 @@ import TransferMachines
         #expect(try bench.transfer(id).note?.contains("saved as \(name)") == true)
     }
 
-    @Test func whatItReplacesWasForNobodyElsesEyes() throws {
+    @Test func `a download keeps the permissions of the file that it replaces`() throws {
         let id = try bench.download {
             $0.destination = place().path
             $0.mayReplace = true
@@ -348,8 +352,8 @@ import TransferMachines
         #expect(stat(place().path, &found) == 0 && found.st_mode & 0o777 == 0o600)
     }
 
-    /// What was named and is gone, part and all, is fetched anew.
-    @Test func whatWasProvenAndIsGoneIsFetchedAnew() throws {
+    /// Both the named file and the part are missing.
+    @Test func `a complete file that was removed is fetched again`() throws {
         let id = try bench.download { $0.destination = place().path }
         try bench.turn()
         try finish(id)
@@ -361,7 +365,7 @@ import TransferMachines
         #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
     }
 
-    @Test func cancelledWhileItGetsItsNameItDoesNotAppear() throws {
+    @Test func `a download that is cancelled before it gets its name does not appear`() throws {
         let id = try bench.download { $0.destination = place().path }
         try bench.change(id) {
             $0.isFinishing = true
@@ -371,7 +375,7 @@ import TransferMachines
         }
         let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool))
         try Data("sunny".utf8).write(to: part)
-        // Its proof is looked at again, and nobody has heard of the finding yet.
+        // The file is being verified again, and the agent has not received the result yet.
         _ = try bench.agent.turn()
         try #require(bench.posted.hasAny)
         try bench.change(id) { $0.state = .cancelled }
@@ -379,9 +383,9 @@ import TransferMachines
         #expect(!FileManager.default.fileExists(atPath: place().path))
     }
 
-    // MARK: Races and bounds
+    // MARK: Races and limits
 
-    @Test func pausedAndResumedBeforeAnybodyLooked() throws {
+    @Test func `a transfer that is paused and resumed at once starts a new attempt`() throws {
         let id = try bench.download()
         try bench.turn()
         try bench.change(id) { _ = $0.handle(.paused) }
@@ -393,8 +397,9 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    /// A thousand for a server that is off: one asks for all, ever more rarely; when it answers, or somebody says so, all go.
-    @Test func oneProbesForAHostThatIsOff() throws {
+    /// Many transfers wait for a server that is off. Only one transfer tries, with growing pauses. All transfers continue when
+    /// the server responds or the user retries.
+    @Test func `one transfer probes an unavailable host for all others`() throws {
         for number in 0..<100 { try bench.download("\(number)") }
         try bench.turn()
         let atOnce = bench.transport.started.count
@@ -408,7 +413,7 @@ import TransferMachines
             failed = bench.transport.started.count
         }
         #expect((5...40).contains(failed - atOnce), "\(failed - atOnce) probes in an hour")
-        // Somebody presses retry.
+        // The user retries all transfers.
         try bench.ledger.write { try $0.setFact(.retriedAt, bench.now) }
         try bench.turn()
         #expect(bench.transport.started.count > failed)
@@ -417,7 +422,7 @@ import TransferMachines
         #expect(bench.transport.started.count > failed + 3, "it answered: all go")
     }
 
-    /// The host answers. Only the mirror that it leads one download to is down.
+    /// The host responds. Only the mirror to which it redirects one download is down.
     @Test func `a mirror that is down does not hold up the other transfers of the host`() throws {
         let ids = try (0..<3).map { number in try bench.download("\(number)") { $0.hostLimit = 1 } }
         try bench.turn()
@@ -429,8 +434,8 @@ import TransferMachines
         #expect(started() == [ids[0], ids[1]])
     }
 
-    /// The same bytes again and again are no progress, whatever validators come with them.
-    @Test func bytesThatAreFetchedAgainAreNoProgress() throws {
+    /// The same bytes do not count as progress when they arrive again, even if the validators change.
+    @Test func `bytes that are fetched again do not count as progress`() throws {
         let id = try bench.download { $0.resourceTimeout = 3_600 }
         try bench.turn()
         var attempts = 0
@@ -459,8 +464,8 @@ import TransferMachines
         #expect(attempts < 120, "\(attempts) attempts in an hour")
     }
 
-    /// The cancel comes while the file gets its name: the row says that it has it.
-    @Test(arguments: [true, false]) func aCancelThatComesTooLateIsSaid(_ hasItsName: Bool) throws {
+    /// The download is cancelled while the file gets its name. The note says whether the file has it.
+    @Test(arguments: [true, false]) func `a cancelled download notes that its file was already saved`(_ hasItsName: Bool) throws {
         let place = bench.folder.appendingPathComponent("late").path
         let id = try bench.download { $0.destination = place }
         try bench.turn()
@@ -471,8 +476,8 @@ import TransferMachines
         #expect(transfer.note == (hasItsName ? "its file had been saved by then: \(place)" : nil))
     }
 
-    /// One byte and another, for ever: patience counts from the start, too.
-    @Test func oneByteASecondIsNoEnd() throws {
+    /// The server sends a few bytes forever. The patience of a transfer counts from its start, even with progress.
+    @Test func `a slow transfer that never ends fails at its time limit`() throws {
         let id = try bench.download { $0.patience = 7_200 }
         try bench.turn()
         let attempt = try bench.attempt(id)
@@ -488,13 +493,13 @@ import TransferMachines
         let ended = try bench.transfer(id)
         #expect(ended.state == .failed && ended.errorCode == URLError.Code.timedOut.rawValue)
         #expect(ended.errorMessage?.hasPrefix("Not done within 7200 s") == true, "\(ended.errorMessage ?? "")")
-        // A person who tries it again has all the patience once more.
+        // A retry by the user restarts the patience.
         try bench.change(id) { _ = $0.handle(.retried(now: bench.now)) }
         try bench.turn()
         #expect(try bench.transfer(id).state == .running)
     }
 
-    @Test func aPostIsNotSentTwice() throws {
+    @Test func `a POST is not sent twice`() throws {
         let id = try bench.download { $0.method = "POST" }
         try bench.turn()
         try bench.startAgent()
@@ -505,7 +510,7 @@ import TransferMachines
 
     // MARK: Kept parts
 
-    @Test func aFailedDownloadKeepsWhatItsResumeDataSpeaksOf() throws {
+    @Test func `a failed download keeps its part for the resume data`() throws {
         let id = try bench.download { $0.resourceTimeout = 100 }
         try bench.turn()
         try receive(id, "sunny", of: 10)
@@ -526,7 +531,7 @@ import TransferMachines
         #expect(try bench.transfer(id).resumeToken == nil)
     }
 
-    @Test func aBadRowReachesNoFileElsewhere() throws {
+    @Test func `a damaged row cannot reach a file outside the spool`() throws {
         let outside = bench.folder.appendingPathComponent("outside")
         try Data("mine".utf8).write(to: outside)
         let id = try bench.download { $0.file = "../../../outside" }

@@ -7,13 +7,13 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// Transfers start, end, wait, are given up and collected.
+/// Transfers start, end, wait, time out and are removed.
 @Suite struct TransferTests {
     private let bench: Bench
 
     init() throws { bench = try Bench() }
 
-    @Test func anAdoptedTransferIsFetchedAndDelivered() throws {
+    @Test func `an adopted transfer is fetched and delivered`() throws {
         let id = try bench.download()
         try bench.turn()
         #expect(try bench.transfer(id).state == .running)
@@ -33,7 +33,7 @@ import TransferMachines
         #expect(bench.launcher.started.count == 1)
     }
 
-    @Test func anAwaitedTransferLaunchesNobody() throws {
+    @Test func `an awaited transfer does not launch the app`() throws {
         let id = try bench.download(awaitedBy: Bench.waiter)
         try bench.turn()
         try bench.answer(id)
@@ -42,9 +42,9 @@ import TransferMachines
         #expect(bench.watched == [Bench.waiter])
     }
 
-    // MARK: Nobody waits
+    // MARK: Without a waiting process
 
-    @Test func aDeadWaiterLeavesItAdoptableForTheGrace() throws {
+    @Test func `a transfer can be adopted for a grace time after its waiting process ended`() throws {
         let id = try bench.download(awaitedBy: Bench.waiter)
         try bench.turn()
         try bench.hear(.processEnded(Bench.waiter))
@@ -57,7 +57,7 @@ import TransferMachines
         #expect(bench.transport.cancelled.map(\.transfer) == [id])
     }
 
-    @Test func adoptedWithinTheGraceItGoesOnOnItsConnection() throws {
+    @Test func `a transfer that is adopted in the grace time keeps its connection`() throws {
         let id = try bench.download(awaitedBy: Bench.waiter)
         try bench.turn()
         try bench.hear(.processEnded(Bench.waiter))
@@ -74,14 +74,14 @@ import TransferMachines
         #expect(try bench.transfer(id).note == "on its first connection")
     }
 
-    @Test func aWaiterThatIsGoneAlreadyIsSeen() throws {
+    @Test func `a waiting process that already ended is detected`() throws {
         bench.gone = [Bench.waiter]
         let id = try bench.download(awaitedBy: Bench.waiter)
         try bench.turn()
         #expect(try bench.transfer(id).adoptableUntil == bench.now + 5)
     }
 
-    @Test func anAnswerThatNobodyTookIsCollected() throws {
+    @Test func `a response that no process takes is removed after the grace time`() throws {
         let id = try bench.download(awaitedBy: Bench.waiter)
         try bench.turn()
         try bench.answer(id)
@@ -92,21 +92,21 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    @Test func aCancelledTransferStopsItsAttempt() throws {
+    @Test func `a cancelled transfer stops its attempt`() throws {
         let id = try bench.download()
         try bench.turn()
         let attempt = try bench.attempt(id)
         try bench.change(id) { $0.state = .cancelled }
         try bench.turn()
         #expect(bench.transport.cancelled == [attempt.id])
-        // Its late answer is dropped.
+        // The late end of the attempt is ignored.
         try bench.hear(.transport(.ended(attempt.id, WireEnd(head: nil, failure: .cancelled, bytesSent: 0, bytesReceived: 0))))
         #expect(try bench.transfer(id).state == .cancelled)
     }
 
-    // MARK: Trouble
+    // MARK: Failures
 
-    @Test func aLostConnectionIsTriedAgain() throws {
+    @Test func `a transfer is retried after a lost connection`() throws {
         let id = try bench.download()
         try bench.turn()
         try bench.fail(id, .connectionLost)
@@ -120,7 +120,7 @@ import TransferMachines
         #expect(try bench.transfer(id).attempts == 2)
     }
 
-    @Test func anAnswerOfAnOldAttemptIsDropped() throws {
+    @Test func `a response to an old attempt is ignored`() throws {
         let id = try bench.download()
         try bench.turn()
         let old = try bench.attempt(id).id
@@ -131,7 +131,7 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .running)
     }
 
-    @Test func theNetworksReturnTriesAtOnce() throws {
+    @Test func `a transfer is retried at once when the network returns`() throws {
         let id = try bench.download()
         try bench.turn()
         bench.conditions.set { $0.isNetworkAvailable = false }
@@ -142,7 +142,7 @@ import TransferMachines
         #expect(bench.transport.started.count == 2)
     }
 
-    @Test func resourceTimeoutGivesUp() throws {
+    @Test func `a transfer fails at its resource timeout`() throws {
         let id = try bench.download { $0.resourceTimeout = 7_200 }
         try bench.turn()
         for _ in 0..<10_000 where try bench.transfer(id).state != .failed {
@@ -157,8 +157,9 @@ import TransferMachines
         #expect(try bench.launch(bench.onlyLive()).kind == .urlSession, "failure is told too")
     }
 
-    /// Nobody wakes the agent again for its own commit: what ends while transfers are planned is told in that very turn.
-    @Test func whatIsGivenUpIsToldAtOnce() throws {
+    /// The agent's own commit does not wake it again. A transfer that ends while transfers are planned is delivered in the same
+    /// turn.
+    @Test func `a transfer that times out is delivered in the same turn`() throws {
         let id = try bench.download()
         try bench.turn()
         try bench.fail(id, .couldNotResolveHost)
@@ -173,7 +174,7 @@ import TransferMachines
         #expect(try bench.launch(bench.onlyLive()).kind == .urlSession)
     }
 
-    @Test func aTransferThatRunsIsGivenUpTooWithoutProgress() throws {
+    @Test func `a running transfer without progress fails at its resource timeout`() throws {
         let id = try bench.download { $0.resourceTimeout = 100 }
         try bench.pass(99)
         #expect(try bench.transfer(id).state == .running)
@@ -182,8 +183,10 @@ import TransferMachines
         #expect(bench.transport.cancelled.map(\.transfer) == [id])
     }
 
-    /// Asleep, switched off, or a clock set forward: nobody could try, so nothing is given up, and it is tried again.
-    @Test(arguments: ["asleep", "off", "clock"]) func aWeekAwayGivesNothingUp(_ how: String) throws {
+    /// The machine was asleep or off, or the clock was set forward. No attempt was possible in this time, so the transfer does
+    /// not fail and is tried again.
+    @Test(arguments: ["asleep", "off", "clock"])
+    func `a sleep, an absence and a clock change do not use up the timeout`(_ how: String) throws {
         let id = try bench.download { $0.resourceTimeout = 7 * 86_400 }
         try bench.turn()
         try bench.fail(id, .couldNotResolveHost)
@@ -201,8 +204,8 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    /// What it needs was not there for longer than its patience: when it is, it is tried before anybody gives it up.
-    @Test func theFirstAttemptComesBeforeTheEnd() throws {
+    /// The conditions were missing for longer than the patience. When they hold, the transfer gets an attempt before it can fail.
+    @Test func `a transfer that waited longer than its timeout still gets an attempt`() throws {
         bench.conditions.set { $0.isNetworkMetered = true }
         let id = try bench.download {
             $0.needs = .unmetered
@@ -220,8 +223,8 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    /// What was tried before counts, what was tried in vain since does, too.
-    @Test func afterAWeekAwayPatienceGoesOn() throws {
+    /// The time before the sleep counts, and the time without success after the sleep counts.
+    @Test func `the timeout of a transfer continues after a sleep`() throws {
         let id = try bench.download { $0.resourceTimeout = 7_200 }
         try bench.turn()
         try bench.pass(3_600)
@@ -233,8 +236,8 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .failed)
     }
 
-    /// Whole and proven before its time was over: only its name is missing.
-    @Test func whatIsWholeIsNotGivenUp() throws {
+    /// The file was complete and verified before the timeout. Only its name is missing.
+    @Test func `a complete file does not time out`() throws {
         let text = Data("sunny".utf8)
         let part = bench.ledger.directories.spool.appendingPathComponent("transfer-whole")
         try text.write(to: part)
@@ -251,8 +254,9 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    /// Its answer comes in the moment in which a person pauses it: what the server has is asked first, not sent again.
-    @Test func anAnswerThatMeetsAPauseIsAskedForAgain() throws {
+    /// The response arrives when the user pauses the upload. After that, the agent checks the file on the server before it sends
+    /// the body again.
+    @Test func `an upload whose response arrives during a pause checks the server when it resumes`() throws {
         let (id, _) = try upload(.put)
         try bench.turn()
         var end: (FakeTransport.Attempt, WireEnd)?
@@ -278,7 +282,7 @@ import TransferMachines
         #expect(try bench.attempt(id).request.method == "HEAD")
     }
 
-    @Test func aPausedTransferWaitsWithoutEnd() throws {
+    @Test func `a paused transfer does not time out`() throws {
         let id = try bench.download {
             $0.state = .paused
             $0.resourceTimeout = 100
@@ -288,7 +292,7 @@ import TransferMachines
         #expect(bench.transport.started.isEmpty)
     }
 
-    @Test func sixAtATime() throws {
+    @Test func `a host has at most six transfers at a time`() throws {
         let ids = try (0..<9).map { try bench.download("k\($0)") }
         try bench.turn()
         #expect(bench.transport.started.map(\.id.transfer) == Array(ids.prefix(6)), "oldest first")
@@ -296,7 +300,7 @@ import TransferMachines
         #expect(bench.transport.started.map(\.id.transfer) == Array(ids.prefix(7)))
     }
 
-    @Test func anUploadWhoseSnapshotIsGoneFails() throws {
+    @Test func `an upload whose copy is missing fails`() throws {
         let id = try bench.download {
             $0.kind = .upload
             $0.method = "PUT"
@@ -308,7 +312,7 @@ import TransferMachines
         #expect(try bench.transfer(id).errorCode == URLError.Code.fileDoesNotExist.rawValue)
     }
 
-    /// An upload of three bytes, queued with its copy.
+    /// Queues an upload of three bytes with its copy.
     private func upload(
         _ kind: UploadKind, _ method: String = "PUT", change: (inout TransferRecord) -> Void = { _ in }
     ) throws -> (id: Int64, body: URL) {
@@ -326,9 +330,9 @@ import TransferMachines
         return (id, body)
     }
 
-    // MARK: Something in the server's place
+    // MARK: Captive portals and certificates
 
-    /// The end of the attempt that runs now.
+    /// Ends the running attempt.
     private func end(_ id: Int64, _ failure: WireFailure?, status: Int = 200, _ headers: [HeaderField] = []) throws {
         let attempt = try bench.attempt(id)
         let head = failure == nil ? ResponseHead(status: status, headers: headers, url: attempt.request.url) : nil
@@ -341,10 +345,10 @@ import TransferMachines
             \.content.title)
     }
 
-    /// A certificate that is not trusted here and now, and a page to log in, are waited out: on the right network, or with the right
-    /// clock, it is tried at once. The person is told once.
+    /// The transfer waits while the certificate is not trusted or the network has a captive portal. The transfer is tried at once
+    /// on another network or after a clock change. The user is notified once.
     @Test(arguments: ["portal", "certificate", "clock"])
-    func whatStandsInTheServersPlaceIsWaitedOut(_ what: String) throws {
+    func `a transfer waits out a captive portal, an untrusted certificate and a wrong clock`(_ what: String) throws {
         let (id, _) = try upload(.webdav)
         try bench.turn()
         for _ in 0..<3 {
@@ -372,8 +376,9 @@ import TransferMachines
         #expect(try agentsNotices() == [titles[what]])
     }
 
-    /// Nothing waits any more: the person is not told to log in, and is told again when something does.
-    @Test(arguments: ["cancelled", "held"]) func aLoginThatNothingWaitsForIsTakenBack(_ what: String) throws {
+    /// The notification to log in is removed when no transfer waits, and is shown again when a transfer waits again.
+    @Test(arguments: ["cancelled", "held"])
+    func `the login notification is removed when no transfer waits for the login`(_ what: String) throws {
         func meetsAPortal() throws -> Int64 {
             let (id, _) = try upload(.webdav)
             try bench.turn()
@@ -397,8 +402,8 @@ import TransferMachines
         #expect(try isShown())
     }
 
-    /// Who waits for the answer is told at once.
-    @Test func whoAwaitsIsToldOfABadCertificate() throws {
+    /// The process that waits for the response receives the error at once.
+    @Test func `an awaited transfer fails at once if the certificate is not trusted`() throws {
         let id = try bench.download(awaitedBy: Bench.waiter)
         try bench.turn()
         try end(id, .tlsUntrusted("self-signed certificate"))
@@ -406,7 +411,7 @@ import TransferMachines
         #expect(try agentsNotices() == [])
     }
 
-    @Test func aPlainUploadSendsItsSnapshot() throws {
+    @Test func `a plain upload sends its copy`() throws {
         let (id, body) = try upload(.plain, "PUT")
         try bench.turn()
         let source = try #require(try bench.attempt(id).source)
@@ -416,7 +421,7 @@ import TransferMachines
         #expect(!FileManager.default.fileExists(atPath: body.path), "the snapshot is not needed any more")
     }
 
-    /// A server cannot have stored bytes that it did not get.
+    /// A server cannot have stored bytes that it did not receive.
     @Test func `a confirmation of a body that was not sent completely does not count`() throws {
         let (id, body) = try upload(.plain, "PUT")
         try bench.turn()
@@ -432,8 +437,9 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    /// Nobody knows whether the server took it: it is not sent again by itself, and can be by hand.
-    @Test func aPostThatTheAgentsDeathInterruptedIsKeptForAnotherTry() throws {
+    /// The agent cannot know whether the server processed the request. The request is not repeated automatically, but the user
+    /// can retry it.
+    @Test func `a POST that an agent crash interrupted can be retried manually`() throws {
         let (id, body) = try upload(.plain, "POST")
         try bench.turn()
         try bench.startAgent()
@@ -449,8 +455,8 @@ import TransferMachines
         #expect(bench.transport.started.count == 1, "of the new agent")
     }
 
-    /// What must not be done twice is let finish, also where the app holds it meanwhile.
-    @Test func aPostThatIsSuspendedIsLetFinish() throws {
+    /// A request that must not be repeated is completed, even if the app suspends it.
+    @Test func `a suspended POST is not interrupted`() throws {
         let id = try bench.download { $0.method = "POST" }
         try bench.turn()
         try bench.change(id) { _ = $0.handle(.suspended) }
@@ -460,8 +466,9 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    /// Everything works but one step, for ever: asked ever more rarely, with the body sent once, and given up.
-    @Test func aStepThatIsRefusedForEverIsNoProgress() throws {
+    /// One step of the upload always fails. The step is tried with growing pauses, the body is sent once, and the transfer fails
+    /// in the end.
+    @Test func `a step that the server always refuses does not count as progress`() throws {
         let (id, _) = try upload(.webdav) { $0.resourceTimeout = 86_400 }
         var methods: [String] = []
         while try bench.transfer(id).state != .failed {
@@ -493,8 +500,8 @@ import TransferMachines
         #expect(try bench.transfer(id).bytesDone == 3)
     }
 
-    /// Nobody is launched for its end and no file goes: all the same it is time to leave.
-    @Test func theEndOfTheLastTransferIsAReasonToLookAtEverything() throws {
+    /// The end of this transfer launches no app and removes no file. The agent still has to check whether it can exit.
+    @Test func `the agent exits after the end of the last transfer`() throws {
         let (id, _) = try upload(.webdav) { $0.launchesApp = false }
         try bench.turn()
         let attempt = try bench.attempt(id)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Notifications with triggers: shown at their instants, again where they repeat, and right when zone or clock change.
+/// Notifications with triggers are shown at their times, repeat, and follow changes of zone and clock.
 @Suite struct TriggerTests {
     private let bench: Bench
     private let content = NotificationContent(
@@ -32,7 +32,7 @@ import Testing
 
     private var showings: Int { bench.presenter.shown.count }
 
-    @Test func anHourlyOneIsShownEachHour() throws {
+    @Test func `an hourly notification is shown each hour`() throws {
         try add(.interval(3_600, repeats: true))
         #expect(try showings == 0 && record().isComing)
         for hour in 1...3 {
@@ -45,7 +45,7 @@ import Testing
         }
         #expect(bench.presenter.shown.last?.replacing == 7, "in the place of the last")
         #expect(bench.presenter.shown.last?.notice.isQuiet == false, "and it alerts")
-        // Closed it comes again; off the screen too.
+        // A notification that was closed or removed from the screen is shown again at its next time.
         try bench.hear(.presenter(.closed(identifier: "n", serverID: 7, .dismissed)))
         try bench.pass(3_600)
         #expect(showings == 4)
@@ -56,7 +56,7 @@ import Testing
         try bench.pass(3_600)
         #expect(showings == 5)
         try presented()
-        // Cancelled it stands until it is closed, and that is all.
+        // A cancelled notification stays on the screen until it is closed, and is not shown again.
         try write { try $0.cancelComing([$1], now: bench.now) }
         try bench.pass(86_400)
         #expect(try showings == 5 && record().state == .delivered)
@@ -65,7 +65,7 @@ import Testing
         #expect(bench.host.hasFinished)
     }
 
-    @Test func aRepeatingOneKeepsTheAgent() throws {
+    @Test func `the agent does not exit while a notification repeats`() throws {
         try add(.interval(3_600, repeats: true))
         try bench.pass(3_600)
         try presented()
@@ -74,8 +74,8 @@ import Testing
         #expect(!bench.host.hasFinished)
     }
 
-    /// What is refused, or has no server, keeps its instant: the following one does not push it away.
-    @Test func aShowingThatFailsIsNotLost() throws {
+    /// A showing that failed keeps its time. The next time does not replace it.
+    @Test func `a notification that could not be shown is shown when a server appears`() throws {
         try add(.interval(3_600, repeats: true))
         try bench.pass(3_600)
         try bench.hear(.presenter(.failed(identifier: "n", .noServer("none"))))
@@ -88,7 +88,7 @@ import Testing
         #expect(showings == 3, "and the next comes in its own step")
     }
 
-    @Test func noonFollowsThePerson() throws {
+    @Test func `a calendar trigger follows the time zone of the user`() throws {
         var noon = DateComponents()
         noon.hour = 12
         try add(.calendar(noon, repeats: true))
@@ -105,8 +105,8 @@ import Testing
         #expect(try record().schedule?.next == here + 86_400)
     }
 
-    /// Added under a clock that was a year ahead.
-    @Test func aClockThatWasAheadKeepsNothingWaiting() throws {
+    /// The notification was added while the clock was a year ahead.
+    @Test func `a notification that was added with a clock ahead is not delayed`() throws {
         try bench.step(365 * 86_400)
         try add(.interval(60, repeats: false))
         try bench.step(-365 * 86_400)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// A machine that sleeps is woken for what asks for it, and sleeps again.
+/// A sleeping machine is woken for requests that ask for this, and sleeps again.
 @Suite struct WakingTests {
     private let bench: Bench
     private let clock = FakeWakeClock()
@@ -22,14 +22,14 @@ import Testing
 
     private var report: AlarmReport? { get throws { try bench.ledger.read { try $0.fact(.alarm) } } }
 
-    /// The machine falls asleep, and wakes at an instant.
+    /// Suspends the machine until an instant.
     private func sleepUntil(_ instant: Date) throws {
         try bench.hear(.sleepEvent(.falling))
         #expect(!sleep.isDelayed, "a sleep waits for the agent no longer than it has to")
         try bench.suspend(instant.timeIntervalSince(bench.now))
     }
 
-    /// Noon, with an alarm for it, and the machine asleep until then.
+    /// Submits a request for noon with an alarm. The machine sleeps until then.
     @discardableResult
     private func wakeAtNoon() throws -> Date {
         let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
@@ -41,7 +41,7 @@ import Testing
         return noon
     }
 
-    @Test func anAlarmIsSetAndTheAgentStaysWithIt() throws {
+    @Test func `the agent does not exit while an alarm is set`() throws {
         let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
         try bench.pass(3_600)
         #expect(clock.alarm == noon)
@@ -55,7 +55,7 @@ import Testing
         #expect(bench.host.hasFinished)
     }
 
-    @Test func nothingIsAskedWhereNobodyWantsIt() throws {
+    @Test func `the wake clock and logind are not used without a request that wakes`() throws {
         try bench.submit(daily: true)
         try bench.hear(.sleepEvent(.falling))
         try bench.suspend(90_000)
@@ -64,7 +64,7 @@ import Testing
         #expect(sleep.calls.isEmpty)
     }
 
-    @Test func withoutTheCapabilityItRunsLateAndTheAgentMayLeave() throws {
+    @Test func `without the wake capability a request runs late and the agent may exit`() throws {
         clock.refusal = WakeRefusal("the agent lacks the capability CAP_WAKE_ALARM")
         let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
         try bench.pass(60)
@@ -78,7 +78,7 @@ import Testing
         #expect(!sleep.calls.contains(.suspend))
     }
 
-    @Test func itWorksAndSleepsAgain() throws {
+    @Test func `a woken machine runs the launch and sleeps again`() throws {
         let noon = try wakeAtNoon()
         #expect(sleep.isDelayed)
         #expect(try bench.ledger.read { try $0.fact(.servedWake) } == noon)
@@ -87,11 +87,11 @@ import Testing
         #expect(!sleep.calls.contains(.suspend))
         try bench.end(launch, .completed)
         #expect(sleep.calls.suffix(2) == [.allowSleep, .suspend])
-        // Tomorrow's is set before it sleeps.
+        // The next alarm is set before the machine sleeps.
         let tomorrow = try #require(bench.request()?.occurrence)
         #expect(clock.alarm == tomorrow)
         try sleepUntil(noon + 7_200)
-        // A person opens it.
+        // The user opens the lid.
         sleep.machine.isLidClosed = false
         try bench.hear(.resumed)
         try bench.pass(600)
@@ -100,10 +100,11 @@ import Testing
         #expect(clock.alarm == tomorrow)
     }
 
-    /// The kernel is awake before logind has done with the sleep: its lock cannot be had, and nobody else can send the machine to sleep either.
-    @Test func workWaitsForTheEndOfTheSleep() throws {
+    /// The kernel is awake before logind has finished the sleep. Until then, a sleep lock is not available, and no process can
+    /// suspend the machine.
+    @Test func `a launch waits for the end of the sleep`() throws {
         sleep.isUnderWay = true
-        // For the alarm that is set now the lock is not there yet: it is asked for with the next sleep's end.
+        // The lock is not available when the alarm is set. The agent requests it again at the end of the next sleep.
         try wakeAtNoonWithoutLock()
         #expect(try bench.live().isEmpty)
         #expect(try bench.ledger.read { try $0.fact(.servedWake) } == nil)
@@ -113,8 +114,8 @@ import Testing
         #expect(try bench.live().count == 1)
     }
 
-    /// A service that never answers holds up nothing.
-    @Test func afterFiveSecondsItWorksWithoutALock() throws {
+    /// A service that never responds does not delay the launch further.
+    @Test func `a launch starts after five seconds without a sleep lock`() throws {
         sleep.isUnderWay = true
         try wakeAtNoonWithoutLock()
         try bench.pass(4.9)
@@ -130,7 +131,8 @@ import Testing
         try sleepUntil(noon)
     }
 
-    @Test(arguments: ["opened", "unlocked", "moved", "unknown"]) func whereSomebodyCameItStaysAwake(_ sign: String) throws {
+    @Test(arguments: ["opened", "unlocked", "moved", "unknown"])
+    func `the machine stays awake if the user is present or the state is unknown`(_ sign: String) throws {
         switch sign {
         case "opened": sleep.machine.isLidClosed = true
         case "unlocked": sleep.machine.isLocked = true
@@ -146,8 +148,8 @@ import Testing
         #expect(!sleep.calls.contains(.suspend))
     }
 
-    /// What is under way goes on at the next wake.
-    @Test func afterTwentySecondsItSleepsWhateverRuns() throws {
+    /// The running launch continues at the next wake.
+    @Test func `a woken machine sleeps again after 20 seconds although a launch runs`() throws {
         let noon = try wakeAtNoon()
         let launch = try bench.onlyLive()
         try bench.pass(19)
@@ -163,7 +165,7 @@ import Testing
         #expect(sleep.calls.filter { $0 == .suspend }.count == 1)
     }
 
-    @Test func withTooLittleBatteryNoAlarmIsSet() throws {
+    @Test func `an alarm is not set if the battery is low`() throws {
         (sleep.machine.isOnBattery, sleep.machine.batteryPercent) = (true, 29)
         try bench.submit(daily: true, wakes: true)
         try bench.pass(600)
@@ -176,8 +178,8 @@ import Testing
         #expect(try report?.obstacle == nil)
     }
 
-    /// Drained while it was used: the last look before the sleep sees it.
-    @Test func theBatteryIsLookedAtBeforeEachSleep() throws {
+    /// The battery was drained in use. The last check before the sleep detects this.
+    @Test func `the battery is checked before each sleep`() throws {
         try bench.submit(daily: true, wakes: true)
         try bench.turn()
         #expect(clock.alarm != nil)
@@ -187,8 +189,9 @@ import Testing
         #expect(!sleep.isDelayed)
     }
 
-    /// An alarm that rings on battery with the lid closed.
-    @Test(arguments: [31.0, 29.0]) func onBatteryWithTheLidClosedItWorksIfEnoughIsLeftAndSleepsAgain(_ percent: Double) throws {
+    /// The alarm goes off while the machine is on battery and its lid is closed.
+    @Test(arguments: [31.0, 29.0])
+    func `a machine that wakes on battery launches only with enough charge and sleeps again`(_ percent: Double) throws {
         let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
         try bench.turn()
         sleep.machine.isLidClosed = true
@@ -200,7 +203,7 @@ import Testing
         if percent >= 30 { try bench.end(try bench.onlyLive(), .completed) }
         #expect(sleep.calls.filter { $0 == .suspend }.count == 1)
         #expect(try bench.ledger.read { try $0.fact(.servedWake) } == noon)
-        // Opened in the evening: what was not done is done now.
+        // The user opens the lid in the evening. A launch that was left out runs now.
         try bench.hear(.sleepEvent(.falling))
         sleep.machine = MachineLook()
         try bench.suspend(20_000)
@@ -208,8 +211,8 @@ import Testing
         #expect(try bench.history().count == 1)
     }
 
-    /// The clock is set back behind the instant, and the app asks for the same once more.
-    @Test func neverTwiceForOneInstant() throws {
+    /// The clock is set back before the instant, and the app submits a request for the same instant again.
+    @Test func `an alarm is not set twice for one instant`() throws {
         let noon = try wakeAtNoon()
         try bench.end(try bench.onlyLive(), .completed)
         try bench.hear(.sleepEvent(.notSuspended("no")))
@@ -220,8 +223,9 @@ import Testing
         #expect(clock.alarm == (try bench.request()?.earliestBegin))
     }
 
-    /// Killed between the wake and its work: the next agent makes up for it, and claims no wake.
-    @Test func theNextAgentDoesNotSendItToSleep() throws {
+    /// The agent was killed between the wake and the launch. The next agent runs the launch late, and does not treat the wake as
+    /// its own.
+    @Test func `a new agent does not suspend the machine`() throws {
         let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
         try bench.turn()
         sleep.machine.isLidClosed = true
@@ -233,7 +237,7 @@ import Testing
         #expect(!sleep.calls.contains(.suspend))
     }
 
-    @Test func anAlarmThatRingsWhileThePersonWorksSendsNobodyToSleep() throws {
+    @Test func `an alarm on a machine that is awake does not suspend it`() throws {
         let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
         sleep.machine.isIdle = true
         try bench.pass(noon.timeIntervalSince(bench.now))
@@ -243,7 +247,7 @@ import Testing
         #expect(!sleep.calls.contains(.suspend))
     }
 
-    @Test func itIsSetAnewWhenTheClockIsSet() throws {
+    @Test func `the alarm is set again when the clock changes`() throws {
         try bench.submit(after: 7_200, wakes: true)
         try bench.turn()
         let calls = clock.calls
@@ -252,7 +256,7 @@ import Testing
     }
 }
 
-/// Remembers the alarm.
+/// A wake clock that records the alarm.
 final class FakeWakeClock: WakeClock {
     private let state = Mutex<(alarm: Date?, calls: Int, refusal: WakeRefusal?)>((nil, 0, nil))
 
@@ -273,7 +277,7 @@ final class FakeWakeClock: WakeClock {
     }
 }
 
-/// A logind that answers at once, with what the test says of the machine.
+/// A test double of logind that responds at once with a state that the test sets.
 final class FakeSleepManager: SleepManager {
     enum Call: Equatable { case look, delaySleep, allowSleep, suspend }
 
@@ -293,7 +297,7 @@ final class FakeSleepManager: SleepManager {
         get { state.withLock { $0.machine } }
         set { state.withLock { $0.machine = newValue } }
     }
-    /// A sleep has not come to its end.
+    /// `true` if a sleep has not ended yet.
     var isUnderWay: Bool {
         get { state.withLock { $0.isUnderWay } }
         set { state.withLock { $0.isUnderWay = newValue } }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Rules on the person's clock: missed, moved, set back.
+/// Rules in local time: missed occurrences, moved occurrences, and clocks that are set back.
 @Suite struct WallClockPlanningTests {
     private let bench: Bench
 
@@ -17,7 +17,7 @@ import Testing
         try bench.end(bench.onlyLive(), .completed)
     }
 
-    @Test func everyDayAtNoon() throws {
+    @Test func `a daily request runs every day at noon`() throws {
         try bench.submit(daily: true)
         for day in 0..<5 {
             try bench.pass(day == 0 ? 2 * 3600 : 86_400)
@@ -28,7 +28,7 @@ import Testing
         #expect(served == (try (10...14).map { try bench.instant("2025-06-\($0)T10:00:00Z") }))
     }
 
-    @Test func missedOnceRunsOnce() throws {
+    @Test func `missed occurrences run once with the policy once`() throws {
         try bench.submit(daily: true, missed: .once)
         try bench.turn()
         try bench.step(3 * 86_400)
@@ -38,7 +38,7 @@ import Testing
         #expect(try bench.request()?.occurrence == bench.instant("2025-06-13T10:00:00Z"))
     }
 
-    @Test func missedSkipIsLeftOutAndSaid() throws {
+    @Test func `missed occurrences are recorded as skipped with the policy skip`() throws {
         try bench.submit(daily: true, missed: .skip)
         try bench.turn()
         try bench.step(3 * 86_400)
@@ -49,7 +49,7 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    @Test func sleptOverNoonRunsOnceOnWaking() throws {
+    @Test func `occurrences during a sleep run once on waking with the policy once`() throws {
         try bench.submit(daily: true, missed: .once)
         try bench.turn()
         try bench.suspend(3 * 86_400 + 7_300)
@@ -61,7 +61,7 @@ import Testing
         #expect(try bench.request()?.occurrence == bench.instant("2025-06-14T10:00:00Z"))
     }
 
-    @Test func sleptOverNoonIsLeftOutIfAskedSo() throws {
+    @Test func `occurrences during a sleep are skipped with the policy skip`() throws {
         try bench.submit(daily: true, missed: .skip)
         try bench.turn()
         try bench.suspend(3 * 86_400 + 7_300)
@@ -70,10 +70,10 @@ import Testing
         #expect(try bench.request()?.occurrence == bench.instant("2025-06-14T10:00:00Z"))
     }
 
-    @Test(arguments: [86_400.0, -86_400.0]) func aDaysStepOfTheClockServesNoNoonTooFew(_ step: Double) throws {
+    @Test(arguments: [86_400.0, -86_400.0]) func `a clock change of one day does not lose an occurrence`(_ step: Double) throws {
         try serveNoon()
         try bench.step(step)
-        // Forward: the noon that was jumped over is made up for, once. Back: that noon was served by a clock that was ahead.
+        // Forward: the skipped noon runs late, once. Back: the noon was already served by the clock that was ahead.
         #expect(bench.launcher.started.count == (step > 0 ? 2 : 1))
         if step > 0 { try bench.end(bench.onlyLive(), .completed) }
         let next = try #require(try bench.request()?.occurrence)
@@ -81,8 +81,8 @@ import Testing
         #expect(try next == bench.instant(step > 0 ? "2025-06-12T10:00:00Z" : "2025-06-10T10:00:00Z"))
     }
 
-    /// Late, but somebody was looking all the time: what holds it back is told by `why`.
-    @Test func whatWaitsForAConditionIsNotMissed() throws {
+    /// The occurrence is late, but an agent was running all the time. `why` shows the condition that delays it.
+    @Test func `an occurrence that waits for a condition is not missed`() throws {
         bench.conditions.set {
             $0.isLowPowerMode = true
             $0.isOnExternalPower = false
@@ -96,7 +96,7 @@ import Testing
         #expect(try bench.launch(bench.onlyLive()).servedOccurrence == bench.instant("2025-06-10T10:00:00Z"))
     }
 
-    @Test func whatRunsLongIsNotMissed() throws {
+    @Test func `an occurrence whose launch still runs is not missed`() throws {
         try bench.settings { $0.refreshBudget = 7_200 }
         try bench.submit(daily: true, missed: .skip)
         try bench.pass(2 * 3600)
@@ -109,14 +109,14 @@ import Testing
         #expect(try bench.launch(bench.onlyLive()).generation == 2, "made up for today")
     }
 
-    @Test func alittleLateIsNotMissed() throws {
+    @Test func `an occurrence that is less than ten minutes late is not missed`() throws {
         try bench.submit(daily: true, missed: .skip)
         try bench.turn()
         try bench.step(2 * 3600 + 599)
         #expect(bench.launcher.started.count == 1)
     }
 
-    @Test func skipStillMakesUpForACrash() throws {
+    @Test func `a crashed launch is repeated with the policy skip`() throws {
         try bench.settings { $0.backoffBase = 3_600 }
         try bench.submit(daily: true, missed: .skip)
         try bench.pass(2 * 3600)
@@ -125,7 +125,7 @@ import Testing
         #expect(bench.launcher.started.count == 2)
     }
 
-    @Test func aChangeOfZoneReplans() throws {
+    @Test func `a change of the time zone moves the next occurrence`() throws {
         try bench.submit(daily: true)
         try bench.turn()
         bench.zone = try #require(TimeZone(identifier: "America/New_York"))
@@ -137,14 +137,14 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    @Test func aNewAgentInAnotherZoneReplans() throws {
+    @Test func `a new agent in another time zone moves the next occurrence`() throws {
         try bench.submit(daily: true)
         bench.zone = try #require(TimeZone(identifier: "Asia/Tokyo"))
         try bench.startAgent()
         #expect(try bench.request()?.occurrence == bench.instant("2025-06-11T03:00:00Z"))
     }
 
-    @Test func theSpreadGoesWithIt() throws {
+    @Test func `the spread delays every occurrence`() throws {
         try bench.submit(daily: true, spread: 90)
         try bench.pass(2 * 3600 + 89)
         #expect(bench.launcher.started.isEmpty)
@@ -154,7 +154,7 @@ import Testing
     }
 
     @Test(arguments: [-60.0, -3_600.0, -10_800.0, -36_000.0])
-    func aClockSteppedBackDoesNotServeTwice(_ seconds: Double) throws {
+    func `a clock that is set back does not run an occurrence twice`(_ seconds: Double) throws {
         try serveNoon()
         try bench.step(seconds)
         #expect(try bench.request()?.occurrence == bench.instant("2025-06-11T10:00:00Z"))
@@ -162,10 +162,10 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// A clock that was ahead by a day or a year, then right: the noon that comes is served, by this agent and by a new one.
+    /// The clock was ahead by a day or a year, and is corrected. The next noon is served, by the same agent or by a new agent.
     @Test(arguments: [86_400.0, 259_200, 31_536_000], [false, true])
-    func aClockThatWasAheadLeavesNoNoonOut(_ seconds: Double, _ hasNewAgent: Bool) throws {
-        // At 10:00 the clock goes wrong; a noon of the wrong days is served.
+    func `a clock that was ahead does not lose an occurrence`(_ seconds: Double, _ hasNewAgent: Bool) throws {
+        // At 10:00 the clock becomes wrong, and a noon of a wrong day is served.
         try bench.submit(daily: true)
         try bench.step(seconds)
         try bench.pass(2 * 3600)
@@ -175,7 +175,7 @@ import Testing
             try bench.end(live, .completed)
             try bench.turn()
         }
-        // Right again in the night before the next noon.
+        // The clock is corrected in the night before the next noon.
         try bench.pass(15 * 3600)
         try bench.step(-seconds)
         if hasNewAgent { try bench.startAgent() }
@@ -185,8 +185,8 @@ import Testing
         #expect(bench.launcher.started.count == before + 1)
     }
 
-    /// No agent was there when it was put right.
-    @Test func norDoesOneThatWasPutRightWhileNobodyLooked() throws {
+    /// No agent was running when the clock was corrected.
+    @Test func `a clock that is corrected while no agent runs does not lose an occurrence`() throws {
         try bench.submit(daily: true)
         try bench.step(365 * 86_400)
         try bench.pass(2 * 3600)
@@ -199,8 +199,7 @@ import Testing
         #expect(try bench.request()?.occurrence == bench.instant("2025-06-11T10:00:00Z"))
     }
 
-    /// What was to begin after a span does so.
-    @Test func aRequestOfAClockThatWasAheadBeginsAfterItsSpan() throws {
+    @Test func `a request that was submitted with a clock ahead starts after its delay`() throws {
         try bench.step(365 * 86_400)
         try bench.submit(after: 3_600)
         try bench.turn()
@@ -211,7 +210,7 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    @Test func norWithANewAgent() throws {
+    @Test func `a new agent after a clock change does not run an occurrence twice`() throws {
         try serveNoon()
         try bench.step(-3_600)
         try bench.startAgent()
@@ -219,8 +218,8 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// A noon whose launch died was not served: a clock set back does not excuse it.
-    @Test func aClockSteppedBackBeforeTheRetryDoesNotLoseTheDay() throws {
+    /// An occurrence whose launch crashed was not served, even if the clock is set back.
+    @Test func `a clock that is set back before the retry does not lose the occurrence`() throws {
         try bench.submit(daily: true)
         try bench.pass(2 * 3600)
         try bench.end(bench.onlyLive(), nil, .signalled(9))
@@ -230,9 +229,9 @@ import Testing
         #expect(try bench.launch(bench.onlyLive()).servedOccurrence == bench.instant("2025-06-10T10:00:00Z"))
     }
 
-    /// A delay is a span: whatever a clock is set back by, it is no longer than it was.
+    /// A delay is a time span. A clock change does not prolong the delay.
     @Test(arguments: [-60.0, -3_600, -604_800, -31_536_000] as [Double])
-    func aClockSteppedBackDoesNotProlongADelay(_ step: Double)
+    func `a clock that is set back does not prolong a delay`(_ step: Double)
         throws
     {
         try bench.submit()

@@ -1,4 +1,4 @@
-/// SplitMix64.
+/// A pseudo-random number generator (SplitMix64).
 struct Dice: RandomNumberGenerator {
     private var state: UInt64
 

@@ -1,7 +1,7 @@
 import BackgroundNotices
 import Testing
 
-/// A handful by themselves, the rest in summaries.
+/// Some notifications are shown individually, all others in summaries.
 @Suite struct NoticeFlowTests {
     private func waiting(_ count: Int, thread: String = "", heldBack: Bool = false, from first: Int = 0) -> [NoticeFlow.Waiting] {
         (first..<first + count).map {
@@ -9,20 +9,20 @@ import Testing
         }
     }
 
-    @Test func aHandfulIsShown() {
+    @Test func `five notifications are shown individually`() {
         var flow = NoticeFlow()
         let decision = flow.decide(waiting(5), gathering: [], awake: 0)
         #expect(decision.show.count == 5 && decision.gather.isEmpty && decision.pause == nil)
     }
 
-    @Test func aThousandAreAHandfulAndOneSummary() {
+    @Test func `a thousand notifications become five notifications and one summary`() {
         var flow = NoticeFlow()
         let decision = flow.decide(waiting(1_000), gathering: [], awake: 0)
         #expect(decision.show == (0..<5).map { "\($0)" })
         #expect(decision.gather == [.many: (5..<1_000).map { "\($0)" }])
     }
 
-    @Test func threadsHaveSummariesOfTheirOwn() {
+    @Test func `the largest threads have separate summaries`() {
         var flow = NoticeFlow()
         let all =
             waiting(5) + waiting(3, thread: "a") + waiting(2, thread: "b") + waiting(4, thread: "c") + waiting(2, thread: "d")
@@ -34,8 +34,8 @@ import Testing
         #expect(decision.gather[.many] == ["d0", "d1", "e0"])
     }
 
-    /// A summary of one says less than that one.
-    @Test func oneAloneWaitsForItsTurn() {
+    /// A summary of one notification shows less than the notification itself.
+    @Test func `a single notification waits and does not become a summary`() {
         var flow = NoticeFlow()
         _ = flow.decide(waiting(5), gathering: [], awake: 100)
         let one = flow.decide(waiting(1, from: 5), gathering: [], awake: 101)
@@ -45,15 +45,16 @@ import Testing
         #expect(flow.decide(waiting(1, from: 6), gathering: [.many], awake: 116).gather == [.many: ["6"]])
     }
 
-    @Test func whatWasHeldBackIsOneSummary() {
+    @Test func `notifications that were held back become one summary`() {
         var flow = NoticeFlow()
         #expect(flow.decide(waiting(1, heldBack: true), gathering: [], awake: 0).show == ["0"])
         let decision = flow.decide(waiting(3, heldBack: true) + waiting(2, from: 9), gathering: [], awake: 0)
         #expect(decision.gather == [.quietHours: ["0", "1", "2"]] && decision.show == ["9", "10"])
     }
 
-    /// Whatever comes, and whenever: nobody is lost, and no span of time shows more than the bucket allows.
-    @Test(arguments: 0..<50 as Range<UInt64>) func nobodyIsLostAndFewAreShown(_ seed: UInt64) {
+    /// No notification is lost or shown twice, and no time span shows more notifications than the token bucket allows.
+    @Test(arguments: 0..<50 as Range<UInt64>)
+    func `every notification is shown or summarized once and the rate is limited`(_ seed: UInt64) {
         var dice = Dice(seed)
         var flow = NoticeFlow()
         var awake = 1_000.0

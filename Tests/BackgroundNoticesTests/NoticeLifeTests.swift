@@ -2,7 +2,7 @@ import BackgroundNotices
 import Foundation
 import Testing
 
-/// One notification's life, event by event.
+/// The life of one notification, event by event.
 @Suite struct NoticeLifeTests {
     private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
@@ -10,7 +10,7 @@ import Testing
         NoticeLife(phase: phase, serverID: serverID, trouble: nil, deliveredAt: nil, endedAt: nil)
     }
 
-    @Test func itIsShownAndClosed() {
+    @Test func `a notification is shown and closed`() {
         var notice = NoticeLife()
         #expect(notice.handle(.handedOver) == [])
         #expect(notice.phase == .presenting)
@@ -23,8 +23,8 @@ import Testing
         #expect((notice.phase, notice.serverID, notice.endedAt) == (.closed, nil, now))
     }
 
-    /// Changed content may wait, for the quiet hours' end perhaps, while the old stands on the screen.
-    @Test func whatIsTakenBackLeavesTheScreen() {
+    /// Changed content may wait, for example for the end of quiet hours, while the old content is on the screen.
+    @Test func `a removed notification leaves the screen`() {
         for phase in [NoticeLife.Phase.pending, .delivered] {
             var notice = life(phase, 7)
             _ = notice.handle(.takenBack(now: now))
@@ -37,8 +37,8 @@ import Testing
         #expect(unseen.phase == .withdrawn)
     }
 
-    /// Taken back and added again before the agent has looked: it takes the old one's place.
-    @Test func addedAgainItTakesTheOldOnesPlace() {
+    /// The app removed the notification and added it again before the agent's next look.
+    @Test func `a notification that is added again replaces the earlier one`() {
         var notice = life(.delivered, 7)
         _ = notice.handle(.takenBack(now: now))
         _ = notice.handle(.added)
@@ -49,8 +49,9 @@ import Testing
         #expect((notice.phase, notice.serverID) == (.pending, nil), "nothing of it is there")
     }
 
-    /// Asked to show it, a server froze; all work was ended, and with it the agent. The next takes it off, where it does not hear of it late.
-    @Test func whatAFrozenServerMayShowIsNotForgotten() {
+    /// A server froze when it was asked to show the notification, and the agent ended with all work. The next agent withdraws the
+    /// notification if the late response did not reach the earlier agent.
+    @Test func `a removed notification that a frozen server may show is withdrawn later`() {
         var notice = life(.presenting)
         _ = notice.handle(.takenBack(now: now))
         #expect(notice.handle(.takenOff(now: now, isAnswerOpen: true)) == [.withdraw(serverID: NoticeLife.unknownNumber)])
@@ -64,9 +65,9 @@ import Testing
         #expect(!notice.needsNumber)
     }
 
-    /// The server's response reaches no agent. The next agent removes what the app added before.
+    /// The server's response reaches no agent. The next agent removes the version that the app added before.
     @Test(arguments: [[NoticeLife.Event.added], [.takenBack(now: Date(timeIntervalSince1970: 1_800_000_000)), .added]])
-    func `what the server may show is removed although the app added the notification again`(_ changes: [NoticeLife.Event]) {
+    func `a notification that the server may show is removed although the app added it again`(_ changes: [NoticeLife.Event]) {
         var notice = life(.presenting)
         for change in changes { _ = notice.handle(change) }
         #expect(notice.phase == .pending)
@@ -82,7 +83,7 @@ import Testing
         #expect(notice.needsNumber)
     }
 
-    @Test func `what the server may show is removed after the time that it is about`() {
+    @Test func `a notification that the server may show is removed when its time is over`() {
         var notice = life(.presenting)
         _ = notice.handle(.timeIsOver(now: now))
         #expect(notice.phase == .over && notice.mayStand)
@@ -98,8 +99,7 @@ import Testing
         #expect(inherited.needsNumber)
     }
 
-    /// Its app wants nothing of a later showing: the earlier one stays.
-    @Test func whatIsNotWantedLeavesTheRest() {
+    @Test func `a showing that the app does not want keeps the earlier showing`() {
         var notice = life(.delivered, 7)
         _ = notice.handle(.added)
         _ = notice.handle(.notWanted(now: now))
@@ -109,14 +109,14 @@ import Testing
         #expect(first.isTakenBack)
     }
 
-    @Test func anAnswerAfterItWasTakenOffTakesItOffAgain() {
+    @Test func `a response after the removal withdraws the notification`() {
         var notice = life(.presenting)
         _ = notice.handle(.takenBack(now: now))
         #expect(notice.handle(.takenOff(now: now)) == [])
         #expect(notice.handle(.presented(serverID: 9, now: now)) == [.withdraw(serverID: 9)])
     }
 
-    @Test func anOpenAnswerIsWaitedFor() {
+    @Test func `a notification waits for an open response`() {
         var notice = life(.presenting)
         _ = notice.handle(.failed(why: "frozen", isAnswerOpen: true))
         #expect((notice.phase, notice.trouble) == (.presenting, "frozen"))
@@ -124,8 +124,8 @@ import Testing
         #expect(notice.phase == .pending)
     }
 
-    /// It is told already: nobody is alerted, and it counts as standing there.
-    @Test func theNextServerShowsItAgain() {
+    /// The notification was shown before, so the user is not alerted. The notification counts as shown.
+    @Test func `the next server shows a notification again without an alert`() {
         var notice = life(.presenting)
         _ = notice.handle(.presented(serverID: 7, now: now))
         _ = notice.handle(.serverLost(isAnswerOpen: false))
@@ -146,8 +146,8 @@ import Testing
         #expect(other.phase == .pending)
     }
 
-    /// In its place, and nobody is alerted; one that was closed stays closed.
-    @Test func otherWordsInItsPlace() {
+    /// The text changes in the same place without an alert. A closed notification stays closed.
+    @Test func `changed text replaces the shown notification without an alert`() {
         var notice = NoticeLife(phase: .delivered, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
         _ = notice.handle(.changed)
         #expect((notice.phase, notice.serverID) == (.pending, 7))
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func aPressedOneLeavesTheScreen() {
+    @Test func `a pressed notification leaves the screen`() {
         var notice = life(.delivered, 7)
         #expect(notice.handle(.pressed(serverID: 3, now: now)) == [])
         #expect(notice.phase == .delivered, "that was another's")
@@ -169,14 +169,14 @@ import Testing
         #expect(notice.handle(.pressed(serverID: 7, now: now)) == [])
     }
 
-    /// Other words wait, for the end of quiet hours perhaps, while the old ones stand there with live buttons.
-    @Test func whatStandsThereIsHeardWhileOtherWordsWait() {
+    /// New text waits, for example for the end of quiet hours, while the old text is on the screen with working buttons.
+    @Test func `a shown notification can be closed and pressed while new text waits`() {
         for event in [NoticeLife.Event.closed(serverID: 7, now: now), .pressed(serverID: 7, now: now)] {
             var notice = NoticeLife(phase: .delivered, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
             _ = notice.handle(.changed)
             _ = notice.handle(event)
             #expect((notice.phase, notice.serverID) == (.closed, nil), "\(event)")
-            // Of what alerts again the person has to be told all the same.
+            // New content that alerts must still be shown to the user.
             var again = NoticeLife(phase: .delivered, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
             _ = again.handle(.added)
             _ = again.handle(event)
@@ -185,17 +185,17 @@ import Testing
         }
     }
 
-    /// A press crosses what the agent does at that moment.
-    @Test func aPressThatCrossesAnotherShowing() {
-        // Other words are on their way under the same number: those stay.
+    /// A press arrives while the agent shows the notification again.
+    @Test func `a press during another showing closes the notification unless its text is new`() {
+        // New text is being shown under the same number. The new text stays.
         var other = NoticeLife(phase: .presenting, serverID: 7, trouble: nil, deliveredAt: nil, endedAt: nil)
         #expect(other.isPressable(as: 7) && other.handle(.pressed(serverID: 7, now: now)) == [])
         #expect(other.phase == .presenting)
-        // The same words are: answered is answered.
+        // The same text is being shown again. The press counts for it.
         var same = NoticeLife(phase: .presenting, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
         #expect(same.handle(.pressed(serverID: 7, now: now)) == [.withdraw(serverID: 7)])
         #expect(same.phase == .closed)
-        // The server died behind the press, and the next one is shown it already.
+        // The server ended after the press, and the next server is already showing the notification.
         for phase in [NoticeLife.Phase.pending, .presenting] {
             var late = NoticeLife(phase: phase, serverID: nil, trouble: nil, deliveredAt: now, endedAt: nil)
             #expect(late.isPressable(as: 7) && late.handle(.pressed(serverID: 7, now: now)) == [])
@@ -205,8 +205,8 @@ import Testing
         #expect(!life(.pending).isPressable(as: 7) && !life(.closed).isPressable(as: 7))
     }
 
-    /// The agent dies between its commit and its word to the server: the next one says it.
-    @Test func whatLeavesTheScreenIsKnownUntilTheServerHeardIt() {
+    /// The agent dies between its commit and its request to the server. The next agent sends the request.
+    @Test func `a withdrawal is kept until the server confirms it`() {
         func leaving(_ event: NoticeLife.Event, from phase: NoticeLife.Phase) -> NoticeLife {
             var notice = NoticeLife(phase: phase, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
             _ = notice.handle(event)
@@ -231,24 +231,24 @@ import Testing
         }
     }
 
-    @Test func deadButtonsAreShownAgainInTheirPlace() {
+    @Test func `a notification with lost buttons is shown again in its place`() {
         var notice = life(.delivered, 7)
         _ = notice.handle(.buttonsLost(serverID: 3))
         #expect(notice.phase == .delivered)
         _ = notice.handle(.buttonsLost(serverID: 7))
         #expect((notice.phase, notice.serverID) == (.pending, 7))
-        // Its number is not the next server's.
+        // The number is not valid for the next server.
         _ = notice.handle(.serverLost(isAnswerOpen: false))
         #expect((notice.phase, notice.serverID) == (.pending, nil))
     }
 
-    /// Beside a model of the screen, whatever comes in whatever order: what was taken back is not there in the end, and of one notification
-    /// there are never two.
-    @Test(arguments: 0..<200) func theScreenAgrees(_ seed: UInt64) {
+    /// Compares the state with a model of the screen for events in random order. At the end, a removed notification is not on the
+    /// screen. A notification is never on the screen twice.
+    @Test(arguments: 0..<200) func `the state matches a model of the screen for random events`(_ seed: UInt64) {
         var dice = Dice(seed)
         var notice = NoticeLife()
         var screen: Set<UInt32> = []
-        // One call at a time, as the agent makes them: with the number that it replaces.
+        // One call at a time, as in the agent, with the number that the call replaces.
         var call: (replacing: UInt32?, isOpen: Bool)?
         var next: UInt32 = 1
         func perform(_ commands: [NoticeLife.Command]) {
@@ -297,7 +297,7 @@ import Testing
     }
 }
 
-/// Told by a summary, expired, and over.
+/// Notifications that are part of a summary, have expired, or whose time is over.
 @Suite struct OtherEndsOfNoticesTests {
     private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
@@ -311,7 +311,7 @@ import Testing
         NoticeLife(phase: .delivered, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
     }
 
-    @Test func whatASummaryTellsOfIsTold() {
+    @Test func `a notification in a summary counts as shown`() {
         var notice = gathered()
         #expect(notice.isTold && notice.isStanding && !notice.isUntold && notice.summary == "summary")
         _ = notice.handle(.released)
@@ -330,7 +330,7 @@ import Testing
         #expect(taken.phase == .withdrawn && taken.summary == nil)
     }
 
-    @Test func onlyWhatNobodySawIsGathered() {
+    @Test func `only a notification that was never shown is added to a summary`() {
         for phase in [NoticeLife.Phase.presenting, .delivered, .closed, .withdrawing, .withdrawn] {
             var notice = NoticeLife(phase: phase, serverID: nil, trouble: nil, deliveredAt: nil, endedAt: nil)
             _ = notice.handle(.gathered(into: "summary", now: now))
@@ -341,7 +341,7 @@ import Testing
         #expect(changed.phase == .pending, "it takes the place of what stands there")
     }
 
-    @Test func whatExpiredIsUnansweredAndNotShownAgain() {
+    @Test func `an expired notification is unanswered and not shown again`() {
         var notice = delivered()
         _ = notice.handle(.expired(serverID: 3, now: now))
         #expect(notice.phase == .delivered, "that was another's")
@@ -368,11 +368,11 @@ import Testing
         #expect(seen == delivered())
     }
 
-    @Test func whatIsOverLeavesTheScreen() {
+    @Test func `a notification leaves the screen when its time is over`() {
         var notice = delivered()
         #expect(notice.handle(.timeIsOver(now: now)) == [.withdraw(serverID: 7)])
         #expect(notice.phase == .over && notice.isTold)
-        // The clock was ahead by a day.
+        // The clock was a day ahead.
         _ = notice.handle(.timeIsNotOver)
         #expect(notice.isShownAgain)
         var untold = NoticeLife()

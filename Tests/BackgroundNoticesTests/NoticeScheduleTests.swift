@@ -2,7 +2,7 @@ import BackgroundNotices
 import Foundation
 import Testing
 
-/// When a notification with a trigger is shown, on odd days and under odd clocks.
+/// The times of notifications with triggers, also for days with a clock change and for wrong clocks.
 @Suite struct NoticeScheduleTests {
     private let berlin = TimeZone(identifier: "Europe/Berlin")!
     private let lordHowe = TimeZone(identifier: "Australia/Lord_Howe")!
@@ -15,7 +15,7 @@ import Testing
         return .calendar(components, repeats: repeats)
     }
 
-    /// The instants from one on, in a zone.
+    /// Returns the next instants of a trigger after `from` in a time zone.
     private func instants(_ trigger: NoticeTrigger, from: String, _ zone: TimeZone, _ count: Int) -> [Date] {
         var found: [Date] = []
         var last = instant(from)
@@ -27,7 +27,7 @@ import Testing
         return found
     }
 
-    @Test func aDailyTimeOnDaysWhoseClocksChange() {
+    @Test func `a daily trigger fires once on days with a clock change`() {
         let night = calendar { ($0.hour, $0.minute) = (2, 30) }
         // 29 March 2026 has no 02:30 in Berlin; 25 October has two.
         #expect(
@@ -36,12 +36,12 @@ import Testing
         #expect(
             instants(night, from: "2026-10-24T12:00:00Z", berlin, 2)
                 == ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"].map(instant))
-        // Half an hour is skipped there.
+        // The zone Lord Howe skips half an hour.
         let half = calendar { ($0.hour, $0.minute) = (2, 15) }
         #expect(instants(half, from: "2026-10-03T00:00:00Z", lordHowe, 1) == ["2026-10-03T15:30:00Z"].map(instant))
     }
 
-    @Test func onlyWhatIsNamedCounts() {
+    @Test func `only the given date components are compared`() {
         let leap = calendar { ($0.month, $0.day, $0.hour) = (2, 29, 12) }
         #expect(
             instants(leap, from: "2026-01-01T00:00:00Z", .gmt, 2)
@@ -62,7 +62,7 @@ import Testing
         #expect(instants(once, from: "2026-11-26T00:00:00Z", .gmt, 2) == [instant("2026-11-27T08:00:00Z")])
     }
 
-    @Test func whatNeverComesIsNone() {
+    @Test func `a trigger that never fires has no schedule`() {
         for change: (inout DateComponents) -> Void in [
             { _ in }, { ($0.month, $0.day) = (2, 30) }, { $0.hour = 25 }, { $0.minute = -1 }, { $0.year = 2020 },
             { ($0.year, $0.month, $0.day) = (2027, 2, 29) }, { $0.month = 0 }, { $0.day = 99 }, { $0.weekday = 8 },
@@ -73,8 +73,8 @@ import Testing
         }
     }
 
-    /// The person travels, or the clock was ahead by a year and is right again.
-    @Test func aRuleIsReadAgainWhereTheClockChanged() throws {
+    /// The user travels, or the clock was a year ahead and is corrected.
+    @Test func `a schedule is computed again after a clock change`() throws {
         let noon = calendar { $0.hour = 12 }
         let added = instant("2026-11-26T06:00:00Z")
         let schedule = try #require(NoticeSchedule(noon, now: added, zone: berlin))
@@ -82,7 +82,7 @@ import Testing
         #expect(schedule.read(now: added + 60, zone: berlin) == schedule)
         let tokyo = TimeZone(identifier: "Asia/Tokyo")!
         #expect(schedule.read(now: added + 60, zone: tokyo).next == instant("2026-11-27T03:00:00Z"))
-        // What was due before the journey is due still.
+        // An instant that was due before the journey stays due.
         let later = instant("2026-11-26T11:30:00Z")
         #expect(
             schedule.read(now: later, zone: TimeZone(identifier: "America/New_York")!).next == instant("2026-11-26T17:00:00Z"))
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func whatWasMissedIsShownOnce() throws {
+    @Test func `missed occurrences are consumed at once`() throws {
         let added = instant("2026-11-26T06:00:00Z")
         var noon = try #require(NoticeSchedule(calendar { $0.hour = 12 }, now: added, zone: berlin))
         noon.take(now: instant("2026-12-24T20:00:00Z"), zone: berlin)
@@ -111,15 +111,15 @@ import Testing
         #expect(once.read(now: added - 86_400, zone: .gmt).next == nil)
     }
 
-    /// Noon was served, and the clock shows it again.
-    @Test func aClockThatIsSetBackServesNoNoonTwice() throws {
+    /// Noon was consumed, and the clock is set back before noon.
+    @Test func `a clock that is set back does not repeat an occurrence`() throws {
         let noon = instant("2026-11-26T11:00:00Z")
         var schedule = try #require(NoticeSchedule(calendar { $0.hour = 12 }, now: noon - 3_600, zone: berlin))
         schedule.take(now: noon + 0.2, zone: berlin)
         #expect(schedule.read(now: noon - 1_800, zone: berlin).next == noon + 86_400)
-        // By a year: it had been ahead.
+        // A step back of a year means that the clock had been ahead.
         #expect(try #require(schedule.read(now: noon - 365 * 86_400 - 60, zone: berlin).next) < noon - 364 * 86_400)
-        // An interval is of time that passed, and not of the wall.
+        // An interval is elapsed time, not local time.
         var hourly = try #require(NoticeSchedule(.interval(3_600, repeats: true), now: noon, zone: berlin))
         hourly.take(now: noon + 3_600, zone: berlin)
         #expect(hourly.read(now: noon, zone: berlin).next == noon + 3_600)
@@ -129,15 +129,15 @@ import Testing
         }
     }
 
-    /// Beside a look at each minute: the first one whose components fit.
-    @Test(arguments: 0..<60) func theFirstMinuteThatFits(_ seed: Int) {
+    /// Compares the result with a search of all minutes for the first one that matches.
+    @Test(arguments: 0..<60) func `the next date is the first minute that matches the components`(_ seed: Int) {
         let zones = ["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Apia", "UTC"]
         let zone = TimeZone(identifier: zones[seed % zones.count])!
         var wall = Calendar(identifier: .gregorian)
         wall.timeZone = zone
         let start = instant("2026-03-05T00:00:00Z") + Double(seed * 7_919 % 86_400 / 60 * 60)
         let minute = seed * 7 % 60
-        // Hours that no zone of these skips.
+        // The zones of this test do not skip these hours.
         let hour = 4 + seed % 20
         let weekday = 1 + seed % 7
         let trigger = calendar { ($0.weekday, $0.hour, $0.minute) = (weekday, hour, minute) }

@@ -13,15 +13,15 @@ private func instant(_ text: String) throws -> Date {
         "", "22:00", "22:00-", "-07:00", "22:00-22:00", "24:00-07:00", "22:60-07:00", "22:00-07:00-08:00", "22-7", "a:b-c:d",
         "22:00:00-07:00", "-1:00-07:00", "+22:00-+7:00",
     ])
-    func refuses(_ text: String) { #expect(QuietHours(parsing: text) == nil) }
+    func `invalid quiet hours are refused`(_ text: String) { #expect(QuietHours(parsing: text) == nil) }
 
-    @Test func reads() throws {
+    @Test func `valid quiet hours are parsed`() throws {
         let hours = try #require(QuietHours(parsing: "22:00-07:30"))
         #expect(hours.start == 79_200)
         #expect(hours.end == 27_000)
     }
 
-    @Test func overMidnight() throws {
+    @Test func `quiet hours may span midnight`() throws {
         let hours = try #require(QuietHours(parsing: "22:00-07:00"))
         let utc = try zone("UTC")
         let morning = try instant("2025-06-11T07:00:00Z")
@@ -33,7 +33,7 @@ private func instant(_ text: String) throws -> Date {
         }
     }
 
-    @Test func withinADay() throws {
+    @Test func `quiet hours may start and end on one day`() throws {
         let hours = try #require(QuietHours(parsing: "13:00-15:00"))
         let utc = try zone("UTC")
         #expect(hours.end(covering: try instant("2025-06-10T14:00:00Z"), in: utc) == (try instant("2025-06-10T15:00:00Z")))
@@ -41,19 +41,19 @@ private func instant(_ text: String) throws -> Date {
         #expect(hours.end(covering: try instant("2025-06-10T12:59:59Z"), in: utc) == nil)
     }
 
-    @Test func onThePersonsClock() throws {
+    @Test func `quiet hours follow the local time of the user`() throws {
         let hours = try #require(QuietHours(parsing: "22:00-07:00"))
         let kathmandu = try zone("Asia/Kathmandu")  // 5:45 ahead
         #expect(
             hours.end(covering: try instant("2025-06-10T16:15:00Z"), in: kathmandu) == (try instant("2025-06-11T01:15:00Z")))
         #expect(hours.end(covering: try instant("2025-06-10T16:14:59Z"), in: kathmandu) == nil)
-        // Before 1970 the arithmetic must not turn round.
+        // The calculation must not wrap around before 1970.
         #expect(
             hours.end(covering: try instant("1969-12-31T23:00:00Z"), in: try zone("UTC"))
                 == (try instant("1970-01-01T07:00:00Z")))
     }
 
-    @Test func nightsOfOneHourLessOrMore() throws {
+    @Test func `quiet hours end on time in nights with a clock change`() throws {
         let hours = try #require(QuietHours(parsing: "22:00-07:00"))
         let berlin = try zone("Europe/Berlin")
         #expect(
@@ -64,9 +64,9 @@ private func instant(_ text: String) throws -> Date {
             "7:00 in winter time")
     }
 
-    /// Whatever the zone does: the end lies ahead, within a day and an hour or two, and outside the quiet hours.
+    /// In every zone, the end is in the future, at most 11 hours ahead, and outside the quiet hours.
     @Test(arguments: ["Europe/Berlin", "Australia/Lord_Howe", "Antarctica/Troll", "Africa/Casablanca", "America/Nuuk"])
-    func theEndIsOutside(_ name: String) throws {
+    func `the end of quiet hours is later and outside the quiet hours`(_ name: String) throws {
         let zone = try zone(name)
         let hours = try #require(QuietHours(parsing: "22:00-07:00"))
         var at = try instant("2025-01-01T00:00:00Z")
@@ -94,7 +94,7 @@ private func instant(_ text: String) throws -> Date {
             dueAt: due.map(now.addingTimeInterval), level: level, category: category, rules, now: now, zone: utc)
     }
 
-    @Test func theWorstPassesQuietHours() {
+    @Test func `notifications of the loud level pass quiet hours`() {
         #expect(verdict(level: 3, quiet: "15:00-16:00") == .show)
         #expect(verdict(level: 2, quiet: "15:00-16:00") != .show)
         #expect(verdict(level: 2, quiet: "15:00-16:00", loud: 2) == .show)
@@ -102,20 +102,20 @@ private func instant(_ text: String) throws -> Date {
         #expect(verdict(due: 10, level: 3, quiet: "15:00-16:00") == .wait(until: now + 10))
     }
 
-    @Test func aCategoryIsSwitchedOffByItself() {
+    @Test func `a category can be disabled separately`() {
         #expect(verdict(level: 3, category: "photos") == .silenced)
         #expect(verdict(category: "storms") == .show)
     }
 
-    @Test func atOnce() {
+    @Test func `a notification without a future time is shown at once`() {
         #expect(verdict() == .show)
         #expect(verdict(due: 0) == .show)
         #expect(verdict(due: -1) == .show)
     }
 
-    @Test func notBeforeItsTime() { #expect(verdict(due: 10) == .wait(until: now.addingTimeInterval(10))) }
+    @Test func `a notification waits for its time`() { #expect(verdict(due: 10) == .wait(until: now.addingTimeInterval(10))) }
 
-    @Test func notInQuietHours() {
+    @Test func `a notification waits for the end of quiet hours`() {
         let end = now.addingTimeInterval(3_200)  // 16:00
         #expect(verdict(quiet: "15:00-16:00") == .wait(until: end))
         #expect(verdict(due: -5, quiet: "15:00-16:00") == .wait(until: end))
@@ -123,7 +123,7 @@ private func instant(_ text: String) throws -> Date {
         #expect(verdict(quiet: "16:00-17:00") == .show)
     }
 
-    @Test func switchedOffIsSilence() {
+    @Test func `disabled notifications are silenced`() {
         #expect(verdict(isEnabled: false) == .silenced)
         #expect(verdict(due: 10, isEnabled: false, quiet: "15:00-16:00") == .wait(until: now.addingTimeInterval(10)))
     }
