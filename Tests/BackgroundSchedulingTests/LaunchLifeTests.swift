@@ -123,9 +123,9 @@ import Testing
         #expect(detail(.stopWanted(.quit, limits, now: start), expired, delivery) == "all background work was ended")
     }
 
-    // MARK: Whatever happens
+    // MARK: Generated sequences
 
-    /// A hundred thousand sequences: clocks that are set, agents that die, ends at any time.
+    /// Runs a hundred thousand sequences with clock changes, agents that die and processes that end at any time.
     @Test(arguments: 0..<20) func `a launch ends once and runs no longer than it may`(_ part: UInt64) {
         for seed in part * 5_000..<(part + 1) * 5_000 {
             var world = LaunchWorld(seed: seed + 1)
@@ -150,9 +150,9 @@ private struct LaunchWorld {
     private let isTold: Bool
     private var life: LaunchLife
     private var now = Date(timeIntervalSince1970: 1_750_000_000)
-    /// Seconds that passed, whatever the clock shows.
+    /// Seconds that passed, independent of the clock.
     private var passed = 0.0
-    /// When this agent looked first, was asked to stop the launch, warned and killed, in seconds that passed.
+    /// The first look, the warning and the kill of this agent, in seconds that passed.
     private var firstLook: Double?
     private var warnedAt: Double?
     private var killedAt: Double?
@@ -189,7 +189,7 @@ private struct LaunchWorld {
             let isInterrupted = Int.random(in: 0..<4, using: &dice) == 0
             send(.processEnded(ends.randomElement(using: &dice)!, wasInterrupted: isInterrupted, now: now))
         case 6:
-            // The agent died with its memory.
+            // The agent died and lost its memory.
             life = LaunchLife(
                 kind: life.kind, startedAt: life.startedAt, phase: life.phase, result: life.result, detail: life.detail)
             (firstLook, warnedAt, killedAt) = (nil, nil, nil)
@@ -204,7 +204,7 @@ private struct LaunchWorld {
     private mutating func setClock() {
         let shift = Double.random(in: -40_000_000...40_000_000, using: &dice)
         now += shift
-        // The agent shifts the timer that it keeps. Here the life is made again from what is stored.
+        // The agent shifts its timer. In this test, the life is made again from the stored state.
         guard var timer = life.timer else { return }
         timer.shift(by: shift)
         life = LaunchLife(

@@ -8,7 +8,7 @@ import Testing
     private func at(_ seconds: Double) -> Date { start.addingTimeInterval(seconds) }
     private func fresh() -> LaunchSupervision { LaunchSupervision(startedAt: start, budget: 30, grace: 5) }
 
-    @Test func warnsWhenTheTimeIsUpAndKillsAfterTheGrace() {
+    @Test func `a launch is warned when its time is up and killed after the grace time`() {
         var launch = fresh()
         #expect(launch.deadline == at(30))
         #expect(launch.tick(now: at(29.9), isPersonChoosing: false) == nil)
@@ -39,14 +39,14 @@ import Testing
         #expect(launch.deadline == at(600))
     }
 
-    @Test func aLateWarningStillLeavesTheWholeGrace() {
+    @Test func `a late warning is followed by the complete grace time`() {
         var launch = fresh()
         #expect(launch.tick(now: at(1_000), isPersonChoosing: false) == .warn(.expired))
         #expect(launch.tick(now: at(1_004), isPersonChoosing: false) == nil)
         #expect(launch.tick(now: at(1_005), isPersonChoosing: false) == .kill)
     }
 
-    @Test func noExpiryWhileAPersonChooses() {
+    @Test func `a launch does not expire while the user chooses, up to a ceiling`() {
         var launch = fresh()
         #expect(launch.tick(now: at(0), isPersonChoosing: true) == nil)
         #expect(launch.deadline == at(600))
@@ -54,8 +54,8 @@ import Testing
         #expect(launch.tick(now: at(600), isPersonChoosing: true) == .warn(.expired), "the ceiling")
     }
 
-    /// What is to be done with the choice has the time that was there before.
-    @Test func choosingTakesNothingOfTheTime() {
+    /// The work that follows the choice has the time that was left before the choice.
+    @Test func `the time that the user takes to choose is added to the budget`() {
         var launch = fresh()
         #expect(launch.tick(now: at(10), isPersonChoosing: false) == nil)
         #expect(launch.tick(now: at(10), isPersonChoosing: true) == nil)
@@ -65,7 +65,7 @@ import Testing
         #expect(launch.tick(now: at(230), isPersonChoosing: false) == .warn(.expired))
     }
 
-    @Test func choosingAgainAndAgainHasOneCeiling() {
+    @Test func `repeated choices of the user share one ceiling`() {
         var launch = fresh()
         for round in 0..<10 {
             #expect(launch.tick(now: at(Double(round) * 66), isPersonChoosing: true) == nil)
@@ -75,28 +75,28 @@ import Testing
         #expect(launch.tick(now: at(700), isPersonChoosing: true) == .warn(.expired))
     }
 
-    /// The agent that saw it begin has died: it began no earlier than the launch.
-    @Test func aChoiceThatIsTakenUpHasItsTime() {
+    /// The agent that saw the choice begin has died. The choice began no earlier than the launch.
+    @Test func `a choice that a new agent finds counts from the start of the launch`() {
         var launch = fresh()
         #expect(launch.tick(now: at(100), isPersonChoosing: true) == nil)
         #expect(launch.tick(now: at(101), isPersonChoosing: false) == nil)
         #expect(launch.deadline == at(131))
     }
 
-    @Test func aBudgetAboveTheCeilingStands() {
+    @Test func `a budget above the ceiling for choices is kept`() {
         var launch = LaunchSupervision(startedAt: start, budget: 900, grace: 5)
         #expect(launch.tick(now: at(0), isPersonChoosing: true) == nil)
         #expect(launch.deadline == at(900))
     }
 
-    @Test func choosingDoesNotHoldOffTheKill() {
+    @Test func `a choice of the user does not delay the kill`() {
         var launch = fresh()
         #expect(launch.stop(.quit, now: at(1)) == .warn(.quit))
         #expect(launch.tick(now: at(6), isPersonChoosing: true) == .kill)
     }
 
     @Test(arguments: [StopReason.quit, .simulated, .conditionLost])
-    func somebodyElseStopsItOnce(_ reason: StopReason) {
+    func `a launch that is stopped for another reason is warned once and then killed`(_ reason: StopReason) {
         var launch = fresh()
         #expect(launch.stop(reason, now: at(3)) == .warn(reason))
         #expect(launch.stop(.quit, now: at(4)) == nil)
@@ -105,7 +105,7 @@ import Testing
         #expect(launch.stop(.quit, now: at(9)) == nil)
     }
 
-    @Test func aClockThatIsSetNeitherEndsNorProlongs() {
+    @Test func `a clock that is set neither ends nor prolongs a launch`() {
         var launch = fresh()
         launch.shift(by: -3_600)
         #expect(launch.deadline == at(30 - 3_600))
@@ -117,21 +117,21 @@ import Testing
         #expect(launch.tick(now: at(35), isPersonChoosing: false) == .kill)
     }
 
-    @Test func anAdoptedWarnedLaunchGetsTheGraceAgain() {
+    @Test func `an adopted launch that was warned gets the grace time again`() {
         var launch = fresh()
         launch.adoptWarned(now: at(100))
         #expect(launch.tick(now: at(104), isPersonChoosing: false) == nil)
         #expect(launch.tick(now: at(105), isPersonChoosing: false) == .kill)
     }
 
-    @Test func onlyTheAppsOwnWordIsAResult() {
+    @Test func `only outcomes that the app reports are results`() {
         let all: [LaunchOutcome] = [.completed, .failed, .expired, .killed, .crashed, .neverBegan, .skipped]
         #expect(all.filter { $0.isResult } == [.completed, .failed, .expired])
     }
 }
 
 @Suite struct RelaunchBackoffTests {
-    @Test func doublesFromItsBaseUpToSixHours() {
+    @Test func `the delay doubles from its base up to six hours`() {
         let delays = (0...14).map { RelaunchBackoff.delay(afterFailures: $0, base: 5) }
         #expect(Array(delays.prefix(6)) == [0, 5, 10, 20, 40, 80])
         #expect(delays[13] == 20_480)
@@ -141,7 +141,7 @@ import Testing
         #expect(RelaunchBackoff.delay(afterFailures: 1, base: 50_000) == 21_600)
     }
 
-    @Test func neverShrinks() {
+    @Test func `the delay never decreases with more failures`() {
         for base in [0.1, 1, 5, 60, 3_600] {
             let delays = (0...60).map { RelaunchBackoff.delay(afterFailures: $0, base: base) }
             #expect(delays == delays.sorted())
@@ -156,9 +156,11 @@ import Testing
         SessionDelivery.verdict(oldest: oldest, hasMoreRunning: hasMoreRunning, now: oldest.addingTimeInterval(seconds))
     }
 
-    @Test func aloneItIsDeliveredAtOnce() { #expect(verdict(0, hasMoreRunning: false) == .deliverNow) }
+    @Test func `events are delivered at once if no other transfer runs`() {
+        #expect(verdict(0, hasMoreRunning: false) == .deliverNow)
+    }
 
-    @Test func inCompanyItWaitsFiveSecondsAtMost() {
+    @Test func `events wait at most five seconds while other transfers run`() {
         let end = oldest.addingTimeInterval(5)
         #expect(verdict(0, hasMoreRunning: true) == .wait(until: end))
         #expect(verdict(4.9, hasMoreRunning: true) == .wait(until: end))
@@ -166,5 +168,5 @@ import Testing
         #expect(verdict(4.9, hasMoreRunning: false) == .deliverNow)
     }
 
-    @Test func aClockSteppedBackHoldsNothing() { #expect(verdict(-1, hasMoreRunning: true) == .deliverNow) }
+    @Test func `a clock that is set back does not delay events`() { #expect(verdict(-1, hasMoreRunning: true) == .deliverNow) }
 }

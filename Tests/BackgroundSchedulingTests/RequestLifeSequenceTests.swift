@@ -2,9 +2,9 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// Generated sequences of what can happen to a request: launches, crashes, clocks that are set, zones that change, submits at any time.
+/// Generated sequences of events of a request: launches, crashes, clock changes, zone changes, and submits at any time.
 @Suite struct RequestLifeSequenceTests {
-    /// A hundred thousand sequences.
+    /// Runs a hundred thousand sequences.
     @Test(arguments: 0..<20) func `a request is served once whatever happens`(_ part: UInt64) {
         for seed in part * 5_000..<(part + 1) * 5_000 {
             var world = RequestWorld(seed: seed + 1)
@@ -18,7 +18,8 @@ import Testing
     }
 }
 
-/// A request, its launches and a clock, without a ledger and without an agent. It does to the life what the agent and the ledger do.
+/// A request, its launches and a clock, without a ledger and without an agent. The life receives the changes that the agent and
+/// the ledger would make.
 private struct RequestWorld {
     private struct Launch {
         let token: String
@@ -47,7 +48,7 @@ private struct RequestWorld {
     private let terms: RequestLife.Terms
     private var life: RequestLife
     private var now = Date(timeIntervalSince1970: 1_749_542_400)
-    /// Seconds that passed, whatever the clock shows.
+    /// Seconds that passed, independent of the clock.
     private var passed = 0.0
     private var zone = Self.zones[0]
     private var hasAgent = true
@@ -80,7 +81,7 @@ private struct RequestWorld {
 
     private mutating func found(_ what: String) { broken.append(what) }
 
-    // MARK: What happens
+    // MARK: Events
 
     private mutating func step() {
         switch Int.random(in: 0..<16, using: &dice) {
@@ -129,7 +130,7 @@ private struct RequestWorld {
 
     private var lead: Double { now.timeIntervalSince1970 - passed }
 
-    /// A new agent started, or the clock was set.
+    /// Handles the start of an agent or a change of the clock.
     private mutating func look() {
         mend(beyond: now + WallClockRule.servedAhead)
         replan()
@@ -140,7 +141,7 @@ private struct RequestWorld {
         send(.clockChanged(RequestLife.History(lastServed: lastServed, failedInARow: failedInARow, backoffBase: 5)))
     }
 
-    /// The agent launches what is due.
+    /// Launches the request if it is due.
     private mutating func turn() {
         if hasAgent, life.phase == .pending, life.dueAt <= now { send(.launched(isSimulated: false)) }
     }
@@ -151,7 +152,7 @@ private struct RequestWorld {
             terms: terms, submittedAt: now, phase: live.map { .serving(generation: $0.generation) } ?? .pending,
             token: "t\(tokens)",
             earliestBegin: terms.recurrence == nil && chance(0.7) ? now + .random(in: -60..<200_000, using: &dice) : nil)
-        // By the handler of the launch that runs, or by a user.
+        // The request is submitted by the handler of the running launch or by a user.
         let isHandler = live != nil && chance(0.7)
         let isDue = life.phase == .pending && life.occurrence ?? .distantFuture <= now
         let due = life.occurrence
@@ -164,9 +165,9 @@ private struct RequestWorld {
         if isTold { story.append("\(now): submitted, for \(String(describing: life.occurrence)), by handler: \(isHandler)") }
         carryOut(commands)
         if isDue, let due, lastServed ?? .distantPast < due, life.occurrence != due { found("a due occurrence was dropped") }
-        // A user who submits it after a clock was wrong is not bound by what that clock served.
+        // A submit by a user ignores the occurrences that a wrong clock served.
         if own == nil { served = [:] }
-        // The request that a launch serves, and the new one.
+        // Two requests are owed if a launch runs: the one that the launch serves and the new one.
         owed = live == nil ? 1 : 2
     }
 
@@ -195,7 +196,7 @@ private struct RequestWorld {
     private mutating func noteResult(_ launch: Launch, _ stopReason: StopReason?, _ before: RequestLife) {
         if let occurrence = launch.served { noteServed(occurrence) }
         guard terms.recurrence == nil else { return }
-        // Its condition was lost, and its handler did not submit it again.
+        // The condition was lost, and the handler did not submit the request again.
         if stopReason == .conditionLost, launch.token == before.token { return }
         owed -= 1
         if (owed == 0) != (life.phase == .removed) { found("\(owed) requests are owed, and the life is \(life.phase)") }
@@ -254,7 +255,7 @@ private struct RequestWorld {
             .filter { $0.outcome?.isBlamedOnApp == true }.count
     }
 
-    /// Mends dates that were written by a clock that was ahead.
+    /// Corrects dates that were written by a clock that was ahead.
     private mutating func mend(beyond limit: Date) {
         func mended(_ launch: Launch) -> Launch {
             var launch = launch
@@ -269,7 +270,7 @@ private struct RequestWorld {
 
     // MARK: The end
 
-    /// Three days in which nothing is in the way: each noon of the clock is served once, in its minute.
+    /// Runs three days without disturbances, in which each noon of the clock is served once and within a minute.
     private mutating func calmDown() {
         if !hasAgent {
             hasAgent = true

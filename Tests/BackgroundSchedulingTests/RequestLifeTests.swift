@@ -41,7 +41,7 @@ import Testing
         return life
     }
 
-    /// The handler submitted the request again, for `begin`.
+    /// Returns the request after its handler submitted it again for `begin`.
     private func resubmitted(_ life: RequestLife, begin: Date?) -> RequestLife {
         var next = RequestLife(
             terms: life.terms, submittedAt: now, phase: life.phase, token: "second", earliestBegin: begin)
@@ -196,7 +196,7 @@ import Testing
     }
 
     @Test func `a clock that is set back does not hold back a launch that is repeated`() {
-        // The handler submitted the next request, and the launch failed by a clock that was two days ahead.
+        // The handler submitted the next request. The launch failed while the clock was two days ahead.
         let later = now + 2 * 86_400
         var dated = resubmitted(launched(request()), begin: later + 86_400)
         _ = dated.handle(ending(.crashed), now: later, in: zone)
@@ -212,7 +212,7 @@ import Testing
         #expect(daily.dueAt == noon + 605)
     }
 
-    @Test func `an end that comes twice changes nothing`() {
+    @Test func `an end that is reported twice changes nothing`() {
         var life = launched(request())
         _ = life.handle(ending(.crashed), now: now, in: zone)
         let before = life

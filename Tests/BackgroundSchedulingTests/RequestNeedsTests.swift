@@ -24,8 +24,8 @@ import Testing
         request.verdicts(in: world, now: now).allSatisfy(\.met)
     }
 
-    /// A class is open exactly when nothing but time can hold its requests back: the two forms of the rule are one.
-    @Test func aClassIsOpenWhenItsVerdictsAreMet() {
+    /// A class is open exactly if only time can delay its requests. The two forms of the rule must agree.
+    @Test func `a class is open if and only if its verdicts are met`() {
         let bits = [false, true]
         for network in bits {
             for power in bits {
@@ -47,17 +47,17 @@ import Testing
         }
     }
 
-    @Test func powerIsSpared() {
+    @Test func `requests wait in low power mode on battery unless they opt in`() {
         let saving = PlanningWorld(conditions: conditions(power: false, low: true))
         #expect(!isDue(request(), saving))
         #expect(!isDue(request(.processing), saving))
         #expect(isDue(request(low: true), saving), "it asked to run all the same")
-        // On external power there is nothing to spare.
+        // A machine on external power does not save power.
         let plugged = PlanningWorld(conditions: conditions(low: true))
         #expect(isDue(request(), plugged))
     }
 
-    @Test func afterASleepARefreshWaitsForTheNetwork() throws {
+    @Test func `after a sleep a refresh waits for the network for a limited time`() throws {
         let world = PlanningWorld(conditions: conditions(network: false), resumedAt: now - 10)
         #expect(!isDue(request(), world))
         #expect(request().nextAttempt(in: world, now: now) == now + 20, "but not for ever")
@@ -66,7 +66,7 @@ import Testing
         #expect(isDue(request(), back))
     }
 
-    @Test func thoseDueAtOnceTakeTurns() {
+    @Test func `requests that are due at the same time start one after the other`() {
         var world = PlanningWorld(conditions: conditions(), lastStart: now - 0.25, spacing: 1)
         #expect(!isDue(request(), world))
         #expect(request().nextAttempt(in: world, now: now) == now + 0.75)
@@ -77,9 +77,9 @@ import Testing
         #expect(isDue(request(), world), "a clock set back holds nobody")
     }
 
-    // MARK: What woke
+    // MARK: Wake causes
 
-    @Test func whatCameLastWoke() {
+    @Test func `the wake cause is the latest change that the request waited for`() {
         func cause(
             _ request: RequestLife, network: Double? = nil, power: Double? = nil, resumed: Double? = nil,
             agent: Double? = nil
@@ -114,7 +114,7 @@ import Testing
         SignificantTime(at: try Date(text, strategy: .iso8601), in: try #require(TimeZone(identifier: zone)))
     }
 
-    @Test func whatAPersonWouldNotice() throws {
+    @Test func `a new day, a clock change and a new time zone are significant changes`() throws {
         let start = try time("2025-03-29T10:00:00Z", "Europe/Berlin")
         #expect(try time("2025-03-29T22:59:59Z", "Europe/Berlin").change(since: start) == nil)
         #expect(try time("2025-03-29T23:00:00Z", "Europe/Berlin").change(since: start) == "a new day began")
@@ -124,7 +124,7 @@ import Testing
         #expect(moved == "the time zone changed from Europe/Berlin to Asia/Tokyo")
     }
 
-    @Test func itIsWokenForMidnightAndForTheClocks() throws {
+    @Test func `the next significant change is midnight or a clock change`() throws {
         let berlin = try #require(TimeZone(identifier: "Europe/Berlin"))
         func next(_ text: String) throws -> String {
             SignificantTime.nextChange(after: try Date(text, strategy: .iso8601), in: berlin).formatted(.iso8601)
@@ -136,13 +136,13 @@ import Testing
 }
 
 @Suite struct ContinuedProcessingTests {
-    @Test func thereIsRoomForFour() {
+    @Test func `at most four continued processing requests run`() {
         #expect(ContinuedProcessing.startable(["a", "b", "c", "d", "e"], running: []) == ["a", "b", "c", "d"])
         #expect(ContinuedProcessing.startable(["a", "b"], running: ["x", "y", "z"]) == ["a"])
         #expect(ContinuedProcessing.startable(["a"], running: ["w", "x", "y", "z"]).isEmpty)
     }
 
-    @Test func oneOfAName() {
+    @Test func `an identifier that runs is not started again`() {
         #expect(ContinuedProcessing.startable(["a", "b"], running: ["a"]) == ["b"])
     }
 
@@ -150,7 +150,7 @@ import Testing
         arguments: [
             (nil, nil, nil), (0, 0, nil), (1, 3, 33), (3, 3, 100), (5, 3, 100), (-1, 3, 0), (2, nil, nil),
         ] as [(Int64?, Int64?, Int?)])
-    func perCent(_ done: Int64?, _ total: Int64?, _ percent: Int?) {
+    func `progress is 0 to 100 per cent, and nil without a total`(_ done: Int64?, _ total: Int64?, _ percent: Int?) {
         #expect(ContinuedProcessing.percent(done: done, total: total) == percent)
     }
 }

@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// Conditions that hold a request back, and the date at which time alone ends that.
+/// Conditions that delay a request, and the date at which time alone ends the delay.
 @Suite struct RequestVerdictsTests {
     private let now = Date(timeIntervalSince1970: 1_750_000_000)
     private let fine = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
@@ -28,28 +28,28 @@ import Testing
         request.nextAttempt(in: PlanningWorld(conditions: conditions ?? fine), now: now)
     }
 
-    @Test func nothingAskedIsDueAtOnce() { #expect(isDue(request())) }
+    @Test func `a request without conditions is due at once`() { #expect(isDue(request())) }
 
-    @Test func theMomentItselfIsDue() {
+    @Test func `a request is due at its begin date and not before`() {
         #expect(isDue(request(begin: 0)))
         #expect(!isDue(request(begin: 0.001)))
         #expect(nextAttempt(request(begin: 0.001)) == now + 0.001)
     }
 
-    @Test func theLatestOfOneRequestsTimesWakes() {
+    @Test func `the next attempt is the latest of the dates of a request`() {
         #expect(nextAttempt(request(begin: 60, backoff: 300)) == now + 300)
         #expect(nextAttempt(request(begin: -60, backoff: 300)) == now + 300)
         #expect(isDue(request(begin: -60, backoff: -1)))
     }
 
-    @Test func conditionsAreNotATime() {
+    @Test func `a request without its conditions has no next attempt`() {
         #expect(!isDue(request(network: true), nothing))
         #expect(nextAttempt(request(begin: 60, network: true), nothing) == nil, "only an event can make it due")
         #expect(nextAttempt(request(power: true), nothing) == nil)
     }
 
-    /// Found by the proof of `why`: the network takes both away.
-    @Test func afterASleepWhoNeedsANetworkWaitsForThatAlone() {
+    /// The network would end both conditions, so only one condition is shown.
+    @Test func `a request has one unmet network condition after a sleep`() {
         let world = PlanningWorld(conditions: nothing, resumedAt: now)
         func unmet(_ request: RequestLife) -> [ConditionVerdict.Name] {
             request.verdicts(in: world, now: now).filter { !$0.met }.map(\.name)
@@ -58,12 +58,12 @@ import Testing
         #expect(unmet(request()) == [.networkAfterSleep])
     }
 
-    @Test func oneThatRunsIsNotLaunchedAgain() {
+    @Test func `a running request is not launched again`() {
         #expect(!isDue(request(isLive: true)))
         #expect(nextAttempt(request(isLive: true)) == nil)
     }
 
-    @Test func everyConditionHasAVerdict() {
+    @Test func `every condition of a request has a verdict`() {
         let verdicts = request(begin: 60, network: true, power: true, backoff: -5, isLive: true)
             .verdicts(in: PlanningWorld(conditions: nothing), now: now)
         #expect(verdicts.map(\.name) == [.earliestBeginDate, .networkConnectivity, .externalPower, .backoff, .notRunning])
@@ -72,7 +72,7 @@ import Testing
         #expect(request().verdicts(in: PlanningWorld(conditions: nothing), now: now).isEmpty)
     }
 
-    /// For any conditions: a request is not due before its next attempt, and is due then.
+    /// A request is not due before its next attempt and is due at that date, for any conditions.
     @Test func `the next attempt is the first date at which a request is due`() {
         var random = SeededGenerator(seed: 7)
         for _ in 0..<10_000 {
@@ -96,7 +96,7 @@ import Testing
     }
 }
 
-/// The same numbers every time: a failure can be looked at again.
+/// A generator that returns the same numbers in each run, so that a failure can be repeated.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

@@ -2,16 +2,16 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// The machine is woken, works, and sleeps again: by hand, and by the thousand.
+/// The wake of a machine, its work and its next sleep: single cases and thousands of generated sequences.
 @Suite struct SystemWakeTests {
     private typealias Moment = SystemWake.Moment
 
     private static let noon = Date(timeIntervalSince1970: 1_000_000)
 
-    // MARK: Who is there
+    // MARK: Signs of a user
 
-    /// Before, now, and whether somebody came.
-    @Test func signsOfAPerson() {
+    /// Rows with the look before, the look now, and whether a user is present.
+    @Test func `the lid, the idle state and the lock show whether a user is present`() {
         let open = MachineLook()
         let closed = MachineLook(isLidClosed: true)
         let idle = MachineLook(isIdle: true)
@@ -29,17 +29,17 @@ import Testing
     }
 
     @Test(arguments: [(true, 29.9, true), (true, 30, false), (false, 1, false)])
-    func whatLittleBatteryIs(_ isOnBattery: Bool, _ percent: Double, _ isLow: Bool) {
+    func `a battery below 30 per cent is low while it is in use`(_ isOnBattery: Bool, _ percent: Double, _ isLow: Bool) {
         #expect(MachineLook(isOnBattery: isOnBattery, batteryPercent: percent).isBatteryLow == isLow)
     }
 
-    @Test func aBatteryOfWhichNobodyKnowsIsNotLow() { #expect(!MachineLook(isOnBattery: true).isBatteryLow) }
+    @Test func `a battery without a known level is not low`() { #expect(!MachineLook(isOnBattery: true).isBatteryLow) }
 
-    // MARK: By hand
+    // MARK: Single cases
 
     private static func at(_ seconds: Double, awake: Double = 0) -> Moment { Moment(now: noon + seconds, awake: awake) }
 
-    /// An alarm is set, and the machine asleep.
+    /// Returns the state after an alarm was set and the machine fell asleep.
     private func sleeping(_ machine: MachineLook) -> SystemWake {
         var wake = SystemWake()
         #expect(wake.plan(Self.noon, isWorkDone: false, at: Self.at(-60)) == [.look])
@@ -51,7 +51,7 @@ import Testing
         return wake
     }
 
-    @Test func onceAround() {
+    @Test func `a wake serves its alarm, waits for the work and suspends the machine`() {
         let closed = MachineLook(isLidClosed: true)
         var wake = sleeping(closed)
         #expect(wake.tick(at: Self.at(0)) == [.delaySleep, .look])
@@ -69,8 +69,8 @@ import Testing
         #expect(wake.plan(next, isWorkDone: true, at: Self.at(500, awake: 4)) == [.look])
     }
 
-    /// The person who came closes the lid again while the machine is looked at.
-    @Test func aPersonsSleepWaitsForNoDecision() {
+    /// The user closes the lid again while the state of the machine is read.
+    @Test func `a sleep that begins during the last look is allowed and keeps the next alarm`() {
         let closed = MachineLook(isLidClosed: true)
         var wake = sleeping(closed)
         _ = wake.tick(at: Self.at(0))
@@ -82,11 +82,11 @@ import Testing
         #expect(wake.hear(.falling, at: Self.at(2, awake: 2)) == [])
         #expect(wake.hear(.looked(MachineLook()), at: Self.at(2, awake: 2)) == [.allowSleep])
         #expect(wake.alarm == next)
-        // The next alarm wakes it as the first did.
+        // The next alarm wakes the machine as the first one did.
         #expect(wake.tick(at: Self.at(86_400, awake: 3)) == [.delaySleep, .look])
     }
 
-    @Test func wokenByAPersonBeforeItsInstantItSetsNothingAgain() {
+    @Test func `a machine that the user wakes before the alarm keeps the alarm`() {
         var wake = sleeping(MachineLook())
         #expect(wake.wake(at: Self.at(-20)) == [])
         #expect(wake.alarm == Self.noon)
@@ -95,14 +95,14 @@ import Testing
         #expect(wake.plan(Self.noon, isWorkDone: true, at: Self.at(-20)) == [.delaySleep])
     }
 
-    /// No alarm woke it: a machine without a clock that can, say.
-    @Test func wokenLongAfterItsInstantIsNoWakeOfOurs() {
+    /// No alarm woke the machine, for example because its clock cannot wake it.
+    @Test func `a wake long after the alarm does not count as a wake by the alarm`() {
         var wake = sleeping(MachineLook(isLidClosed: true))
         #expect(wake.wake(at: Self.at(3_600)) == [])
         #expect(!wake.isAtWork && !wake.holdsWork)
     }
 
-    @Test func somebodyElsesSleepWaitsForTheWorkAndNeedsNoOther() {
+    @Test func `a sleep that another program starts waits for the work and is not requested again`() {
         var wake = sleeping(MachineLook(isLidClosed: true))
         _ = wake.tick(at: Self.at(0))
         _ = wake.hear(.delayed, at: Self.at(0))
@@ -112,7 +112,7 @@ import Testing
         #expect(wake.plan(nil, isWorkDone: true, at: Self.at(2, awake: 2)) == [.allowSleep])
     }
 
-    @Test func withoutLogindNoAlarmIsSet() {
+    @Test func `no alarm is set without logind`() {
         var wake = SystemWake()
         _ = wake.plan(Self.noon, isWorkDone: false, at: Self.at(-60))
         _ = wake.hear(.looked(nil), at: Self.at(-60))
@@ -121,11 +121,11 @@ import Testing
         #expect(!wake.needsAgent)
     }
 
-    // MARK: By the thousand
+    // MARK: Generated sequences
 
-    /// Whatever happens, in whatever order: no instant is used twice, no wake asks for sleep twice, nothing is held for long, and no alarm is set
-    /// with little battery.
-    @Test func whateverHappens() {
+    /// Checks any order of events. No date is served twice, and a wake requests sleep at most once. Work is not delayed for long.
+    /// No alarm is set if the battery is low.
+    @Test func `a random sequence of events breaks no rule of a wake`() {
         for seed in 1...3_000 as ClosedRange<UInt64> {
             var trial = Trial(seed: seed)
             trial.run()
@@ -136,7 +136,7 @@ import Testing
     }
 }
 
-/// A machine, its logind and an agent that draw lots.
+/// A machine, its logind and an agent whose events are random.
 private struct Trial {
     private var random: SplitMix
     private var wake = SystemWake()
@@ -185,7 +185,7 @@ private struct Trial {
         case 3: if let alarm { pass(max(alarm.timeIntervalSince(now), 0)) }
         case 4: follow(wake.hear(.falling, at: moment), "falling")
         case 5:
-            // It slept, until its alarm or a person.
+            // The machine slept until its alarm or until the user woke it.
             let end = chance(0.7) ? alarm ?? now + 30 : now + Double(pick(100))
             now = max(now, end)
             follow(wake.wake(at: moment), "woke")
@@ -203,7 +203,7 @@ private struct Trial {
     }
 
     private mutating func pass(_ seconds: Double) {
-        // An agent is called when it asked to be.
+        // An agent is called at its deadline.
         var left = seconds
         while let deadline = wake.deadline, deadline - awake <= left {
             let part = max(deadline - awake, 0)
@@ -226,7 +226,7 @@ private struct Trial {
                 if date != nil, wake.obstacle != nil { complaints.append("an alarm in spite of \(wake.obstacle!)") }
             case .look: answers.append(.looked(chance(0.05) ? nil : machine))
             case .delaySleep:
-                // Of an earlier question nobody hears any more.
+                // Responses to an earlier request are not delivered.
                 answers.removeAll(where: Self.isOfLock)
                 answers.append(chance(0.7) ? .delayed : .notDelayed(isUnderWay: chance(0.5)))
             case .allowSleep:

@@ -1,7 +1,7 @@
 import BackgroundScheduling
 import Testing
 
-/// Which transfers the desktop allows now.
+/// The transfers that the desktop allows at present.
 @Suite struct TransferNeedsTests {
     private func met(_ change: (inout DesktopConditions) -> Void) -> TransferNeeds {
         var conditions = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
@@ -9,12 +9,12 @@ import Testing
         return TransferNeeds(metBy: conditions)
     }
 
-    @Test func aFineDesktopMeetsThemAll() {
+    @Test func `a desktop without restrictions meets all needs`() {
         #expect(met { _ in } == [.unmetered, .unconstrained, .notCellular, .externalPower])
         #expect(met { _ in }.openClasses.count == 16)
     }
 
-    @Test func eachIsLostByItsOwnCondition() {
+    @Test func `each need is lost with its own condition`() {
         #expect(!met { $0.isNetworkMetered = true }.contains(.unmetered))
         #expect(!met { $0.isNetworkConstrained = true }.contains(.unconstrained))
         #expect(!met { $0.isNetworkCellular = true }.contains(.notCellular))
@@ -23,12 +23,12 @@ import Testing
         #expect(met { $0.isNetworkMetered = true }.openClasses.count == 8)
     }
 
-    /// A host of the local network can be reached without what GIO calls a network.
-    @Test func theNetworkItselfIsNoNeed() {
+    /// A host of the local network can be reached although GIO reports no network.
+    @Test func `a missing network closes no class of transfers`() {
         #expect(met { $0.isNetworkAvailable = false }.openClasses.count == 16)
     }
 
-    @Test func itSaysWhatIsMissing() {
+    @Test func `the message names the first missing need`() {
         let all: TransferNeeds = [.unmetered, .externalPower]
         #expect(all.missing(from: all) == nil)
         #expect(all.missing(from: [.unmetered]) == "Waiting for external power.")
@@ -47,7 +47,7 @@ import Testing
         #expect(!room.has("g", limit: 6))
     }
 
-    @Test func roomPerHostAndOverAll() {
+    @Test func `transfers are limited for each host and in total`() {
         var room = TransferRoom(running: ["a", "a"])
         #expect(room.has("a", limit: 3) && !room.has("a", limit: 2) && room.has("b", limit: 1))
         #expect(room.left == TransferRoom.limit - 2)

@@ -3,15 +3,17 @@ import Foundation
 import TestSamples
 import Testing
 
-/// ``WallClockRule`` against Python's zoneinfo: every zone, every change of clocks between 1970 and 2040.
+/// Compares ``WallClockRule`` with Python's zoneinfo for every zone and every clock change between 1970 and 2040.
 @Suite struct WallClockOracleTests {
-    /// Foundation carries tables of its own (ICU's). Where they and the system's disagree about a change, our answer cannot
-    /// be compared with Python's, and the change is left out and listed. Left out may be: history before 1997, which the tz
-    /// project keeps in `backzone` and Debian includes; and laws younger than either table. Anything else fails the test.
+    /// The years in which both tables must agree. Foundation has its own tables (of ICU). If these tables and the system's tables
+    /// disagree about a change, the change is left out and listed.
+    ///
+    /// Changes before 1997 may be left out, because the tz project keeps that history in `backzone` and Debian includes it.
+    /// Changes may also be left out if a law is newer than one of the tables. Any other difference fails the test.
     private static let yearsOnWhichTablesMustAgree = 1997..<2025
 
     @Test(arguments: ["12:00", "00:00", "02:30", "23:30"])
-    func agreesWithZoneinfo(_ text: String) throws {
+    func `the next occurrence agrees with zoneinfo`(_ text: String) throws {
         let time = try #require(WallClockTime(parsing: text))
         let rule = WallClockRule.daily(time)
         let changes = try ZoneOracle.changes(at: text)
@@ -45,7 +47,8 @@ import Testing
         if text == "12:00" { print("\(compared) changes compared; left out, as the tables differ: \(differences)") }
     }
 
-    /// From each occurrence the next; from just before one that one; and from the change itself.
+    /// Returns dates to start from, each with the expected next occurrence: each occurrence, the second before one, and the
+    /// change itself.
     private static func questions(_ change: ZoneOracle.Change) -> [(asked: Double, expected: Double)] {
         let all = change.occurrences
         var questions: [(Double, Double)] = []
@@ -55,7 +58,7 @@ import Testing
         return questions
     }
 
-    /// Both tables tell the same offsets on the days around the change.
+    /// `true` if both tables have the same offsets directly before and at the change.
     private static func tablesAgree(_ zone: TimeZone, _ change: ZoneOracle.Change) -> Bool {
         func offset(_ step: Double) -> Int { zone.secondsFromGMT(for: Date(timeIntervalSince1970: change.instant + step)) }
         return offset(-1) == change.offsetBefore && offset(0) == change.offsetAfter

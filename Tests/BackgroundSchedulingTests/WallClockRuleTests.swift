@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// The odd days, by name.
+/// Unusual days in named zones.
 @Suite struct WallClockRuleTests {
     private func zone(_ name: String) throws -> TimeZone { try #require(TimeZone(identifier: name)) }
 
@@ -10,7 +10,7 @@ import Testing
         try Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: false))
     }
 
-    /// Occurrences after `start`, as the clocks of the zone show them.
+    /// Returns the occurrences after `start` as the clocks of the zone show them.
     private func local(_ rule: WallClockRule, after start: String, in name: String, count: Int) throws -> [String] {
         let zone = try zone(name)
         var at = try instant(start)
@@ -34,11 +34,11 @@ import Testing
         .daily(try #require(WallClockTime(hour: hour, minute: minute)))
     }
 
-    @Test func todayWhenItIsStillToCome() throws {
+    @Test func `the next occurrence is today if the time is still to come`() throws {
         #expect(try local(noon, after: "2025-06-10T09:59:59Z", in: "Europe/Berlin", count: 1) == ["06-10 12:00"])
     }
 
-    @Test func strictlyLater() throws {
+    @Test func `the next occurrence is later than the given date`() throws {
         let berlin = try zone("Europe/Berlin")
         let first = noon.next(after: try instant("2025-06-10T00:00:00Z"), in: berlin)
         #expect(first == (try instant("2025-06-10T10:00:00Z")))
@@ -47,7 +47,7 @@ import Testing
         #expect(noon.next(after: first.addingTimeInterval(0.001), in: berlin) == (try instant("2025-06-11T10:00:00Z")))
     }
 
-    @Test func daysOf23And25Hours() throws {
+    @Test func `days of 23 and 25 hours have one noon`() throws {
         let berlin = try zone("Europe/Berlin")
         let spring = noon.next(after: try instant("2025-03-29T11:00:00Z"), in: berlin)
         #expect(spring == (try instant("2025-03-30T10:00:00Z")), "23 hours later")
@@ -55,7 +55,7 @@ import Testing
         #expect(autumn == (try instant("2025-10-26T11:00:00Z")), "25 hours later")
     }
 
-    @Test func aTimeThatComesTwiceIsServedOnce() throws {
+    @Test func `a time that a day has twice is served once`() throws {
         let rule = try daily(2, 30)
         #expect(
             try local(rule, after: "2025-10-25T12:00:00Z", in: "Europe/Berlin", count: 2) == ["10-26 02:30", "10-27 02:30"])
@@ -66,21 +66,21 @@ import Testing
                 == ["02-15 02:30", "02-16 02:30"])
     }
 
-    @Test func aTimeThatIsSkippedComesRightAfterTheGap() throws {
+    @Test func `a time that a day does not have is served at the end of the gap`() throws {
         #expect(
             try local(daily(2, 30), after: "2025-03-29T12:00:00Z", in: "Europe/Berlin", count: 2)
                 == ["03-30 03:00", "03-31 02:30"])
-        // Half an hour, where Calendar.nextDate drops the day.
+        // The gap is half an hour. `Calendar.nextDate` skips this day.
         #expect(
             try local(daily(2, 15), after: "2025-10-04T12:00:00Z", in: "Australia/Lord_Howe", count: 2)
                 == ["10-05 02:30", "10-06 02:15"])
-        // Two hours.
+        // The gap is two hours.
         #expect(
             try local(daily(2, 30), after: "2025-03-29T12:00:00Z", in: "Antarctica/Troll", count: 2)
                 == ["03-30 03:00", "03-31 02:30"])
     }
 
-    @Test func noonItselfSkippedInKhartoum() throws {
+    @Test func `a noon that Khartoum and Juba skipped is served after the gap`() throws {
         #expect(
             try local(noon, after: "2000-01-14T12:00:00Z", in: "Africa/Khartoum", count: 2) == ["01-15 13:00", "01-16 12:00"])
         #expect(
@@ -93,11 +93,11 @@ import Testing
         ("Pacific/Kwajalein", "1993-08-20T01:00:00Z", ["08-20 12:00", "08-22 12:00", "08-23 12:00"]),
         ("Pacific/Kiritimati", "1994-12-30T12:00:00Z", ["12-30 12:00", "01-01 12:00", "01-02 12:00"]),
     ])
-    func aDayThatDoesNotExistHasNone(_ name: String, _ start: String, _ expected: [String]) throws {
+    func `a day that a zone skipped has no occurrence`(_ name: String, _ start: String, _ expected: [String]) throws {
         #expect(try local(noon, after: start, in: name, count: 3) == expected)
     }
 
-    @Test func midnightSkipped() throws {
+    @Test func `a midnight that is skipped is served after the gap`() throws {
         #expect(
             try local(daily(0, 0), after: "2025-04-24T12:00:00Z", in: "Africa/Cairo", count: 2)
                 == ["04-25 01:00", "04-26 00:00"])
@@ -106,15 +106,15 @@ import Testing
                 == ["10-06 01:00", "10-07 00:30"])
     }
 
-    /// Nuuk's clocks go from 23:00 to midnight: the first instant after the gap lies on the next day.
-    @Test func theEveningThatEndsInAGapIsNotLost() throws {
+    /// Nuuk's clocks change from 23:00 to midnight, so the first time after the gap is on the next day.
+    @Test func `a time in a gap that ends at midnight is served on the next day`() throws {
         #expect(
             try local(daily(23, 30), after: "2024-03-30T12:00:00Z", in: "America/Nuuk", count: 3)
                 == ["03-31 00:00", "03-31 23:30", "04-01 23:30"])
     }
 
     @Test(arguments: ["Asia/Kathmandu", "Australia/Eucla", "Pacific/Chatham", "America/Caracas", "Asia/Pyongyang"])
-    func oddOffsets(_ name: String) throws {
+    func `noon is at 12 on the clock in zones with unusual offsets`(_ name: String) throws {
         let zone = try zone(name)
         var at = try instant("2015-01-01T00:00:00Z")
         for _ in 0..<1_500 {
@@ -127,7 +127,7 @@ import Testing
 
     // MARK: Served
 
-    @Test func aClockSteppedBackDoesNotServeTheSameNoonTwice() throws {
+    @Test func `a clock that is set back does not serve a noon twice`() throws {
         let berlin = try zone("Europe/Berlin")
         let served = try instant("2025-06-10T10:00:00Z")
         for back in ["2025-06-10T09:59:00Z", "2025-06-10T00:00:00Z"] {
@@ -135,15 +135,15 @@ import Testing
         }
     }
 
-    /// By a day, also by a year: nobody was served by it.
+    /// The clock was ahead by about a day to a year, and the occurrences of that time do not count as served.
     @Test(arguments: ["2025-06-09T12:00:00Z", "2025-06-01T00:00:00Z", "2024-06-10T09:59:59Z"])
-    func whatAClockFarAheadServedDoesNotCount(_ now: String) throws {
+    func `a noon that was served by a clock far ahead does not count`(_ now: String) throws {
         let berlin = try zone("Europe/Berlin")
         let next = noon.next(after: try instant(now), served: try instant("2025-06-10T10:00:00Z"), in: berlin)
         #expect(next.timeIntervalSince(try instant(now)) <= 86_400)
     }
 
-    @Test func aClockAheadDoesNotServeThePast() throws {
+    @Test func `a clock that is set ahead does not serve past noons`() throws {
         let berlin = try zone("Europe/Berlin")
         let next = noon.next(
             after: try instant("2025-06-15T11:00:00Z"), served: try instant("2025-06-10T10:00:00Z"), in: berlin)
@@ -153,9 +153,9 @@ import Testing
                 == (try instant("2025-06-15T10:00:00Z")))
     }
 
-    /// Travelling west after noon: the day's noon comes again on the new clocks, later than the one served. It is served:
-    /// the person's clock shows 12:00.
-    @Test func anotherZoneMayHaveAnotherNoonToday() throws {
+    /// A user travels west after noon. The new clocks show noon again, later than the noon that was served. The second noon is
+    /// also served, because the user's clock shows 12:00.
+    @Test func `another zone may have another noon on the same day`() throws {
         let served = try instant("2025-06-10T10:00:00Z")
         let next = noon.next(after: try instant("2025-06-10T15:00:00Z"), served: served, in: try zone("America/New_York"))
         #expect(next == (try instant("2025-06-10T16:00:00Z")))
@@ -164,14 +164,14 @@ import Testing
 
 @Suite struct WallClockTimeTests {
     @Test(arguments: ["12:00", "0:05", "23:59", "00:00:01", "7:30"])
-    func reads(_ text: String) throws { #expect(WallClockTime(parsing: text) != nil) }
+    func `a valid time is parsed`(_ text: String) throws { #expect(WallClockTime(parsing: text) != nil) }
 
     @Test(arguments: [
         "", "12", "24:00", "12:60", "12:00:60", "+1:00", "-1:00", "1:2:3:4", "12:", ":30", " 12:00", "٣:00", "012:00",
     ])
-    func refuses(_ text: String) { #expect(WallClockTime(parsing: text) == nil) }
+    func `an invalid time is not parsed`(_ text: String) { #expect(WallClockTime(parsing: text) == nil) }
 
-    @Test func saysItselfAsItIsRead() throws {
+    @Test func `the description of a time is the text that was parsed`() throws {
         for text in ["12:00", "00:05", "23:59:58"] {
             #expect(try #require(WallClockTime(parsing: text)).description == text)
         }
@@ -179,7 +179,7 @@ import Testing
         #expect(WallClockTime.noon.secondsIntoDay == 43_200)
     }
 
-    @Test func survivesCoding() throws {
+    @Test func `a rule can be encoded and decoded`() throws {
         let rule = WallClockRule.daily(try #require(WallClockTime(hour: 6, minute: 7, second: 8)))
         #expect(try JSONDecoder().decode(WallClockRule.self, from: JSONEncoder().encode(rule)) == rule)
     }

@@ -1,16 +1,17 @@
 import Foundation
 
-/// Python's zoneinfo over the system's tables: an implementation of wall clocks that shares no line with ours.
+/// Python's zoneinfo with the tables of the system, as an independent implementation of wall clocks.
 ///
-/// For every zone and every change of its clocks from 1970 to 2040 it says when a daily time occurs around that day.
+/// For every zone and every clock change from 1970 to 2040, the oracle returns when a daily time occurs around that day.
 struct ZoneOracle {
-    /// One change of a zone's clocks.
+    /// A change of a zone's clocks.
     struct Change {
         var zone: String
         var instant: Double
         var offsetBefore: Int
         var offsetAfter: Int
-        /// Occurrences of the asked time on the days from two before the change to two after, in order; a day without one is left out.
+        /// The occurrences of the requested time from two days before the change to three days after, in order. A day without an
+        /// occurrence is left out.
         var occurrences: [Double]
     }
 
@@ -18,7 +19,7 @@ struct ZoneOracle {
         let description: String
     }
 
-    /// The changes of every zone with distinct content under /usr/share/zoneinfo.
+    /// Returns the changes of every zone with distinct content under /usr/share/zoneinfo.
     static func changes(at time: String, zones: [String] = []) throws -> [Change] {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -42,7 +43,7 @@ struct ZoneOracle {
         }
     }
 
-    /// Changes come from the TZif files themselves; local time from zoneinfo's PEP 495 arithmetic.
+    /// Reads the changes from the TZif files, and local time from zoneinfo's PEP 495 arithmetic.
     private static let script = """
         import bisect, os, struct, sys, zoneinfo
         from datetime import date, datetime, timedelta, timezone

@@ -6,7 +6,7 @@ import TransferMachines
 
 @testable import CurlTransport
 
-/// A request that names the authorities which may vouch for its server.
+/// Requests with a file of the certificate authorities that may sign the server's certificate.
 @Suite(.timeLimit(.minutes(30)))
 struct AuthorityFileTests {
     private static func request(_ server: FaultyServer, _ file: String, method: String = "GET") -> WireRequest {
@@ -89,7 +89,7 @@ struct AuthorityFileTests {
             #expect(end.failure == .authoritiesUnreadable(path: file), "\(file): \(String(describing: end.failure))")
         }
         #expect(secure.server.requests().isEmpty)
-        // Also if a connection is open.
+        // The attempt also ends if a connection is open.
         #expect(await bench.run(Self.request(secure.server, secure.authority)).failure == nil)
         let aside = secure.authority + ".aside"
         #expect(rename(secure.authority, aside) == 0)

@@ -3,7 +3,7 @@ import TransferMachines
 
 @testable import CurlTransport
 
-/// A sink that remembers.
+/// A sink that stores response headers and bytes.
 final class Memory: BodySink {
     struct Kept {
         var heads: [ResponseHead] = []
@@ -35,7 +35,7 @@ final class Memory: BodySink {
     }
 }
 
-/// A source of so many bytes; it can lie about how many there are, and fail.
+/// A source of the given bytes, which can announce another number of bytes or fail.
 final class Bytes: BodySource {
     let byteCount: Int64
     private let bytes: [UInt8]
@@ -76,7 +76,7 @@ final class Bench: Sendable {
             handler: { continuation.yield($0) }, userAgent: "Bench/1", certificateAuthorities: certificateAuthorities)
     }
 
-    /// The ends of so many attempts, and every progress before the last of them.
+    /// Waits for `count` ends of attempts. Returns them and the progress that was reported before the last end.
     func ends(_ count: Int) async -> (ends: [AttemptID: [WireEnd]], progress: [(AttemptID, Int64, Int64)]) {
         var ends: [AttemptID: [WireEnd]] = [:]
         var progress: [(AttemptID, Int64, Int64)] = []
@@ -95,7 +95,7 @@ final class Bench: Sendable {
         return (ends, progress)
     }
 
-    /// One attempt from start to end.
+    /// Runs one attempt from start to end.
     func run(_ request: WireRequest, source: (any BodySource)? = nil, sink: Memory = Memory()) async -> WireEnd {
         let id = AttemptID(transfer: 1, number: 1)
         transport.start(id, request, source: source, sink: sink)

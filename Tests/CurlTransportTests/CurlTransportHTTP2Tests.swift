@@ -4,7 +4,7 @@ import TransferMachines
 
 @testable import CurlTransport
 
-/// nginx with TLS and HTTP/2, and a certificate that signed itself.
+/// nginx with TLS, HTTP/2 and a self-signed certificate.
 private final class SecureServer {
     let folder: URL
     let port: UInt16
@@ -46,7 +46,7 @@ private final class SecureServer {
 
     deinit {
         if let process {
-            // One process, no workers: it is gone with this. (A child started from a dispatch thread blocks SIGTERM.)
+            // nginx is one process without workers. SIGKILL is needed because a child of a dispatch thread blocks SIGTERM.
             kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }
@@ -87,7 +87,7 @@ private final class SecureServer {
 
 @Suite(.timeLimit(.minutes(30)), .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/sbin/nginx")))
 struct CurlTransportHTTP2Tests {
-    @Test func manyRequestsShareOneConnection() async throws {
+    @Test func `many requests over HTTP2 share one connection`() async throws {
         let server = try SecureServer()
         let bench = Bench(certificateAuthorities: server.authority)
         for number in 1...20 {

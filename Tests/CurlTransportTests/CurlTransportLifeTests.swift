@@ -14,7 +14,7 @@ import TransferMachines
         }
     }
 
-    @Test func bodiesAreBounded() async {
+    @Test func `a body above the limit ends the attempt`() async {
         let sink = Memory()
         let unannounced = await Bench().run(
             WireRequest(method: "GET", url: endless().url, maximumBodyBytes: 10_000), sink: sink)
@@ -25,7 +25,7 @@ import TransferMachines
             client.send("HTTP/1.1 200 OK\r\nContent-Length: 10001\r\n\r\n")
             client.waitUntilGone()
         }
-        // Of many pieces none is too large; all of them are.
+        // No single piece is too large, but all pieces together are.
         let pieces = ScriptedServer { client in
             _ = client.readHead()
             client.send("HTTP/1.1 200 OK\r\n\r\n")
@@ -37,7 +37,7 @@ import TransferMachines
         #expect(announced.failure == .bodyTooLarge && announced.bytesReceived == 0)
     }
 
-    @Test func sinksCanStop() async {
+    @Test func `a sink can stop the attempt`() async {
         let request = WireRequest(method: "GET", url: endless().url)
         let full = await Bench().run(request, sink: Memory(limit: 10_000))
         #expect(full.failure == .stoppedByOwner && full.head != nil)
@@ -45,7 +45,7 @@ import TransferMachines
         #expect(refused.failure == .stoppedByOwner && refused.bytesReceived == 0)
     }
 
-    @Test func cancelEndsOnce() async {
+    @Test func `a cancelled attempt ends once`() async {
         let bench = Bench()
         let server = ScriptedServer { client in
             _ = client.readHead()
@@ -63,7 +63,7 @@ import TransferMachines
         #expect(ends[id]?.map(\.failure) == [.cancelled] && ends[other]?.count == 1)
     }
 
-    @Test func stopCancelsAndEndsTheThread() async {
+    @Test func `stop cancels running attempts and attempts that start later`() async {
         let bench = Bench()
         let server = endless()
         let id = AttemptID(transfer: 1, number: 1)
@@ -77,7 +77,7 @@ import TransferMachines
         #expect(ends[id]?.map(\.failure) == [.cancelled] && ends[late]?.map(\.failure) == [.cancelled])
     }
 
-    @Test func twoHundredAtOnce() async {
+    @Test func `two hundred requests at the same time end without a failure`() async {
         let body = [UInt8](repeating: 42, count: 20_000)
         let server = ScriptedServer { client in
             while client.readHead() != nil {
@@ -96,7 +96,7 @@ import TransferMachines
         #expect(sinks.allSatisfy { $0.bytes == body })
     }
 
-    @Test func connectionsAreReusedButNotForPut() async {
+    @Test func `connections are reused, except for PUT`() async {
         let server = ScriptedServer { client in
             while let head = client.readHead() {
                 if head.hasPrefix("PUT") { _ = client.readBody(1) }
@@ -110,7 +110,7 @@ import TransferMachines
         #expect(server.connections == 2)
     }
 
-    @Test func progressIsSparse() async {
+    @Test func `progress is reported at most four times a second and never decreases`() async {
         let server = ScriptedServer { client in
             _ = client.readHead()
             client.send("HTTP/1.1 200 OK\r\nContent-Length: 8000000\r\n\r\n")
@@ -127,7 +127,7 @@ import TransferMachines
         #expect(zip(progress, progress.dropFirst()).allSatisfy { $0.2 <= $1.2 })
     }
 
-    @Test func anIdleTransportNeverWakes() async throws {
+    @Test func `an idle transport does not wake`() async throws {
         let server = ScriptedServer { client in
             while client.readHead() != nil { client.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") }
         }
@@ -142,7 +142,7 @@ import TransferMachines
         let request = WireRequest(method: "GET", url: server.url)
         transport.start(AttemptID(transfer: 1, number: 1), request, source: nil, sink: Memory())
         for await _ in ends { break }
-        // Another transport's stall measures 1.5 s; meanwhile the idle one may only have gone to sleep.
+        // A stall of another transport takes 1.5 s. In this time the idle transport may only have gone to sleep.
         func switches() throws -> Int {
             let status = try String(contentsOfFile: "/proc/\(thread.withLock { $0 })/status", encoding: .utf8)
             let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary") }
@@ -156,7 +156,7 @@ import TransferMachines
         transport.stop()
     }
 
-    @Test func rateLimitIsNotAStall() async {
+    @Test func `a rate limit is not a stall`() async {
         let server = ScriptedServer { client in
             _ = client.readHead()
             client.send("HTTP/1.1 200 OK\r\nContent-Length: 30000\r\n\r\n")
@@ -167,7 +167,7 @@ import TransferMachines
         #expect(end.failure == nil && end.bytesReceived == 30_000)
     }
 
-    /// Less time than the limit asks for is impossible, on a busy machine too: 200,000 bytes, of which 25,000 go at once.
+    /// The limit requires 1.75 s, also on a busy machine: of 200,000 bytes, 25,000 are sent at once.
     @Test(arguments: [(4, 50_000), (40, 5_000)]) func `uploads of one group share a limit`(_ count: Int, _ size: Int) async {
         let server = ScriptedServer { client in
             while client.readHead() != nil {
@@ -189,8 +189,8 @@ import TransferMachines
         #expect(ends.values.allSatisfy { $0[0].bytesSent == Int64(size) })
     }
 
-    /// One byte after the other is silence where a least rate is asked for, and an answer where none is.
-    @Test(arguments: [Int64(0), 30]) func aTrickleIsSilence(_ leastRate: Int64) async {
+    /// A response that arrives byte by byte is a stall only if the request has a least rate.
+    @Test(arguments: [Int64(0), 30]) func `a trickle below the least rate is a stall`(_ leastRate: Int64) async {
         let server = ScriptedServer { client in
             _ = client.readHead()
             client.send("HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n")

@@ -6,7 +6,7 @@ import TransferMachines
 
 @testable import CurlTransport
 
-/// A server that speaks TLS, and a file of the authority that it may be trusted by.
+/// A server with TLS, and the file of the certificate authority that signs its certificate.
 final class TLSServer {
     let server: FaultyServer
     let authority: String
@@ -27,7 +27,7 @@ final class TLSServer {
 
 @Suite(.timeLimit(.minutes(30)))
 struct CurlTransportTLSTests {
-    @Test func whatIsTrustedIsFetched() async throws {
+    @Test func `a file of a trusted server is received`() async throws {
         let secure = try await TLSServer()
         secure.server.route("GET", "/f", [.status(200), .headers(["Content-Length": "5"]), .body("hello")])
         let end = await secure.get("/f", trusting: secure.authority)
@@ -36,10 +36,10 @@ struct CurlTransportTLSTests {
     }
 
     @Test(arguments: ServerCertificate.allCases)
-    func noCertificateButTheRightOneIsTrusted(_ certificate: ServerCertificate) async throws {
+    func `an untrusted certificate ends the attempt before a request`(_ certificate: ServerCertificate) async throws {
         let secure = try await TLSServer(certificate)
         secure.server.route("GET", "/f", [.status(200), .body("hello")])
-        // The valid one is nobody's for whoever trusts the system's authorities.
+        // The system's authorities do not include the authority of the valid certificate.
         let end = await secure.get("/f", trusting: certificate == .valid ? nil : secure.authority)
         guard case .tlsUntrusted(let why) = end.failure else {
             Issue.record("\(String(describing: end.failure))")
@@ -54,13 +54,13 @@ struct CurlTransportTLSTests {
             case .selfSigned: "self-signed certificate"
             }
         #expect(why.contains(reason), "\(why)")
-        // Nobody who is not trusted hears what is asked.
+        // An untrusted server does not receive the request.
         #expect(end.bytesReceived == 0 && secure.server.requests().isEmpty)
         await secure.server.stop()
     }
 
-    /// Without a length only TLS's own close_notify tells an end from a cut by somebody on the way.
-    @Test func aBodyWhoseEndNobodySaidIsNotWhole() async throws {
+    /// Without a length, only the close_notify of TLS distinguishes the end of a body from a connection that was cut on the way.
+    @Test func `a body without a length is incomplete if TLS is not closed properly`() async throws {
         let secure = try await TLSServer()
         secure.server.route("GET", "/cut", [.status(200), .body("hello"), .cut])
         secure.server.route("GET", "/whole", [.status(200), .body("hello")])
@@ -72,7 +72,7 @@ struct CurlTransportTLSTests {
             ("/cut", WireFailure.connectionLost), ("/whole", nil), ("/known", nil), ("/old", .connectionLost),
             ("/cut", .connectionLost),
         ] {
-            // The second request of a connection, as well as its first.
+            // Checks the first and the second request of a connection.
             for isReused in [false, true] {
                 let before = secure.server.connectionCount
                 for path in isReused ? ["/first", path] : [path] {
@@ -85,9 +85,10 @@ struct CurlTransportTLSTests {
         await secure.server.stop()
     }
 
-    /// Many servers never send a close_notify; what became of a photo is in the head, and asking again could store it twice.
+    /// Many servers never send a close_notify. The status shows whether the photo was stored, and a repeated request could store
+    /// it twice.
     @Test(arguments: ["POST", "PUT"])
-    func whatTheHeadSaysOfAnUploadHolds(_ method: String) async throws {
+    func `the status of an upload counts if a body without a length is cut`(_ method: String) async throws {
         let secure = try await TLSServer()
         secure.server.route(method, "/f", [.status(201), .body("stored"), .cut])
         secure.server.route(method, "/long", [.status(201), .headers(["Content-Length": "9"]), .body("stored"), .cut])
@@ -101,7 +102,7 @@ struct CurlTransportTLSTests {
         await secure.server.stop()
     }
 
-    @Test func anEncryptedRequestIsNotContinuedInTheClear() async throws {
+    @Test func `an https request does not follow a redirect to http`() async throws {
         let plain = ScriptedServer { client in
             _ = client.readHead()
             client.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
@@ -113,10 +114,10 @@ struct CurlTransportTLSTests {
         await secure.server.stop()
     }
 
-    /// A handshake that does not come about is a fault of the way or of the server, never a certificate that nobody trusts: it is
-    /// worth another try.
+    /// A handshake that fails is a fault of the network or of the server, and not an untrusted certificate. The attempt can be
+    /// repeated.
     @Test(arguments: [Greeting.alert(40), .alert(70), .alert(80), .alert(112), .garbage, .hangUp])
-    func aHandshakeThatFails(_ greeting: Greeting) async throws {
+    func `a failed TLS handshake is not an untrusted certificate`(_ greeting: Greeting) async throws {
         let server = try await FaultyServer.start()
         server.greet(with: greeting)
         let end = await Bench().run(WireRequest(method: "GET", url: "https://127.0.0.1:\(server.port)/f"))
@@ -126,7 +127,7 @@ struct CurlTransportTLSTests {
         await server.stop()
     }
 
-    @Test func aHandshakeThatNobodyAnswers() async throws {
+    @Test func `a handshake without a response times out`() async throws {
         let server = try await FaultyServer.start()
         server.greet(with: .silence)
         var request = WireRequest(method: "GET", url: "https://127.0.0.1:\(server.port)/f")

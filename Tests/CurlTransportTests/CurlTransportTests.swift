@@ -10,7 +10,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
 }
 
 @Suite(.timeLimit(.minutes(30))) struct CurlTransportTests {
-    @Test func getsHeadAndBody() async {
+    @Test func `a GET returns the response headers and the body`() async {
         let asked = Mutex("")
         let server = ScriptedServer { client in
             asked.withLock { $0 = client.readHead() ?? "" }
@@ -29,7 +29,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
         #expect(!text.contains("Accept-Encoding") && !text.contains("Expect"))
     }
 
-    @Test func shortBodyIsALostConnectionWithItsHead() async {
+    @Test func `a short body is a lost connection with response headers`() async {
         let server = ScriptedServer { client in
             _ = client.readHead()
             client.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
@@ -42,7 +42,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
     @Test(arguments: [
         "", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", "HTTP/1.1 200 OK\r\nContent-",
     ])
-    func brokenAnswersAreLostConnections(_ answer: String) async {
+    func `a response that is cut off is a failure`(_ answer: String) async {
         let server = ScriptedServer { client in
             _ = client.readHead()
             client.send(answer)
@@ -55,20 +55,20 @@ private func ok(_ body: String, _ headers: String = "") -> String {
         "", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello",
         "HTTP/1.1 302 F\r\nLocation: /b\r\nContent-Length: 9\r\n\r\n",
     ])
-    func silenceIsAStall(_ answer: String) async {
+    func `silence of the server is a stall`(_ answer: String) async {
         let server = ScriptedServer { client in
             _ = client.readHead()
             client.send(answer)
             client.waitUntilGone()
         }
         let begin = monotonicSeconds()
-        // Long enough for the server's thread to have its turn on a busy machine.
+        // The timeout is long enough for the server's thread to run on a busy machine.
         let end = await Bench().run(WireRequest(method: "GET", url: server.url, idleTimeout: 2))
         #expect(end.failure == .stalled && end.bytesReceived == (answer.hasSuffix("hello") ? 5 : 0))
         #expect((1.9..<30).contains(monotonicSeconds() - begin))
     }
 
-    @Test func addressesThatCannotBeReached() async {
+    @Test func `addresses that cannot be reached have distinct failures`() async {
         let server = ScriptedServer { _ in }
         server.stop()
         #expect(await Bench().run(WireRequest(method: "GET", url: server.url)).failure == .couldNotConnect)
@@ -79,7 +79,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
         }
     }
 
-    @Test func redirects() async {
+    @Test func `redirects are followed up to a limit and not to another scheme`() async {
         let server = ScriptedServer { client in
             while let head = client.readHead() {
                 let path = head.split(separator: " ")[1]
@@ -105,7 +105,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
         #expect(unfollowed.text == "gone")
     }
 
-    @Test func credentialsStayWithTheirHost() async {
+    @Test func `credentials are not sent to another host`() async {
         let asked = Mutex("")
         let other = ScriptedServer { client in
             asked.withLock { $0 = client.readHead() ?? "" }
@@ -115,7 +115,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
             _ = client.readHead()
             client.send("HTTP/1.1 302 F\r\nLocation: \(other.url)/\r\nContent-Length: 0\r\n\r\n")
         }
-        // Also those of which libcurl cannot know that they are secrets.
+        // libcurl does not know that some of these headers are secrets.
         let secrets = ["Authorization", "Cookie", "X-Api-Key", "Proxy-Authorization", "Private-Token"]
         let headers = secrets.map { HeaderField($0, "s") } + [HeaderField("Accept", "text/x-kept"), HeaderField("X-Empty", "")]
         let end = await Bench().run(WireRequest(method: "GET", url: server.url, headers: headers))
@@ -125,7 +125,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
     }
 
     @Test(arguments: [0, 1, 3_000_000])
-    func putsEveryByte(_ count: Int) async {
+    func `a PUT sends every byte`(_ count: Int) async {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let got = Mutex<(String, [UInt8])>(("", []))
         let server = ScriptedServer { client in
@@ -141,7 +141,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
         #expect(!head.contains("Expect"))
     }
 
-    @Test func aRedirectedBodyIsSentAgainFromItsStart() async {
+    @Test func `a redirected body is sent again from its start`() async {
         let got = Mutex<[[UInt8]]>([])
         let server = ScriptedServer { client in
             while let head = client.readHead() {
@@ -154,7 +154,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
         #expect(end.failure == nil && got.withLock { $0 } == [Array("hello".utf8), Array("hello".utf8)])
     }
 
-    @Test func sourcesThatFail() async {
+    @Test func `a source that fails or ends early stops the attempt`() async {
         let server = ScriptedServer { client in
             _ = client.readHead()
             client.waitUntilGone()
@@ -164,7 +164,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
         #expect(await Bench().run(request, source: Bytes([1, 2], announced: 9)).failure == .stoppedByOwner)
     }
 
-    @Test func aGrownSourceSendsWhatItAnnounced() async {
+    @Test func `a source that has grown sends only the announced bytes`() async {
         let got = Mutex<[UInt8]>([])
         let server = ScriptedServer { client in
             _ = client.readHead()
@@ -177,7 +177,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
         #expect(end.failure == nil && end.bytesSent == 3 && got.withLock { $0 } == Array("abc".utf8))
     }
 
-    @Test func anEarlyRefusalKeepsItsHead() async {
+    @Test func `an early refusal keeps its status`() async {
         let server = ScriptedServer { client in
             _ = client.readHead()
             client.send("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
@@ -189,7 +189,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
     }
 
     @Test(arguments: ["HEAD", "MOVE", "MKCOL", "DELETE", "PROPFIND", "POST"])
-    func otherMethods(_ method: String) async {
+    func `other methods are sent as given, without a content type`(_ method: String) async {
         let asked = Mutex("")
         let server = ScriptedServer { client in
             asked.withLock { $0 = client.readHead() ?? "" }
@@ -202,7 +202,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
         #expect(text.hasPrefix("\(method) /x HTTP/1.1") && !text.contains("Content-Type"))
     }
 
-    @Test func interimAnswersAreNoAnswers() async {
+    @Test func `interim responses are not the response`() async {
         let server = ScriptedServer { client in
             _ = client.readHead()
             client.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
@@ -214,7 +214,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
         #expect(end.head?["Link"] == nil && end.head?["Location"] == nil)
     }
 
-    @Test func trailersAreNoHead() async {
+    @Test func `trailers are not response headers`() async {
         let server = ScriptedServer { client in
             _ = client.readHead()
             client.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nETag: \"t\"\r\n\r\n")
@@ -227,7 +227,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
     @Test(arguments: [
         "X-Flood: \(String(repeating: "a", count: 1000))\r\n", "A: b\r\n", String(repeating: "z", count: 1000),
     ])
-    func headerFloodIsABadAnswer(_ piece: String) async {
+    func `a flood of headers is a bad response`(_ piece: String) async {
         let server = ScriptedServer { client in
             _ = client.readHead()
             client.send("HTTP/1.1 200 OK\r\n")
@@ -238,7 +238,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
         #expect(end.head == nil)
     }
 
-    @Test func noiseIsABadAnswer() async {
+    @Test func `bytes that are not HTTP are a bad response`() async {
         let server = ScriptedServer { client in
             _ = client.readHead()
             client.send("SSH-2.0-OpenSSH_9.2\r\n")
@@ -247,7 +247,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
         guard case .badAnswer = end.failure else { Issue.record("\(String(describing: end.failure))"); return }
     }
 
-    @Test func headersCannotSmuggleLines() async {
+    @Test func `a header with a line break or an invalid name fails`() async {
         for bad in [HeaderField("X", "a\r\nY: b"), HeaderField("X\n", "a"), HeaderField("", "a"), HeaderField("X: y", "a")] {
             let end = await Bench().run(WireRequest(method: "GET", url: "http://127.0.0.1:1/", headers: [bad]))
             guard case .other = end.failure else { Issue.record("\(bad): \(String(describing: end.failure))"); continue }

@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// A server of plain sockets: each connection is a thread that plays a script. Nothing here waits for time to pass; a
-/// server that stalls reads until the client goes away.
+/// A server of plain sockets, in which each connection is a thread that plays a script. A server that stalls reads until the
+/// client disconnects.
 final class ScriptedServer: Sendable {
     let port: UInt16
     private let listener: Int32
@@ -39,7 +39,7 @@ final class ScriptedServer: Sendable {
         }
     }
 
-    /// No one listens any more; the port answers with a refusal.
+    /// Closes the listening socket. The port then refuses connections.
     func stop() {
         shutdown(listener, Int32(SHUT_RDWR))
         close(listener)
@@ -53,7 +53,7 @@ final class Connection {
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Reads up to the blank line; `nil` when the client is gone.
+    /// Reads the request up to the blank line; `nil` if the client disconnected.
     func readHead() -> String? {
         while true {
             if let end = pending.indices.first(where: { pending[$0...].starts(with: Array("\r\n\r\n".utf8)) }) {
@@ -70,7 +70,7 @@ final class Connection {
         return Array(pending.prefix(count))
     }
 
-    /// `false`: the client is gone.
+    /// Returns `false` if the client disconnected.
     @discardableResult
     func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
@@ -89,7 +89,7 @@ final class Connection {
 
     func waitUntilGone() { while fill() { pending.removeAll() } }
 
-    /// Waits for so long for the client to go.
+    /// Waits up to `seconds` for the client to disconnect.
     func isGone(within seconds: Double) -> Bool {
         var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&wanted, 1, Int32(seconds * 1_000)) > 0 && !fill()

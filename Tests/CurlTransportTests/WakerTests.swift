@@ -5,7 +5,7 @@ import TransferMachines
 @testable import CurlTransport
 
 @Suite(.timeLimit(.minutes(30))) struct WakerTests {
-    /// A waker that gets a descriptor after so many failures.
+    /// Returns a waker that gets a descriptor after the given number of failures.
     private static func waker(failures: Int) -> Waker {
         let left = Mutex(failures)
         return Waker {
@@ -29,7 +29,7 @@ import TransferMachines
             waker: Self.waker(failures: failures))
         defer { transport.stop() }
         var iterator = ends.makeAsyncIterator()
-        // The thread sleeps before the second start, and has to be woken.
+        // The thread sleeps before the second start and must be woken.
         for number in 1...2 {
             transport.start(
                 AttemptID(transfer: Int64(number), number: 1), WireRequest(method: "GET", url: server.url), source: nil,
@@ -43,7 +43,7 @@ import TransferMachines
         let waker = Self.waker(failures: 1)
         let queue = CommandQueue(waker: waker)
         let began = ContinuousClock.now
-        // The call before has no descriptor to write to.
+        // The first call has no descriptor to write to.
         waker.wake()
         _ = queue.wait(milliseconds: 60_000)
         waker.wake()

@@ -5,7 +5,7 @@ import TransferMachines
 
 @testable import CurlTransport
 
-/// The connection below web sockets: TLS. What is said over it is tested where tasks are.
+/// TLS of a web socket's connection. The tests of web socket tasks cover the messages.
 @Suite(.timeLimit(.minutes(30)))
 struct WebSocketConnectionTests {
     private static let key = "dGhlIHNhbXBsZSBub25jZQ=="
@@ -36,8 +36,8 @@ struct WebSocketConnectionTests {
         try await body(file)
     }
 
-    /// The answer to the handshake, a message in many records of TLS, and the end.
-    @Test(arguments: [nil, LeastTLS.v13]) func messagesComeOverTLS(_ leastTLS: LeastTLS?) async throws {
+    /// The server sends the handshake response, a message in many TLS records, and a close frame.
+    @Test(arguments: [nil, LeastTLS.v13]) func `messages are received over TLS`(_ leastTLS: LeastTLS?) async throws {
         let server = try await FaultyServer.start()
         server.greet(with: .https(.valid))
         let message = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) })
@@ -61,17 +61,17 @@ struct WebSocketConnectionTests {
     }
 
     @Test(arguments: ServerCertificate.allCases)
-    func noCertificateButTheRightOneIsTrusted(_ certificate: ServerCertificate) async throws {
+    func `an untrusted certificate ends the connection before a request`(_ certificate: ServerCertificate) async throws {
         let server = try await FaultyServer.start()
         server.greet(with: .https(certificate))
         try await withAuthority(server) { authority in
-            // The valid one is nobody's for whoever trusts the system's authorities.
+            // The system's authorities do not include the authority of the valid certificate.
             let heard = await events(server, "/s", trusting: certificate == .valid ? nil : authority)
             guard case .ended(.noConnection(.tlsUntrusted))? = heard.first, heard.count == 1 else {
                 Issue.record("\(heard)")
                 return
             }
-            // Nobody who is not trusted hears what is asked.
+            // An untrusted server does not receive the request.
             #expect(server.requests().isEmpty)
         }
         await server.stop()

@@ -9,10 +9,11 @@ struct FixtureFailure: Error, CustomStringConvertible {
     }
 }
 
-/// A child of the test with a piped standard output. Foundation's `Process` needs a run loop to notice an end; this
-/// one is a plain spawn and wait.
+/// A child process of the test with a piped standard output. Foundation's `Process` needs a run loop to notice the end of a
+/// child, so this type uses posix_spawn and waitpid.
 final class ChildProcess: Sendable {
-    /// More than the tests hold at once. To close one that is not open is no mistake there.
+    /// Descriptors below this number are closed in the child. The tests have fewer descriptors open at once, and closing a
+    /// descriptor that is not open is not an error here.
     private static let descriptors: Int32 = 1_024
 
     let pid: pid_t
@@ -29,10 +30,10 @@ final class ChildProcess: Sendable {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
-        // Other tests start children, too, and wait for the end of their output: one that is frozen here must not hold that open.
+        // Other tests also start children and wait for the end of their output. A frozen child must not keep those outputs open.
         for descriptor in 3..<Self.descriptors { posix_spawn_file_actions_addclose(&actions, descriptor) }
 
-        // Threads of libdispatch block signals, and a child inherits that: it could not be asked to end.
+        // Threads of libdispatch block signals, and a child inherits the blocked signals. The child would not end on SIGTERM.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -42,7 +43,7 @@ final class ChildProcess: Sendable {
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
 
         var variables = ProcessInfo.processInfo.environment
-        // The tester's own desktop has no part in this.
+        // The tests must not use the desktop of the developer.
         for name in ["DISPLAY", "WAYLAND_DISPLAY", "XDG_SESSION_TYPE", "DBUS_SESSION_BUS_ADDRESS"] {
             variables[name] = nil
         }
@@ -61,7 +62,7 @@ final class ChildProcess: Sendable {
         output = ends[0]
     }
 
-    /// The first line of its output; waits for it.
+    /// Waits for the next line of the output and returns it.
     func firstLine() throws -> String {
         var line: [UInt8] = []
         var byte: UInt8 = 0
@@ -72,7 +73,7 @@ final class ChildProcess: Sendable {
         throw FixtureFailure("a child ended before it said that it is ready")
     }
 
-    /// Ends it and waits until it is gone; a second call does nothing.
+    /// Ends the child and waits for its exit. A second call does nothing.
     func stop() {
         let isFirst = isStopped.withLock { stopped in
             defer { stopped = true }

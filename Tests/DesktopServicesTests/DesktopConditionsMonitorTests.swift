@@ -18,7 +18,7 @@ extension RealDesktop {
                 onSignal: signals.send)
         }
 
-        @Test func `works without a system bus`() async throws {
+        @Test func `conditions are reported without a system bus`() async throws {
             let folder = try TemporaryFolder.make()
             defer { try? FileManager.default.removeItem(at: folder) }
             let supplies = folder.appendingPathComponent("supplies")
@@ -32,7 +32,7 @@ extension RealDesktop {
             #expect(first.knowledge == DesktopConditions.Knowledge(network: true, metered: false, power: true))
 
             try KernelSupplies.write(["AC": ["type": "Mains", "online": "0"]], to: supplies)
-            // Nothing different the second time: told once.
+            // The second refresh finds no change, so one change is reported.
             monitor.refresh()
             monitor.refresh()
             #expect(try await !conditions.next().isOnExternalPower)
@@ -42,7 +42,7 @@ extension RealDesktop {
             #expect(try await conditions.next().isOnExternalPower)
         }
 
-        @Test(arguments: [false, true]) func `a replaced zone link is told`(byRename: Bool) async throws {
+        @Test(arguments: [false, true]) func `a replaced time zone link is reported`(byRename: Bool) async throws {
             let folder = try TemporaryFolder.make()
             defer { try? FileManager.default.removeItem(at: folder) }
             let files = FileManager.default
@@ -62,7 +62,7 @@ extension RealDesktop {
             #expect(try await signals.next() == .timeZoneChanged)
         }
 
-        @Test func `a system bus that stands still is heard when it answers`() async throws {
+        @Test func `power is reported when a frozen system bus continues`() async throws {
             let folder = try TemporaryFolder.make()
             defer { try? FileManager.default.removeItem(at: folder) }
             let bus = try PrivateBus()
@@ -71,14 +71,14 @@ extension RealDesktop {
             bus.freeze()
             let monitor = makeMonitor(systemBus: bus.address, folder: folder)
             defer { monitor.stop() }
-            // The kernel lists nothing.
+            // The kernel lists no power supply, so external power is assumed.
             #expect(try await conditions.next().isOnExternalPower)
             bus.thaw()
             _ = try await conditions.first { !$0.isOnExternalPower }
             withExtendedLifetime(services) {}
         }
 
-        @Test func `a service that stands still is heard when it answers`() async throws {
+        @Test func `power is reported when a frozen service continues`() async throws {
             let folder = try TemporaryFolder.make()
             defer { try? FileManager.default.removeItem(at: folder) }
             let bus = try PrivateBus()
@@ -87,13 +87,13 @@ extension RealDesktop {
             services.freeze()
             let monitor = makeMonitor(systemBus: bus.address, folder: folder)
             defer { monitor.stop() }
-            // The kernel lists nothing.
+            // The kernel lists no power supply, so external power is assumed.
             #expect(try await conditions.next().isOnExternalPower)
             services.thaw()
             _ = try await conditions.first { !$0.isOnExternalPower }
         }
 
-        @Test func `the system bus tells of power, sleep and zone`() async throws {
+        @Test func `changes of power, sleep and time zone are reported from the system bus`() async throws {
             let folder = try TemporaryFolder.make()
             defer { try? FileManager.default.removeItem(at: folder) }
             let bus = try PrivateBus()
@@ -101,7 +101,7 @@ extension RealDesktop {
             let services = try FakeSystemServices(on: bus, isOnBattery: true)
             let monitor = makeMonitor(systemBus: bus.address, folder: folder)
             defer { monitor.stop() }
-            // The kernel lists nothing, so only UPower can have said this; and then the subscriptions are made.
+            // The kernel lists no power supply, so this value is from UPower. The subscriptions exist by then.
             _ = try await conditions.first { !$0.isOnExternalPower }
 
             services.setOnBattery(false)
@@ -114,7 +114,7 @@ extension RealDesktop {
             services.timeDateChanged("Timezone")
             #expect(try await signals.next() == .timeZoneChanged)
 
-            // By default GLib would raise SIGTERM now, and the tests to come would not run.
+            // By default, GLib would raise SIGTERM here, and later tests would not run.
             bus.stop()
         }
     }

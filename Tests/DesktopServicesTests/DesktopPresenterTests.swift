@@ -4,8 +4,8 @@ import Testing
 
 @testable import DesktopServices
 
-/// One loop for all: GIO's network monitor stays with the first one it meets. And one test at a time: libnotify and
-/// GLib's shared connections are one per process.
+/// One loop for all tests, because GIO's network monitor stays with its first loop. The tests run one at a time, because
+/// libnotify and GLib share one connection per process.
 @Suite(.serialized, .timeLimit(.minutes(30)))
 enum RealDesktop {
     static let loop = GLibLoop(name: "test-glib")
@@ -25,7 +25,7 @@ extension RealDesktop {
         let events = EventFeed<PresenterEvent>()
         let server = KnownServer()
 
-        /// A presenter on a bus with dunst, up to the moment that dunst is there.
+        /// Runs `body` with a presenter on a bus with dunst, after dunst has started.
         func withDesktop(_ body: (DesktopPresenter, DunstDesktop) async throws -> Void) async throws {
             let bus = try PrivateBus()
             defer { bus.stop() }
@@ -48,7 +48,7 @@ extension RealDesktop {
             return id
         }
 
-        @Test func `the same identifier again replaces`() async throws {
+        @Test func `a second notification with the same identifier replaces the first`() async throws {
             try await withDesktop { presenter, desktop in
                 presenter.present(notice("a"))
                 let first = try await presentedID("a")
@@ -61,13 +61,13 @@ extension RealDesktop {
             }
         }
 
-        @Test func `the person's dismissal is told`() async throws {
+        @Test func `a dismissal by the user is reported`() async throws {
             try await withDesktop { presenter, desktop in
                 presenter.present(notice("a"))
                 let id = try await presentedID("a")
                 try desktop.control("close")
                 #expect(try await events.next() == .closed(identifier: "a", serverID: id, .dismissed))
-                // A closed object never reports again: the next showing has to be a new one.
+                // A closed object reports nothing more, so the next notification needs a new object.
                 presenter.present(notice("a"))
                 let second = try await presentedID("a")
                 try desktop.control("close")
@@ -75,7 +75,7 @@ extension RealDesktop {
             }
         }
 
-        @Test func `expiry is told`() async throws {
+        @Test func `the expiry of a notification is reported`() async throws {
             try await withDesktop { presenter, _ in
                 presenter.present(notice("a", urgency: .low))
                 let id = try await presentedID("a")
@@ -83,7 +83,7 @@ extension RealDesktop {
             }
         }
 
-        @Test func `a withdrawal is told as our own`() async throws {
+        @Test func `a withdrawal is reported as closed by call`() async throws {
             try await withDesktop { presenter, desktop in
                 presenter.present(notice("a"))
                 let id = try await presentedID("a")
@@ -93,7 +93,7 @@ extension RealDesktop {
             }
         }
 
-        @Test(arguments: ["default", "details"]) func `a click presses the button`(key: String) async throws {
+        @Test(arguments: ["default", "details"]) func `a click activates the action`(key: String) async throws {
             try await withDesktop { presenter, desktop in
                 presenter.present(notice("a", actions: [NoticeAction(key: key, label: "Show")]))
                 let id = try await presentedID("a")
@@ -118,14 +118,14 @@ extension RealDesktop {
             }
         }
 
-        @Test func `an empty title falls back to the app's name`() async throws {
+        @Test func `a notification with an empty title is shown`() async throws {
             try await withDesktop { presenter, desktop in
                 presenter.present(notice("a", title: "", body: ""))
                 _ = try await presentedID("a")
             }
         }
 
-        @Test func `a later process replaces and withdraws what an earlier one showed`() async throws {
+        @Test func `a later process replaces and withdraws the notification of an earlier process`() async throws {
             try await withDesktop { earlier, desktop in
                 earlier.present(notice("a"))
                 let id = try await presentedID("a")
@@ -150,7 +150,7 @@ extension RealDesktop {
             }
         }
 
-        /// As at a logout: nobody was there when the server left, and the next one counts from one again.
+        /// At a logout, no presenter sees the server exit, and the next server counts from one again.
         @Test func `an id of an earlier server replaces and withdraws nothing`() async throws {
             try await withDesktop { presenter, desktop in
                 presenter.present(notice("a"))
@@ -168,7 +168,7 @@ extension RealDesktop {
             }
         }
 
-        @Test func `after a crash that lost the id, the tag replaces`() async throws {
+        @Test func `a notification whose id was lost in a crash is replaced by its tag`() async throws {
             try await withDesktop { earlier, desktop in
                 earlier.present(notice("a"))
                 _ = try await presentedID("a")
@@ -181,7 +181,7 @@ extension RealDesktop {
             }
         }
 
-        @Test func `describes the server`() async throws {
+        @Test func `the description of the server has its name, version and capabilities`() async throws {
             try await withDesktop { presenter, _ in
                 let server = try #require(await describe(presenter))
                 #expect(server.name == "dunst")

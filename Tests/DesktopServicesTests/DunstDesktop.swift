@@ -1,6 +1,6 @@
 import Foundation
 
-/// A screen nobody sees, with a real notification server on a bus of the test's.
+/// A virtual screen with a real notification server on a bus of the test.
 final class DunstDesktop: Sendable {
     private let screen: ChildProcess
     private let dunst: ChildProcess
@@ -22,7 +22,7 @@ final class DunstDesktop: Sendable {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    /// The server alone.
+    /// Kills the notification server without the screen.
     func crashServer() {
         kill(dunst.pid, SIGKILL)
     }
@@ -31,7 +31,7 @@ final class DunstDesktop: Sendable {
 
     func thawServer() { kill(dunst.pid, SIGCONT) }
 
-    /// What a person does: moves the pointer onto the topmost notification, and clicks.
+    /// Moves the pointer onto the topmost notification and clicks, as a user does.
     func click() throws {
         let search = ["search", "--sync", "--onlyvisible", "--class", "Dunst"]
         try ChildProcess.run("xdotool", search, environment: environment)
@@ -44,7 +44,8 @@ final class DunstDesktop: Sendable {
             .trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// Low urgency leaves after a second, everything else stays; a click acts; the first one lies in the corner.
+    /// Notifications of low urgency expire after a second, and others stay. A click starts the action. The first notification is
+    /// in the corner.
     private static let configuration = """
         [global]
         origin = top-left

@@ -1,7 +1,7 @@
 import BackgroundNotices
 import Synchronization
 
-/// Events of a callback, to be awaited one after the other.
+/// Events of a callback that can be awaited one after the other.
 final class EventFeed<Event: Sendable>: Sendable {
     let send: @Sendable (Event) -> Void
     private let stream: AsyncStream<Event>
@@ -12,13 +12,13 @@ final class EventFeed<Event: Sendable>: Sendable {
         send = { continuation.yield($0) }
     }
 
-    /// The next event; throws when the test's time is over.
+    /// Waits for the next event. Throws if the test's time is over.
     func next() async throws -> Event {
         for await event in stream { return event }
         throw FixtureFailure("no further event came")
     }
 
-    /// The first event that fits; others before it are skipped.
+    /// Waits for the first event that fits, and skips others.
     func first(where fits: (Event) -> Bool) async throws -> Event {
         while true {
             let event = try await next()
@@ -27,23 +27,23 @@ final class EventFeed<Event: Sendable>: Sendable {
     }
 }
 
-/// Which server gave the ids, as a presenter told it last.
+/// The server that gave the identifiers, and other facts that a presenter reported last.
 final class KnownServer: Sendable {
     private let told = Mutex<String?>(nil)
     private let taken = Mutex<[UInt32]>([])
     private let buttons = Mutex<Bool?>(nil)
-    /// The same, to be awaited: a withdrawal is told when the server has answered it.
+    /// Withdrawals that can be awaited. A withdrawal is reported after the server's response.
     let withdrawals = EventFeed<UInt32>()
 
-    /// Numbers of what it was told to take off the screen.
+    /// The numbers of the withdrawn notifications.
     var withdrawn: [UInt32] { taken.withLock { $0 } }
 
-    /// Whether it shows buttons; `nil`: it was not told.
+    /// `true` if the server shows buttons; `nil` if this was not reported.
     var hasButtons: Bool? { buttons.withLock { $0 } }
 
     var identity: String? { told.withLock { $0 } }
 
-    /// Keeps what is told of servers and withdrawals, and passes everything else on.
+    /// Returns a handler that stores facts about servers and withdrawals, and passes other events on.
     func ear(_ events: EventFeed<PresenterEvent>) -> @Sendable (PresenterEvent) -> Void {
         { event in
             switch event {

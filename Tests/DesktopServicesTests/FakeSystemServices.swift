@@ -2,7 +2,7 @@ import CLibnotify
 import Foundation
 import Synchronization
 
-/// UPower, logind and timedate1 as one connection on a private bus: it answers `OnBattery` and emits signals.
+/// UPower, logind and timedate1 as one connection on a private bus. The connection answers `OnBattery` and emits signals.
 final class FakeSystemServices: Sendable {
     nonisolated(unsafe) private let connection: OpaquePointer
     private let answer: Answer
@@ -43,7 +43,7 @@ final class FakeSystemServices: Sendable {
         g_object_unref(UnsafeMutableRawPointer(connection))
     }
 
-    /// Stands still: takes questions, and answers them when it goes on.
+    /// Freezes the services. Requests are received, and answered after `thaw()`.
     func freeze() { answer.waiting.withLock { $0 = [] } }
 
     func thaw() { answer.answerAll(on: connection) }
@@ -74,7 +74,7 @@ final class FakeSystemServices: Sendable {
 
 private final class Answer: Sendable {
     let isOnBattery: Mutex<Bool>
-    /// Questions that wait, while it stands still; `nil`: it does not.
+    /// Requests that wait while the services are frozen; `nil` if the services are not frozen.
     let waiting = Mutex<[Question]?>(nil)
 
     struct Question: @unchecked Sendable {  // because GLib counts its references with atomics
@@ -85,7 +85,7 @@ private final class Answer: Sendable {
         self.isOnBattery = Mutex(isOnBattery)
     }
 
-    /// Answers a `Get`, on GLib's own thread; everything else passes.
+    /// Answers `Get` on GLib's thread. Other messages pass.
     func filter(_ message: OpaquePointer, on connection: OpaquePointer?) -> OpaquePointer? {
         guard g_dbus_message_get_member(message).map({ String(cString: $0) }) == "Get" else { return message }
         let question = Question(message: message)

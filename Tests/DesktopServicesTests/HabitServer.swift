@@ -1,28 +1,29 @@
 import Foundation
 
-/// A notification server with the name and the habits of another, in a process of its own: what it was asked is read back.
+/// A notification server with the name and the habits of another one, in a separate process. The test reads the calls that the
+/// server received.
 final class HabitServer: Sendable {
-    /// What one call of `Notify` said.
+    /// The arguments of one call of `Notify`.
     struct Call: Decodable {
         let replaces: UInt32
         let icon: String
         let title: String
         let body: String
-        /// Keys and labels in turn.
+        /// Keys and labels, alternating.
         let actions: [String]
-        /// What their values are, as text.
+        /// The hints, with their values as text.
         let hints: [String: String]
         let timeout: Int
     }
 
-    /// What becomes of the first notification.
+    /// The result of the first call of `Notify`.
     enum FirstCall: String, CaseIterable {
         case isAnswered
-        /// As Plasma does where the same words come twice in a moment.
+        /// Refused, as Plasma refuses the same text twice within a short time.
         case isRefused
-        /// The server dies of it.
+        /// The server crashes.
         case kills
-        /// Taken, and never answered.
+        /// The call is received and never answered.
         case isLost
     }
 
@@ -44,10 +45,10 @@ final class HabitServer: Sendable {
     /// Waits for the next call.
     func nextCall() throws -> Call { try JSONDecoder().decode(Call.self, from: Data(process.firstLine().utf8)) }
 
-    /// Tells everybody that a button was pressed.
+    /// Broadcasts that a button was pressed.
     func press(_ id: UInt32, _ key: String) throws { try ask("Press", "\(id)", "'\(key)'") }
 
-    /// Prints each signal of an interface on a line, once this returns.
+    /// Starts a process that prints each signal of an interface on a line.
     func watch(_ interface: String) throws -> ChildProcess {
         let script = #"""
             import sys, dbus
@@ -65,16 +66,16 @@ final class HabitServer: Sendable {
         return watch
     }
 
-    /// Tells everybody what the person typed.
+    /// Broadcasts the text that the user typed.
     func reply(_ id: UInt32, _ text: String) throws { try ask("Reply", "\(id)", "'\(text)'") }
 
-    /// The person wants to see nothing, or wants to again.
+    /// Switches do-not-disturb on or off.
     func inhibit(_ isOn: Bool) throws { try ask("Inhibit", isOn ? "true" : "false") }
 
     /// Before the server answers the next replacement, it sends a press, a reply and a closing of the old content.
     func leaveBeforeAnswer() throws { try ask("LeaveBeforeAnswer") }
 
-    /// Tells everybody that the person closed one.
+    /// Broadcasts that the user closed a notification.
     func dismiss(_ id: UInt32) throws { try ask("Dismiss", "\(id)") }
 
     private func ask(_ method: String, _ arguments: String...) throws {

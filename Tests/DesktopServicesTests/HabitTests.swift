@@ -5,7 +5,7 @@ import Testing
 @testable import DesktopServices
 
 extension RealDesktop {
-    /// What is said differently to servers of different habits. Their names are those that the servers themselves say.
+    /// Calls that differ between servers. The names are the names that these servers report.
     @Suite struct Habits {
         let events = EventFeed<PresenterEvent>()
         let known = KnownServer()
@@ -37,7 +37,7 @@ extension RealDesktop {
             return notice
         }
 
-        @Test func whatAServerCannotShowIsSaidOtherwise() async throws {
+        @Test func `text replaces the buttons or the body that a server cannot show`() async throws {
             var plain = notice()
             plain.withoutButtons = "In a terminal: stormy report"
             let shown = plain
@@ -57,7 +57,7 @@ extension RealDesktop {
         }
 
         @Test(arguments: ["another 1", "another 2"])
-        func `a server that draws no buttons is given the words that replace them, and the buttons`(_ remembered: String)
+        func `a server that draws no buttons receives the buttons and the text that replaces them`(_ remembered: String)
             async throws
         {
             var notice = notice()
@@ -73,8 +73,8 @@ extension RealDesktop {
             }
         }
 
-        /// As Plasma tells of do-not-disturb.
-        @Test func aWishForQuietIsHeard() async throws {
+        /// Plasma reports do-not-disturb as a property.
+        @Test func `do-not-disturb of Plasma is reported`() async throws {
             try await withServer("Plasma", capabilities: ["actions", "body", "inhibitions"]) { presenter, server in
                 presenter.present(notice())
                 _ = try server.nextCall()
@@ -85,9 +85,9 @@ extension RealDesktop {
             }
         }
 
-        /// xfce4-notifyd draws a bar in place of everything else, and with LXQt a button of what a click means.
+        /// xfce4-notifyd draws a progress bar in place of all other content. LXQt draws a button for the default action.
         @Test(arguments: ["Xfce Notify Daemon", "lxqt-notificationd", "another"])
-        func whatOnlySomeDrawWell(_ name: String) async throws {
+        func `a progress value and a default label are left out for servers that draw them badly`(_ name: String) async throws {
             try await withServer(name) { presenter, server in
                 presenter.present(notice())
                 let call = try server.nextCall()
@@ -97,7 +97,7 @@ extension RealDesktop {
                 #expect(call.icon == "", "a name that no theme has is drawn as a broken image")
                 #expect(call.hints["image-data"] == "pixels" || call.hints["image-data"]?.contains("dbus.Array") == true)
                 #expect((call.timeout, call.hints["sound-name"]) == (0, "message-new-instant"))
-                // Its answer is heard by the number of the call that was changed on its way.
+                // The response has the number of the call that was changed on its way.
                 guard case .presented("a", let id) = try await events.first(where: { $0 != .serverAppeared }) else {
                     throw FixtureFailure("not shown")
                 }
@@ -108,8 +108,8 @@ extension RealDesktop {
             }
         }
 
-        /// notify-osd makes a modal dialog of what never expires.
-        @Test func withoutButtonsNothingStays() async throws {
+        /// notify-osd shows a notification that never expires as a modal dialog.
+        @Test func `a notification does not stay on a server without buttons`() async throws {
             try await withServer("notify-osd", specification: "1.1", capabilities: ["body"]) { presenter, server in
                 presenter.present(notice())
                 let call = try server.nextCall()
@@ -118,7 +118,7 @@ extension RealDesktop {
             }
         }
 
-        @Test func aSoundIsANameOrAFile() async throws {
+        @Test func `a sound file replaces the sound name`() async throws {
             try await withServer("another") { presenter, server in
                 var notice = notice()
                 notice.soundFile = "/usr/share/sounds/ping.oga"
@@ -128,9 +128,10 @@ extension RealDesktop {
             }
         }
 
-        /// A refusal is one of this notification; a server that dies of it is none; one that never answers may show it yet.
+        /// A refusal concerns this notification. A server that crashes is a missing server. A server that does not respond may
+        /// still show the notification.
         @Test(arguments: [HabitServer.FirstCall.isRefused, .kills, .isLost])
-        func whatGoesWrongIsToldApart(_ fate: HabitServer.FirstCall) async throws {
+        func `a refusal, a crash and a missing response are distinct failures`(_ fate: HabitServer.FirstCall) async throws {
             let bus = try PrivateBus()
             defer { bus.stop() }
             let server = try HabitServer(on: bus, name: "another", firstCall: fate)
@@ -153,7 +154,7 @@ extension RealDesktop {
             }
         }
 
-        @Test func whatIsShownAgainIsQuiet() async throws {
+        @Test func `a notification that is shown again is silent`() async throws {
             try await withServer("another") { presenter, server in
                 var again = notice()
                 again.isQuiet = true
@@ -185,7 +186,7 @@ extension RealDesktop {
                 #expect(try server.nextCall().replaces == (isNew ? 0 : first))
                 #expect((second != first) == isNew)
                 if isNew { #expect(try closings.firstLine() == "(uint32 \(first), uint32 3)") }
-                // The buttons of the new notification are live.
+                // The buttons of the new notification work.
                 try server.press(second, "photo")
                 let heard = try await events.first { if case .activated = $0 { true } else { false } }
                 guard case .activated("a", second, "photo", _) = heard else { throw FixtureFailure("unexpected: \(heard)") }
@@ -209,8 +210,9 @@ extension RealDesktop {
             }
         }
 
-        /// Plasma has a field to type into. Elsewhere the button would send nothing, and is not there.
-        @Test(arguments: [true, false]) func aFieldIsThereWhereItSendsWhatWasTyped(_ hasFields: Bool) async throws {
+        /// Plasma has a text field. On other servers the button would send nothing, so it is left out.
+        @Test(arguments: [true, false])
+        func `a text field is offered only to servers that send the text`(_ hasFields: Bool) async throws {
             try await withServer("another", capabilities: ["actions", "body"] + (hasFields ? ["inline-reply"] : [])) {
                 presenter, server in
                 var notice = notice()
@@ -229,8 +231,8 @@ extension RealDesktop {
             }
         }
 
-        /// As docks hear it.
-        @Test func theNumberOnTheIcon() async throws {
+        /// Docks read these signals.
+        @Test func `the badge number is broadcast to docks`() async throws {
             try await withServer("another") { presenter, server in
                 let watch = try server.watch("com.canonical.Unity.LauncherEntry")
                 defer { watch.stop() }
@@ -243,8 +245,8 @@ extension RealDesktop {
             }
         }
 
-        /// Another process showed it, and was killed.
-        @Test func buttonsOfAnEarlierProcessAreHeard() async throws {
+        /// Another process showed the notifications and was killed.
+        @Test func `buttons of an earlier process are reported`() async throws {
             try await withServer("another") { presenter, server in
                 presenter.ask()
                 _ = try await events.first { $0 == .serverAnswers }
@@ -261,7 +263,7 @@ extension RealDesktop {
                         == .activated(identifier: "a", serverID: 7, action: "photo", activationToken: "token-1"))
                 try server.dismiss(8)
                 #expect(try await events.next() == .closed(identifier: "b", serverID: 8, .dismissed))
-                // Shown anew it is heard once.
+                // A notification that is shown again is reported once.
                 presenter.present(notice(), replacing: 7, of: known.identity)
                 #expect(try server.nextCall().replaces == 7)
                 #expect(try await events.next() == .presented(identifier: "a", serverID: 7))
@@ -272,9 +274,9 @@ extension RealDesktop {
             }
         }
 
-        /// The reply to `Notify` overtakes the signals that arrived before it, as the call blocks the loop.
+        /// The reply to `Notify` overtakes the signals that arrived before it, because the call blocks the loop.
         @Test(arguments: [true, false])
-        func `signals that arrive before the answer to a replacement belong to the old content`(_ isOfThisProcess: Bool)
+        func `signals that arrive before the response to a replacement belong to the old content`(_ isOfThisProcess: Bool)
             async throws
         {
             try await withServer("another", capabilities: ["actions", "body", "inline-reply"]) { presenter, server in
@@ -298,7 +300,7 @@ extension RealDesktop {
                 #expect(try await next() == .closed(identifier: "a", serverID: number, .dismissed))
                 #expect(try await next() == .presented(identifier: "a", serverID: number))
                 #expect(try server.nextCall().replaces == number)
-                // The new content is live: its buttons, its replacement and its closing.
+                // The new content works: its buttons, its replacement and its closing.
                 try server.press(number, "photo")
                 #expect(try await next() == press)
                 presenter.present(notice())
@@ -309,8 +311,8 @@ extension RealDesktop {
             }
         }
 
-        /// The bus is told later than what is to be taken over.
-        @Test func buttonsAreTakenOverOnceThereIsAServer() async throws {
+        /// `connect` is called after `takeOver`.
+        @Test func `notifications that are taken over before the bus connects report their buttons`() async throws {
             let bus = try PrivateBus()
             defer { bus.stop() }
             var identity: String?
@@ -330,7 +332,7 @@ extension RealDesktop {
             }
         }
 
-        /// Two presenters, one after the other, and one server.
+        /// Runs two presenters one after the other with one server.
         private func withServer(
             on bus: PrivateBus, _ first: @escaping (DesktopPresenter, HabitServer) async throws -> Void,
             after second: @escaping (DesktopPresenter, HabitServer) async throws -> Void
@@ -344,7 +346,10 @@ extension RealDesktop {
             }
         }
 
-        @Test(arguments: ["dunst", "gnome-shell"]) func someTellTheSenderAlone(_ name: String) async throws {
+        @Test(arguments: ["dunst", "gnome-shell"])
+        func `a notification of an earlier process is unheard on servers that notify only the sender`(
+            _ name: String
+        ) async throws {
             try await withServer(name) { presenter, _ in
                 presenter.ask()
                 _ = try await events.first { $0 == .serverAnswers }

@@ -16,7 +16,7 @@ extension RealDesktop {
             DesktopPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: server.ear(events))
         }
 
-        @Test func `without an address no bus is started`() async throws {
+        @Test func `no bus is started without an address`() async throws {
             let runtime = g_getenv("XDG_RUNTIME_DIR").map { String(cString: $0) }
             g_unsetenv("DBUS_SESSION_BUS_ADDRESS")
             g_unsetenv("XDG_RUNTIME_DIR")
@@ -32,7 +32,7 @@ extension RealDesktop {
             #expect(g_getenv("DBUS_SESSION_BUS_ADDRESS") == nil)
         }
 
-        @Test func `an address where nobody listens is no bus`() async throws {
+        @Test func `an address without a listener is an unreachable bus`() async throws {
             let presenter = makePresenter()
             defer { presenter.stop() }
             let failure = await withCheckedContinuation { continuation in
@@ -44,7 +44,7 @@ extension RealDesktop {
             }
         }
 
-        @Test func `without a server it fails, and tells when one comes and goes`() async throws {
+        @Test func `a missing server fails the notification, and its start and end are reported`() async throws {
             let bus = try PrivateBus()
             defer { bus.stop() }
             let presenter = makePresenter()
@@ -64,8 +64,8 @@ extension RealDesktop {
             try await expectNoServer()
         }
 
-        /// It shows what it was given when it goes on, once, and its answer counts.
-        @Test func `a server that froze shows it once, late`() async throws {
+        /// The server shows the notification once when it continues, and its response counts.
+        @Test func `a server that was frozen shows the notification once, late`() async throws {
             let bus = try PrivateBus()
             defer { bus.stop() }
             let presenter = makePresenter()
@@ -80,7 +80,7 @@ extension RealDesktop {
             second.identifier = "b"
             desktop.freezeServer()
             presenter.present(second)
-            // After libnotify's 25 seconds.
+            // libnotify waits for 25 seconds.
             guard case .failed("b", .unanswered) = try await events.next() else { throw FixtureFailure("was answered") }
             desktop.thawServer()
             guard
@@ -95,7 +95,7 @@ extension RealDesktop {
                     == .closed(identifier: "b", serverID: number, .closedByCall))
         }
 
-        @Test func `a server that cannot be started is no server`() async throws {
+        @Test func `a server that cannot be started counts as missing`() async throws {
             let bus = try PrivateBus(serviceCommand: "/bin/false")
             defer { bus.stop() }
             let presenter = makePresenter()
@@ -105,7 +105,7 @@ extension RealDesktop {
             try await expectNoServer()
         }
 
-        @Test func `outlives its bus and moves to another`() async throws {
+        @Test func `the presenter survives its bus and connects to another one`() async throws {
             let presenter = makePresenter()
             defer { presenter.stop() }
             for _ in 0..<3 {
@@ -118,7 +118,7 @@ extension RealDesktop {
                 presenter.present(notice)
                 guard case .presented = try await events.next() else { throw FixtureFailure("was not presented") }
                 bus.stop()
-                // The server, which loses the bus too, may be seen to leave first.
+                // The server also loses the bus, so its exit may be reported first.
                 _ = try await events.first { $0 == .busLost }
                 presenter.present(notice)
                 guard case .failed("a", .busUnreachable) = try await events.next() else {
@@ -127,8 +127,8 @@ extension RealDesktop {
             }
         }
 
-        /// A verb that ran within a bus of its own, for one command, takes the desktop away from nobody.
-        @Test func `goes back to the bus that it was started with`() async throws {
+        /// A command may connect the presenter to a temporary bus. When that bus ends, the presenter uses its first bus again.
+        @Test func `the presenter returns to the bus that it was started with`() async throws {
             let (own, passing) = (try PrivateBus(), try PrivateBus())
             defer { own.stop() }
             let desktop = try DunstDesktop(on: own)
@@ -144,14 +144,14 @@ extension RealDesktop {
             passing.stop()
             _ = try await events.first { $0 == .busLost }
             presenter.connect(busAddress: passing.address)
-            // It may have just begun.
+            // The server may have just started.
             _ = try await events.first { $0 == .serverAppeared }
             presenter.present(notice)
             _ = try await events.first { if case .presented = $0 { true } else { false } }
         }
 
-        /// One that takes the connection and says nothing hides no other.
-        @Test func `a bus that does not greet is left for the next`() async throws {
+        /// A bus that accepts the connection and does not respond must not hide other buses.
+        @Test func `a bus that does not respond is skipped for the next one`() async throws {
             let (own, mute) = (try PrivateBus(), try PrivateBus())
             defer { for bus in [own, mute] { bus.stop() } }
             let desktop = try DunstDesktop(on: own)

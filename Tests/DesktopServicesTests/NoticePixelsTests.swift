@@ -11,21 +11,21 @@ import Testing
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// Draws it with ImageMagick.
+    /// Draws a picture with ImageMagick.
     private func picture(_ name: String, _ arguments: String...) throws -> String {
         let path = folder.appendingPathComponent(name).path
         _ = try ChildProcess.run("convert", arguments + [path], environment: ProcessInfo.processInfo.environment)
         return path
     }
 
-    @Test func aSmallOneIsTakenAsItIs() throws {
+    @Test func `a small picture is not changed`() throws {
         let pixels = try #require(NoticePixels(file: picture("a.png", "-size", "3x2", "xc:rgba(255,0,128,0.5)")))
         #expect((pixels.width, pixels.height, pixels.channels) == (3, 2, 4))
         #expect(Array(pixels.bytes.prefix(3)) == [255, 0, 128])
         #expect(NoticePixels(line: pixels.line) == pixels)
     }
 
-    @Test func aLargeOneBecomesSmallAndAPhotoStandsUpright() throws {
+    @Test func `a large picture is scaled down and a photo is turned upright`() throws {
         let wide = try #require(NoticePixels(file: picture("wide.jpg", "-size", "4000x1000", "xc:blue")))
         #expect((wide.width, wide.height, wide.channels) == (256, 64, 3))
         let photo = try picture("photo.jpg", "-size", "400x200", "xc:red", "-orient", "RightTop")
@@ -36,7 +36,7 @@ import Testing
         #expect((upright.width, upright.height) == (128, 256))
     }
 
-    @Test func whatIsNoPictureIsNone() throws {
+    @Test func `a file that is not a picture, is cut off or is enormous is refused`() throws {
         let words = folder.appendingPathComponent("words.png")
         try Data("no picture".utf8).write(to: words)
         #expect(NoticePixels(file: words.path) == nil)
@@ -46,7 +46,7 @@ import Testing
         let cut = folder.appendingPathComponent("cut.png")
         try whole.prefix(whole.count / 2).write(to: cut)
         #expect(NoticePixels(file: cut.path) == nil)
-        // One that says to be enormous, and is not: 100,000 pixels wide.
+        // The header of this picture states a width of 100,000 pixels.
         var bomb = whole
         bomb.replaceSubrange(16..<20, with: [0x00, 0x01, 0x86, 0xA0])
         let large = folder.appendingPathComponent("bomb.png")
@@ -55,5 +55,5 @@ import Testing
     }
 
     @Test(arguments: ["", "1 1 3", "1 1 3 !!!!", "0 1 3 AAAA", "1 1 3 AAAAAAAA", "-1 -1 3 AAAA", "9999999999 9999999999 3 AAAA"])
-    func anotherLineIsNoPicture(_ line: String) { #expect(NoticePixels(line: line) == nil) }
+    func `an invalid line is not a picture`(_ line: String) { #expect(NoticePixels(line: line) == nil) }
 }

@@ -6,18 +6,18 @@ import Testing
 @testable import BackgroundTasksTesting
 @testable import DesktopServices
 
-/// A desktop whose notifications a presenter shows, as a person sees it.
+/// A desktop with the notifications of a presenter, as the user sees it.
 private protocol PresentingDesktop {
     var presenter: any Presenter { get }
-    /// Notifications on the screen.
+    /// The number of notifications on the screen.
     func count() throws -> Int
-    /// The person closes the only one.
+    /// Closes the only notification as the user.
     func dismiss() throws
-    /// The person clicks on the only one.
+    /// Clicks the only notification as the user.
     func click() throws
-    /// The notification server goes, and nobody takes its place.
+    /// Ends the notification server without a replacement.
     func loseServer()
-    /// What was asked for is done.
+    /// Completes all pending work.
     func settle()
 }
 
@@ -46,7 +46,8 @@ private struct VirtualPresenting: PresentingDesktop {
 }
 
 extension RealDesktop {
-    /// One suite per port, over every implementation: what the agent hears must not depend on which of them it is joined with.
+    /// One suite for each port, over every implementation. The agent's results must not depend on the implementation that it is
+    /// connected to.
     @Suite struct PortConformance {
         private let server = KnownServer()
 
@@ -95,7 +96,7 @@ extension RealDesktop {
             return id
         }
 
-        @Test(arguments: Kind.allCases) func `a showing is answered with a number, and replaces its own`(_ kind: Kind)
+        @Test(arguments: Kind.allCases) func `a shown notification has a number and is replaced by number`(_ kind: Kind)
             async throws
         {
             try await withPresenting(kind) { desktop, events in
@@ -107,21 +108,22 @@ extension RealDesktop {
             }
         }
 
-        @Test(arguments: Kind.allCases) func `taken back it goes, and says by whom`(_ kind: Kind) async throws {
+        @Test(arguments: Kind.allCases)
+        func `a withdrawn notification disappears and is reported as closed by call`(_ kind: Kind) async throws {
             try await withPresenting(kind) { desktop, events in
                 let id = try await show(notice("a"), desktop, events)
                 desktop.presenter.withdraw(identifier: "a", serverID: id, of: server.identity)
                 desktop.settle()
                 #expect(try await events.next() == .closed(identifier: "a", serverID: id, .closedByCall))
                 #expect(try desktop.count() == 0)
-                // What is not there is ignored: the next event is that of the next showing.
+                // A withdrawal of a missing notification is ignored, so the next event belongs to the next notification.
                 desktop.presenter.withdraw(identifier: "a", serverID: id, of: server.identity)
                 _ = try await show(notice("b"), desktop, events)
                 #expect(server.withdrawn == [id, id], "whoever asked knows that it was asked")
             }
         }
 
-        @Test(arguments: Kind.allCases) func `a person's dismissal is told once`(_ kind: Kind) async throws {
+        @Test(arguments: Kind.allCases) func `a dismissal by the user is reported once`(_ kind: Kind) async throws {
             try await withPresenting(kind) { desktop, events in
                 let id = try await show(notice("a"), desktop, events)
                 try desktop.dismiss()
@@ -136,11 +138,11 @@ extension RealDesktop {
                 try desktop.click()
                 let pressed = try await events.next()
                 guard case .activated("a", id, "default", _) = pressed else { throw FixtureFailure("unexpected: \(pressed)") }
-                // Whether it leaves the screen then is the server's choice: an agent hears of that, or not.
+                // The server decides whether the notification then leaves the screen, so no further event is expected.
             }
         }
 
-        @Test(arguments: Kind.allCases) func `without a server it says so`(_ kind: Kind) async throws {
+        @Test(arguments: Kind.allCases) func `a notification without a server fails`(_ kind: Kind) async throws {
             try await withPresenting(kind) { desktop, events in
                 _ = try await show(notice("a"), desktop, events)
                 desktop.loseServer()
@@ -163,7 +165,7 @@ extension RealDesktop {
             let unplugged = try await events.next()
             #expect(!unplugged.isOnExternalPower)
             #expect(source.current == unplugged)
-            // Nothing different: nothing is told, and the next one is about what is.
+            // An unchanged value is not reported, so the next report is about the real change.
             try change(false)
             try change(true)
             let plugged = try await events.next()
@@ -171,7 +173,7 @@ extension RealDesktop {
             #expect(source.current == plugged)
         }
 
-        @Test func `conditions of the desktop are told at the start and when they change`() async throws {
+        @Test func `conditions of the desktop are reported at the start and when they change`() async throws {
             let folder = try TemporaryFolder.make()
             defer { try? FileManager.default.removeItem(at: folder) }
             let supplies = folder.appendingPathComponent("supplies")
@@ -189,7 +191,7 @@ extension RealDesktop {
             }
         }
 
-        @Test func `conditions of a simulated host are told likewise`() async throws {
+        @Test func `conditions of a simulated host are reported when they change`() async throws {
             let events = EventFeed<DesktopConditions>()
             let scripted = ScriptedConditions(
                 DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true))

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A bus of the test's own, on which nothing is started unless a service file says so.
+/// A bus of the test. A service starts on this bus only if a service file is given.
 final class PrivateBus: Sendable {
     let address: String
     private let daemon: ChildProcess
     private let folder: URL
 
-    /// `serviceCommand`: started by the bus when somebody asks for the notification server.
+    /// - Parameter serviceCommand: The command that the bus starts if a client requests the notification server.
     init(serviceCommand: String? = nil) throws {
         folder = try TemporaryFolder.make()
         let services = folder.appendingPathComponent("services")
@@ -33,7 +33,7 @@ final class PrivateBus: Sendable {
         address = try daemon.firstLine()
     }
 
-    /// It takes connections and says nothing.
+    /// Freezes the bus. The bus accepts connections and does not respond.
     func freeze() { kill(daemon.pid, SIGSTOP) }
     func thaw() { kill(daemon.pid, SIGCONT) }
 

@@ -19,20 +19,20 @@ import Testing
         #expect(PowerSupply.isOnExternalPower([mouse]))
     }
 
-    @Test func `a laptop is, when any line delivers`() {
+    @Test func `a laptop is on external power if any supply is online`() {
         #expect(PowerSupply.isOnExternalPower([mains, full]))
         #expect(PowerSupply.isOnExternalPower([unplugged, typeC, draining]))
         #expect(!PowerSupply.isOnExternalPower([unplugged, draining]))
-        // Unplugged a moment ago: the battery may still say "Full".
+        // The machine was unplugged a moment ago, so the battery may still report "Full".
         #expect(!PowerSupply.isOnExternalPower([unplugged, full]))
     }
 
-    @Test func `where only the battery is listed, it tells`() {
+    @Test func `the battery alone decides if no other supply is listed`() {
         #expect(PowerSupply.isOnExternalPower([full]))
         #expect(!PowerSupply.isOnExternalPower([draining]))
     }
 
-    @Test func `reads the kernel's list`() throws {
+    @Test func `power supplies are read from the folder of the kernel`() throws {
         let root = try TemporaryFolder.make()
         defer { try? FileManager.default.removeItem(at: root) }
         try KernelSupplies.write(["AC": ["type": "Mains", "online": "1"]], to: root)
@@ -63,7 +63,7 @@ enum KernelSupplies {
         #expect(!NetworkManagerReport.isNetworkKnown(NetworkManagerReport(), monitor: nil))
     }
 
-    @Test func `metered is known to NetworkManager where it manages the network, and to the portal`() {
+    @Test func `metered is known if NetworkManager manages the network, or from the portal`() {
         func isKnown(_ metered: UInt32?, _ isAvailable: Bool = true) -> Bool {
             NetworkManagerReport.isMeteredKnown(
                 NetworkManagerReport(metered: metered), monitor: "GNetworkMonitorNM", isNetworkAvailable: isAvailable)
@@ -87,8 +87,8 @@ enum KernelSupplies {
         }
     }
 
-    /// A bridge for containers comes and goes with them.
-    @Test func `what this machine is called tells networks apart`() throws {
+    /// A bridge for containers exists only while the containers run.
+    @Test func `the addresses of hardware interfaces distinguish networks`() throws {
         let folder = try TemporaryFolder.make()
         try FileManager.default.createDirectory(
             at: folder.appendingPathComponent("eth0/device"), withIntermediateDirectories: true)
@@ -106,7 +106,7 @@ enum KernelSupplies {
         #expect(addresses(bridge) == ["docker0 172.17.0.1"], "better than nothing")
     }
 
-    @Test func `finds this machine's loopback`() {
+    @Test func `the loopback interface of this machine is found`() {
         #expect(NetworkInterface.current().contains { $0.isLoopback })
     }
 }
@@ -116,7 +116,7 @@ enum KernelSupplies {
         SessionBusAddress.candidates(known: known, runtimeDirectory: runtime) { sockets.contains($0) }
     }
 
-    @Test func `the told one, the known one, the runtime folder's`() {
+    @Test func `candidates are the given addresses first and then the socket of the runtime folder`() {
         #expect(choose("unix:path=/a", "unix:path=/b", "unix:path=/a") == ["unix:path=/a", "unix:path=/b"])
         #expect(
             choose(nil, "unix:path=/b", runtime: "/run/u", sockets: ["/run/u/bus"]) == ["unix:path=/b", "unix:path=/run/u/bus"])
@@ -134,7 +134,7 @@ enum KernelSupplies {
 }
 
 @Suite struct TextRules {
-    @Test func `escapes only for servers that read markup`() {
+    @Test func `text is escaped only for servers that read markup`() {
         #expect(NoticeText.body("<b>a & b</b>", isMarkup: true) == "&lt;b&gt;a &amp; b&lt;/b&gt;")
         #expect(NoticeText.body("<b>a & b</b>", isMarkup: false) == "<b>a & b</b>")
         #expect(NoticeText.body("a\u{0}b\u{1B}c\nd\te🌩", isMarkup: true) == "abc\nd\te🌩")
@@ -146,7 +146,7 @@ enum KernelSupplies {
         #expect(NoticeText.title("\u{7}", fallback: "") == " ")
     }
 
-    @Test func whatIsLongIsCutBetweenCharacters() {
+    @Test func `a long text is cut between characters`() {
         let family = "👨‍👩‍👧‍👦"
         let cut = NoticeText.body(String(repeating: family, count: 10_000), isMarkup: true)
         let isWhole = cut.dropLast().allSatisfy { String($0) == family }
@@ -158,7 +158,7 @@ enum KernelSupplies {
         #expect(NoticeText.body(accents, isMarkup: false).unicodeScalars.count <= 4 * NoticeText.bodyLimit + 1)
     }
 
-    @Test func noTextTurnsAroundWhatFollows() {
+    @Test func `a text with direction marks does not change the direction of later text`() {
         #expect(NoticeText.title("\u{202E}evil", fallback: "") == "\u{202E}evil\u{202C}")
         #expect(NoticeText.title("\u{2067}a\u{202A}b", fallback: "") == "\u{2067}a\u{202A}b\u{202C}\u{2069}")
         #expect(NoticeText.title("\u{202B}a\u{202C}", fallback: "") == "\u{202B}a\u{202C}", "it ends by itself")
@@ -167,11 +167,11 @@ enum KernelSupplies {
 
 @Suite struct FailureRules {
     @Test(arguments: ["ServiceUnknown", "NameHasNoOwner", "NoReply", "Spawn.ChildExited", "TimedOut"])
-    func `nobody there`(kind: String) {
+    func `bus errors of a missing server are reported as no server`(kind: String) {
         #expect(PresenterFailure(remoteError: "org.freedesktop.DBus.Error.\(kind)", text: "t") == .noServer("t"))
     }
 
-    @Test func `the bus gone, and a server's refusal`() {
+    @Test func `a lost bus and a refusal by the server are distinct failures`() {
         #expect(
             PresenterFailure(remoteError: "org.freedesktop.DBus.Error.Disconnected", text: "t") == .noSessionBus("t"))
         #expect(
@@ -182,7 +182,7 @@ enum KernelSupplies {
                 == .refused("org.freedesktop.Notifications.Error.ExcessNotificationGeneration: t"))
     }
 
-    @Test func oneBusHasSeveralSpellings() {
+    @Test func `addresses of the same bus are recognized in several spellings`() {
         #expect(SessionBusAddress.isSame("unix:path=/run/bus,guid=aa", "unix:path=/run/bus", guid: nil))
         #expect(SessionBusAddress.isSame("unix:path=/run/bus,guid=aa", "unix:path=/run/bus,guid=bb", guid: nil))
         #expect(SessionBusAddress.isSame("unix:abstract=/tmp/x,guid=aa", "unix:path=/run/bus", guid: "aa"))

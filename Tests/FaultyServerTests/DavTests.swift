@@ -14,8 +14,7 @@ struct DavTests {
 
     private let photo = Data("a photo".utf8)
 
-    @Test("PUT creates, replaces, and refuses")
-    func put() async throws {
+    @Test func `PUT creates, replaces and refuses files`() async throws {
         try await withStore { _, store, client in
             let created = await client.request("PUT", "/dav/a%20b.jpg", body: photo)
             #expect(created.status == 201)
@@ -34,8 +33,7 @@ struct DavTests {
         }
     }
 
-    @Test("a refusal comes before the body when the client asks first")
-    func expectContinue() async throws {
+    @Test func `a refusal comes before the body if the client expects 100-continue`() async throws {
         try await withStore { _, store, client in
             await client.send(WireClient.head("PUT", "/dav/no/a", ["Expect": "100-continue"], length: 7))
             #expect(await client.answer().status == 409)
@@ -48,8 +46,7 @@ struct DavTests {
         }
     }
 
-    @Test("MOVE, MKCOL, DELETE, HEAD, GET, PROPFIND")
-    func methods() async throws {
+    @Test func `MOVE, MKCOL, DELETE, HEAD, GET and PROPFIND have the expected statuses`() async throws {
         try await withStore { server, store, client in
             _ = await client.request("PUT", "/dav/up", body: photo)
             #expect(await client.request("MKCOL", "/dav/in").status == 201)
@@ -78,8 +75,8 @@ struct DavTests {
         }
     }
 
-    @Test("faults: refused, cut, stalled, answer lost", .timeLimit(.minutes(30)))
-    func faults() async throws {
+    @Test(.timeLimit(.minutes(30)))
+    func `uploads can be refused, cut, stalled or left without a response`() async throws {
         try await withStore { server, store, client in
             store.refuse(status: 507, method: "PUT")
             #expect(await client.request("PUT", "/dav/a", body: photo).status == 507)
@@ -96,7 +93,7 @@ struct DavTests {
             store.stallUploads(afterBytes: 1000)
             let stalled = try WireClient(port: server.port, sendTimeout: 200)
             await stalled.send(WireClient.head("PUT", "/dav/stall", length: 1_000_000_000))
-            // More than the socket buffers of both sides hold.
+            // The data exceeds the socket buffers of both sides.
             #expect(await stalled.send(Data(count: 64_000_000)) < 64_000_000)
             try await server.waitForRequest { $0.path == "/dav/stall" && $0.bodyByteCount >= 1000 }
             await server.dropConnections()
@@ -119,8 +116,7 @@ struct DavTests {
         }
     }
 
-    @Test("an upload broken by the client leaves nothing; a large one arrives whole")
-    func largeAndBroken() async throws {
+    @Test func `a broken upload leaves no file, and a large upload arrives completely`() async throws {
         try await withStore { server, store, client in
             await client.send(WireClient.head("PUT", "/dav/broken", length: 100))
             await client.send(photo)

@@ -5,8 +5,7 @@ import Testing
 
 @Suite("Routes, requests and the log")
 struct LogTests {
-    @Test("a client that leaves early is recorded")
-    func clientLeaves() async throws {
+    @Test func `a client that leaves early is recorded`() async throws {
         try await withServer { server in
             server.route("GET", "/x", [.status(200), .headers(["Content-Length": "9"]), .body("abc"), .stall])
             let client = try WireClient(port: server.port)
@@ -21,8 +20,7 @@ struct LogTests {
         }
     }
 
-    @Test("a client that leaves while sending is recorded")
-    func clientLeavesUpload() async throws {
+    @Test func `a client that leaves while sending is recorded`() async throws {
         try await withServer { server in
             server.route("POST", "/x", .status(200))
             let client = try WireClient(port: server.port)
@@ -34,8 +32,7 @@ struct LogTests {
         }
     }
 
-    @Test("heads are recorded as they came")
-    func heads() async throws {
+    @Test func `request headers are recorded as received`() async throws {
         try await withServer { server in
             server.route(nil, "/a*", .status(200))
             let client = try WireClient(port: server.port)
@@ -54,8 +51,7 @@ struct LogTests {
         }
     }
 
-    @Test("routes: exact before prefix, lists in order, replaced while running, handlers")
-    func routes() async throws {
+    @Test func `exact routes come before prefixes, and routes can change while the server runs`() async throws {
         try await withServer { server in
             server.route(nil, "/*", .status(200, body: "prefix"))
             server.route(nil, "/deep/*", .status(200, body: "deep"))
@@ -75,8 +71,7 @@ struct LogTests {
         }
     }
 
-    @Test("pipelined requests are answered in order; no route is 404; no HTTP is 400")
-    func pipelining() async throws {
+    @Test func `pipelined requests are answered in order, and unknown routes and noise are refused`() async throws {
         try await withServer { server in
             server.handle("GET", "/n*") { .status(200, body: .text($0.path)) }
             let client = try WireClient(port: server.port)
@@ -92,8 +87,7 @@ struct LogTests {
         }
     }
 
-    @Test("an early answer drains the body; 100-continue is granted or not")
-    func earlyAnswer() async throws {
+    @Test func `an early response drains the body, and 100-continue is granted`() async throws {
         try await withServer { server in
             server.route("POST", "/early", .status(413).begins(.atHead))
             server.route("POST", "/x", .status(200))
@@ -115,8 +109,7 @@ struct LogTests {
         }
     }
 
-    @Test("many requests at once")
-    func parallel() async throws {
+    @Test func `many requests are open at the same time`() async throws {
         try await withServer { server in
             server.handle("GET", "/p*") { .status(200, body: .text($0.path)).after(.hold(until: "all")) }
             let texts = try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -134,8 +127,7 @@ struct LogTests {
         }
     }
 
-    @Test("Foundation's client agrees")
-    func foundation() async throws {
+    @Test func `the client of Foundation reads a response`() async throws {
         try await withServer { server in
             server.route("GET", "/w", .json(#"{"ok":true}"#))
             let url = try #require(URL(string: server.url + "/w"))
@@ -145,9 +137,8 @@ struct LogTests {
         }
     }
 
-    /// Word for word what the tutorial shows.
-    @Test("the tutorial's example")
-    func tutorial() async throws {
+    /// The code is the same as in the tutorial.
+    @Test func `the example of the tutorial works`() async throws {
         let server = try await FaultyServer.start()
         server.route("GET", "/file", [.status(200), .headers(["Content-Length": "11"]), .body("hello"), .cut], .status(503))
         let url = URL(string: server.url + "/file")!
@@ -158,8 +149,7 @@ struct LogTests {
         await server.stop()
     }
 
-    @Test("waiting ends by time, by stop, by cancellation")
-    func waiting() async throws {
+    @Test func `a wait ends by time, by stop or by cancellation`() async throws {
         let server = try await FaultyServer.start()
         await #expect(throws: WaitFailure.self) {
             try await server.waitForRequest(timeout: .milliseconds(5)) { _ in true }
@@ -173,8 +163,7 @@ struct LogTests {
         await server.stop()
     }
 
-    @Test("dropped connections leave the port open")
-    func drop() async throws {
+    @Test func `dropped connections leave the port open`() async throws {
         try await withServer { server in
             server.route("GET", "/x", .silence, .status(200))
             let client = try WireClient(port: server.port)
@@ -188,8 +177,7 @@ struct LogTests {
         }
     }
 
-    @Test("the log file tells the same")
-    func logFile() async throws {
+    @Test func `the log file records each request`() async throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("log-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: file) }
         try await withServer(logFile: file.path) { server in

@@ -53,8 +53,8 @@ struct RangeTests {
         Case(["If-Match": "\"v1\"", "Range": "bytes=1-1"], 206, 1..<2),
     ]
 
-    @Test("answers as RFC 9110 says", arguments: cases)
-    func matrix(_ item: Case) async throws {
+    @Test(arguments: cases)
+    func `ranges and conditions are answered as in RFC 9110`(_ item: Case) async throws {
         let payload = Payload.pattern(100)
         try await withServer { server in
             server.route("GET", "/f", .file(payload, etag: "\"v1\"", lastModified: Self.date))
@@ -78,8 +78,7 @@ struct RangeTests {
         }
     }
 
-    @Test("a weak tag of the file never satisfies If-Range")
-    func weakTag() async throws {
+    @Test func `a weak tag of the file never satisfies If-Range`() async throws {
         try await withServer { server in
             server.route(nil, "/f", .file(.pattern(10), etag: "W/\"v1\""))
             let client = try WireClient(port: server.port)
@@ -88,8 +87,7 @@ struct RangeTests {
         }
     }
 
-    @Test("no range for HEAD, for an empty file, or without support")
-    func noRange() async throws {
+    @Test func `no range is served for HEAD, for an empty file or without support`() async throws {
         try await withServer { server in
             server.route(nil, "/f", .file(.pattern(10)))
             server.route(nil, "/empty", .file(""))
@@ -106,8 +104,7 @@ struct RangeTests {
         }
     }
 
-    @Test("lies about ranges are told as asked")
-    func lies() async throws {
+    @Test func `requested faults of ranges are served`() async throws {
         try await withServer { server in
             let client = try WireClient(port: server.port)
             func ask(_ fault: ServedFile.RangeFault) async -> WireAnswer {
@@ -129,8 +126,7 @@ struct RangeTests {
         }
     }
 
-    @Test("a download cut after N bytes comes whole by a range")
-    func cutAndResume() async throws {
+    @Test func `a download that is cut is completed by a range`() async throws {
         let payload = Payload.pattern(300_000)
         try await withServer { server in
             server.route(

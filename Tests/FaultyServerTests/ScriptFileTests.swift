@@ -8,7 +8,7 @@ import Testing
 
     private func parse(_ text: String) throws -> ScriptFile { try ScriptFile(parsing: text, folder: folder) }
 
-    @Test func everyStep() throws {
+    @Test func `every step is parsed`() throws {
         let script = try parse(
             """
             # a comment
@@ -59,7 +59,7 @@ import Testing
             ])
     }
 
-    @Test func asOtherEditorsWriteIt() throws {
+    @Test func `a byte order mark and Windows line ends are accepted`() throws {
         let plain = "GET /a\n  status 200\n  body x\n"
         #expect(try parse("\u{FEFF}" + plain.replacingOccurrences(of: "\n", with: "\r\n")) == (try parse(plain)))
     }
@@ -68,15 +68,15 @@ import Testing
         ("silence", Greeting.silence), ("hang-up", .hangUp), ("garbage", .garbage), ("alert 70", .alert(70)),
         ("https", .https(.valid)), ("https valid", .https(.valid)), ("https another-host", .https(.anotherHost)),
     ])
-    func greetings(_ words: String, _ greeting: Greeting) throws {
+    func `every greeting is parsed`(_ words: String, _ greeting: Greeting) throws {
         #expect(try parse("greet \(words)").greeting == greeting)
         let script = try parse("GET /a\n  cut\ngreet \(words)\n")
         #expect(script.greeting == greeting && script.routes.count == 1)
         #expect(ScriptFile.grammar.contains("greet \(words.prefix { $0 != " " })"))
     }
 
-    /// Whoever reads the help finds every step there.
-    @Test func theGrammarNamesEveryStep() {
+    /// The help prints the grammar.
+    @Test func `the grammar lists every step and certificate fault`() {
         for step in [
             "status", "header", "interim", "body", "body-file", "body-noise", "drip", "chunk", "last-chunk", "file", "raw",
             "delay", "stop-reading", "stall", "cut", "reset", "at-head", "after",
@@ -84,7 +84,7 @@ import Testing
         for fault in ServerCertificate.allCases where fault != .valid {
             #expect(ScriptFile.grammar.contains(fault.rawValue))
         }
-        // As wide as a terminal, or the help would wrap the table.
+        // A longer line would be wrapped in a terminal.
         #expect(ScriptFile.grammar.split(separator: "\n").allSatisfy { $0.count < 80 })
     }
 
@@ -92,9 +92,9 @@ import Testing
         ("", 1, "no route is in it"), ("  cut", 1, "no route begins before it"), ("then", 1, "no route begins before it"),
         ("GET file", 1, "a route is a method and a path, such as GET /file; its steps are indented"),
         ("GET /a\n  jump", 2, "jump is no step"), ("GET /a\n  status 99", 2, "\"99\" is no status"),
-        ("GET /a\n\n  delay -1", 3, "\"-1\" are no seconds"), ("GET /a\n  after x", 2, "\"x\" is no number of bytes"),
+        ("GET /a\n\n  delay -1", 3, "\"-1\" are no seconds"), ("GET /a\n  after x", 2, "\"x\" is not a number of bytes"),
         ("GET /a\n  cut\n  at-head", 3, "at-head comes before the steps"), ("GET /a\n  header x", 2, "a header is NAME: VALUE"),
-        ("GET /a\n  body a\\q", 2, "\\q stands for nothing"), ("GET /a\n  body a\\", 2, "a \\ stands at the end"),
+        ("GET /a\n  body a\\q", 2, "\\q stands for nothing"), ("GET /a\n  body a\\", 2, "a \\ is at the end"),
         ("GET /a\n  drip 2", 2, "drip wants seconds and a text"), ("GET /a\n  file /nothing", 2, "/nothing: no such file"),
         ("GET /a\n  delay nan", 2, "\"nan\" are no seconds"),
         ("GET /a\n  interim 200", 2, "interim wants a status from 100 to 199"),
@@ -102,12 +102,12 @@ import Testing
         ("GET /a\n  interim 103 Link", 2, "a header is NAME: VALUE"),
         ("greet loudly", 1, "a greeting is https, silence, hang-up, garbage or alert NUMBER"),
         ("greet alert", 1, "a greeting is https, silence, hang-up, garbage or alert NUMBER"),
-        ("greet https old", 1, "\"old\" is no fault of a certificate"),
+        ("greet https old", 1, "\"old\" is not a certificate fault"),
         ("greet https expired twice", 1, "a greeting is https, silence, hang-up, garbage or alert NUMBER"),
         ("greet alert 256", 1, "a TLS alert is a number up to 255"),
         ("GÉT /a", 1, "a route is a method and a path, such as GET /file; its steps are indented"),
     ])
-    func whatIsWrongAndWhere(_ text: String, _ line: Int, _ reason: String) {
+    func `an error names the line and the reason`(_ text: String, _ line: Int, _ reason: String) {
         #expect(throws: ScriptFile.Failure(line: line, reason: reason)) { try parse(text) }
     }
 }

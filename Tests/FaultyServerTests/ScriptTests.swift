@@ -7,8 +7,7 @@ import Testing
 struct ScriptTests {
     private let get = WireClient.head("GET", "/x")
 
-    @Test("drips chunks without a validator")
-    func drip() async throws {
+    @Test func `a drip sends chunks without a validator`() async throws {
         try await withServer { server in
             server.route("GET", "/x", .dripping(#"{"hourly":[1,2,3,4]}"#, seconds: 0.05, pieces: 7))
             let client = try WireClient(port: server.port)
@@ -20,15 +19,14 @@ struct ScriptTests {
             #expect(answer.text.hasPrefix("3\r\n{\"h\r\n3\r\nour\r\n"))
             let request = try await server.waitForRequest { $0.outcome == .answered }
             #expect(request.bodyBytesSent == 20)
-            // Fit for another request: the chunks were closed properly.
+            // The chunks were closed properly, so the connection can be used again.
             await client.send(get)
             #expect(await client.receive { $0.count > 10 } == nil)
             #expect(server.connectionCount == 1)
         }
     }
 
-    @Test("the pauses between drips add up to the time asked for")
-    func dripTakesItsTime() async throws {
+    @Test func `the pauses of a drip add up to the requested time`() async throws {
         try await withServer { server in
             server.route("GET", "/x", .dripping("abcdef", seconds: 0.2, pieces: 3))
             let start = ContinuousClock.now
@@ -39,8 +37,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("who comes while it is prepared finds its routes")
-    func preparedBeforeTheFirstConnection() async throws {
+    @Test func `a client that connects during preparation finds the routes`() async throws {
         let early = Mutex<WireClient?>(nil)
         let server = try await FaultyServer.start { [get] server in
             guard let client = try? WireClient(port: server.port) else { return }
@@ -55,8 +52,7 @@ struct ScriptTests {
         await server.stop()
     }
 
-    @Test("a stall lasts until the server stops")
-    func stall() async throws {
+    @Test func `a stall lasts until the server stops`() async throws {
         let server = try await FaultyServer.start()
         server.route("GET", "/x", [.status(200), .headers(["Content-Length": "10"]), .body("abc"), .stall])
         let client = try WireClient(port: server.port)
@@ -73,8 +69,7 @@ struct ScriptTests {
         await again.stop()
     }
 
-    @Test("a gate holds until it is opened, and stays open")
-    func gate() async throws {
+    @Test func `a gate holds until it is opened and then stays open`() async throws {
         try await withServer { server in
             server.route("GET", "/x", .status(200, body: "go").after(.hold(until: "g")))
             let client = try WireClient(port: server.port)
@@ -93,8 +88,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("reset is a reset, cut is not")
-    func reset() async throws {
+    @Test func `a reset is a TCP reset, and a hang-up is not`() async throws {
         try await withServer { server in
             server.route(
                 "GET", "/x",
@@ -117,8 +111,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("wrong framing is written as it is, and ends the connection")
-    func wrongFraming() async throws {
+    @Test func `wrong framing is sent as written and ends the connection`() async throws {
         try await withServer { server in
             server.route("GET", "/short", [.status(200), .headers(["Content-Length": "10"]), .body("abc")])
             server.route("GET", "/long", [.status(200), .headers(["Content-Length": "1"]), .body("abc")])
@@ -149,8 +142,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("interim answers, many headers, no body where none belongs")
-    func heads() async throws {
+    @Test func `interim responses, many headers and responses without a body are sent`() async throws {
         try await withServer { server in
             server.route("GET", "/x", .status(204).after(.interim(103, ["Link": "</a>"])))
             server.route("GET", "/flood", .headerFlood(count: 300))
@@ -165,8 +157,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("a slow reader gets every byte, and one that reads nothing costs no memory")
-    func backPressure() async throws {
+    @Test func `a client receives every byte while the server buffers little for an idle client`() async throws {
         try await withServer { server in
             let payload = Payload.pattern(8_000_000)
             server.route("GET", "/x", .file(payload))
@@ -183,8 +174,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("a script survives its JSON form")
-    func codable() throws {
+    @Test func `a script can be encoded as JSON and decoded`() throws {
         let script = ResponseScript.cutAfter(3, of: "abcdef", etag: "\"1\"", by: .reset)
             .after(.delay(1), .interim(103, ["Link": "</a>"]), .hold(until: "g"))
         let data = try JSONEncoder().encode(script)

@@ -3,9 +3,9 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A client that sees every byte: a blocking socket. Each call blocks a thread of its own, never one of the pool.
+/// A client with a blocking socket that sees every byte. The calls block separate threads, and none of the thread pool.
 final class WireClient: Sendable {
-    /// How the connection ended, if it did.
+    /// The end of a connection.
     enum End: Sendable { case closed, reset, timedOut }
 
     struct ConnectFailure: Error { let code: Int32 }
@@ -13,7 +13,7 @@ final class WireClient: Sendable {
     private let descriptor: Int32
     private let unread = Mutex(Data())
 
-    /// `sendTimeout`: milliseconds without room in the socket after which sending gives up.
+    /// - Parameter sendTimeout: The milliseconds without room in the socket after which sending stops.
     init(port: Int, sendTimeout: Int = 1_200_000) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
@@ -26,7 +26,7 @@ final class WireClient: Sendable {
             }
         }
         guard result == 0 else { throw ConnectFailure(code: errno) }
-        // A test that would hang ends as a failure instead.
+        // The timeouts make a test that hangs fail.
         var limit = timeval(tv_sec: 1200, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         limit = timeval(tv_sec: sendTimeout / 1000, tv_usec: sendTimeout % 1000 * 1000)
@@ -35,13 +35,13 @@ final class WireClient: Sendable {
 
     deinit { Glibc.close(descriptor) }
 
-    /// The client goes away. The descriptor lives as long as the object, so no other socket can get its number.
+    /// Disconnects the client. The descriptor stays open as long as the object, so that no other socket gets its number.
     func hangUp() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-    /// A few bytes, at once.
+    /// Sends a few bytes without waiting.
     func sendNow(_ text: String) -> Bool { Glibc.send(descriptor, text, text.utf8.count, Int32(MSG_NOSIGNAL)) == text.utf8.count }
 
-    /// Neither an answer nor an end, for so long.
+    /// `true` if neither a response nor an end arrives in the given time.
     func hearsNothing(milliseconds: Int32) -> Bool {
         var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&event, 1, milliseconds) == 0
@@ -49,7 +49,7 @@ final class WireClient: Sendable {
 
     func send(_ text: String) async { await send(Data(text.utf8)) }
 
-    /// Sends all, or as much as the server takes before it goes away.
+    /// Sends all bytes, or as many as the server accepts before it disconnects.
     @discardableResult
     func send(_ data: Data) async -> Int {
         await blocking { [descriptor] in
@@ -66,7 +66,7 @@ final class WireClient: Sendable {
         }
     }
 
-    /// Reads until `isEnough` or the end of the connection. What was read stays for the next call until it is `take`n.
+    /// Reads until `isEnough` or the end of the connection. The bytes stay for the next call until `take` removes them.
     func receive(until isEnough: @escaping @Sendable (Data) -> Bool) async -> End? {
         await blocking { [self] in
             var buffer = [UInt8](repeating: 0, count: 65_536)
@@ -94,7 +94,9 @@ final class WireClient: Sendable {
         }
     }
 
-    /// One answer with `Content-Length` (or none), the connection left open. `hasBody` `false`: the answer to HEAD.
+    /// Reads one response with `Content-Length` or without a body. The connection stays open.
+    ///
+    /// - Parameter hasBody: `false` for a response to HEAD.
     func answer(hasBody: Bool = true) async -> WireAnswer {
         var end = await receive { $0.range(of: WireAnswer.headEnd) != nil }
         guard let mark = unread.withLock({ $0.range(of: WireAnswer.headEnd)?.upperBound }) else {
@@ -108,7 +110,7 @@ final class WireClient: Sendable {
         return answer
     }
 
-    /// Sends a request with a correct length and reads its answer.
+    /// Sends a request with a correct length and reads its response.
     func request(
         _ method: String, _ target: String, _ headers: [String: String] = [:], body: Data = Data()
     ) async -> WireAnswer {
@@ -127,7 +129,7 @@ final class WireClient: Sendable {
     }
 }
 
-/// An answer taken apart.
+/// A parsed response.
 struct WireAnswer: Sendable {
     static let headEnd = Data("\r\n\r\n".utf8)
 
@@ -157,14 +159,14 @@ struct WireAnswer: Sendable {
     }
 }
 
-/// Runs blocking work on a thread of its own.
+/// Runs blocking work on a separate thread.
 func blocking<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread { continuation.resume(returning: work()) }
     }
 }
 
-/// A server for the time of one test.
+/// Runs `body` with a server that is stopped afterwards.
 func withServer(
     logFile: String? = nil, _ body: (FaultyServer) async throws -> Void
 ) async throws {

@@ -110,7 +110,7 @@ import Testing
         #expect(read(text, .utf16) == nil)
     }
 
-    @Test func `an answer that is cut off is refused`() {
+    @Test func `a document that is cut off is refused`() {
         let whole = "<?xml version=\"1.0\"?><a><b>c</b><d e=\"f\"/></a>"
         for length in 0..<whole.utf8.count { #expect(AnswerXML.read(Data(whole.utf8.prefix(length))) == nil, "\(length)") }
         #expect(read(whole) != nil)

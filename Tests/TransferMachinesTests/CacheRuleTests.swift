@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// What a private cache keeps and says, row by row of RFC 9111.
+/// The rules of a private cache by RFC 9111.
 @Suite struct CacheRuleTests {
     private static let made = Date(timeIntervalSince1970: 1_700_000_000)
 
@@ -21,11 +21,11 @@ import Testing
         (["Cache-Control": "max-age=60", "Vary": "Accept-Encoding"], true),
         (["Cache-Control": "max-age=60", "Vary": "Cookie"], false),
     ])
-    func whatMayBeKept(_ headers: [String: String], _ isKept: Bool) {
+    func `the response headers decide whether a response is stored`(_ headers: [String: String], _ isKept: Bool) {
         #expect(CacheRule.mayKeep(head(headers), request: []) == isKept)
     }
 
-    @Test func whoAskedDecidesToo() {
+    @Test func `the request and the status decide whether a response is stored`() {
         let fresh = head(["Cache-Control": "max-age=60"])
         #expect(!CacheRule.mayKeep(fresh, request: [HeaderField("authorization", "Basic x")]))
         #expect(!CacheRule.mayKeep(fresh, request: [HeaderField("Cache-Control", "no-store")]))
@@ -41,16 +41,16 @@ import Testing
         return CacheRule.state(of: head, request: request, now: Self.made.addingTimeInterval(seconds)) == .fresh
     }
 
-    @Test func itsAgeDecides() {
+    @Test func `a response is fresh until its age reaches its lifetime`() {
         #expect(isFresh(["Cache-Control": "max-age=60"], after: 59))
         #expect(!isFresh(["Cache-Control": "max-age=60"], after: 60))
-        // What it spent in other caches counts.
+        // The time in other caches counts.
         #expect(!isFresh(["Cache-Control": "max-age=60", "Age": "30"], after: 31))
-        // max-age counts before Expires, and what is no date has expired.
+        // max-age has priority over Expires, and an invalid date has expired.
         #expect(isFresh(["Cache-Control": "max-age=60", "Expires": "0"], after: 1))
         #expect(!isFresh(["Expires": "0", "ETag": "\"1\""], after: 1))
         #expect(isFresh(["Expires": HTTPDate.text(Self.made.addingTimeInterval(10))], after: 9))
-        // A clock that is behind makes nothing young for ever; without any date nobody knows its age.
+        // A clock that is behind does not keep a response fresh for ever. A response without a date has an unknown age.
         #expect(!isFresh(["Cache-Control": "max-age=60"], after: -3_600))
         #expect(!isFresh(["Cache-Control": "max-age=60"], after: 1, isDated: false))
         #expect(!isFresh(["Cache-Control": "no-cache, max-age=60"], after: 1))
@@ -58,25 +58,26 @@ import Testing
         #expect(!isFresh(["Cache-Control": "max-age=60"], after: 20, request: [HeaderField("Cache-Control", "max-age=10")]))
     }
 
-    /// A server without a clock, or with one that nobody can read.
-    @Test(arguments: [[HeaderField](), [HeaderField("date", "yesterday")]]) func withoutADateItIsAsOldAsItsReceipt(
+    /// The server has no clock, or sends an invalid date.
+    @Test(arguments: [[HeaderField](), [HeaderField("date", "yesterday")]])
+    func `a response without a valid date counts from its receipt`(
         _ made: [HeaderField]
     ) {
         let headers = CacheRule.dated([HeaderField("Cache-Control", "max-age=60")] + made, received: Self.made)
         let head = ResponseHead(status: 200, headers: headers, url: "https://example.org/")
         #expect(CacheRule.state(of: head, request: [], now: Self.made.addingTimeInterval(59)) == .fresh)
         #expect(CacheRule.state(of: head, request: [], now: Self.made.addingTimeInterval(60)) == .stale(validators: []))
-        // The server's own date counts before ours.
+        // The server's date has priority over the date of receipt.
         #expect(CacheRule.dated(headers, received: .distantFuture) == headers)
     }
 
-    @Test func whatIsStaleIsAskedAbout() {
+    @Test func `a stale response is revalidated with its validators`() {
         let head = head(["ETag": "\"1\"", "Last-Modified": "then"])
         let validators = [HeaderField("If-None-Match", "\"1\""), HeaderField("If-Modified-Since", "then")]
         #expect(CacheRule.state(of: head, request: [], now: Self.made) == .stale(validators: validators))
     }
 
-    @Test func a304BringsItsHeaders() {
+    @Test func `a 304 updates the stored headers`() {
         let kept = head(["ETag": "\"1\"", "Content-Type": "text/plain", "Content-Length": "5"])
         let answer = ResponseHead(
             status: 304,
@@ -91,8 +92,8 @@ import Testing
         #expect(renewed["Content-Length"] == "5" && renewed.headers.filter { $0.name.lowercased() == "etag" }.count == 1)
     }
 
-    /// Written and read, of 4,000 days in 400 years around now.
-    @Test func aDateThatIsWrittenIsRead() {
+    /// Writes and parses 4,000 dates in 400 years around now.
+    @Test func `a date that is written can be parsed`() {
         for day in stride(from: -80_000, through: 66_000, by: 37) {
             let date = Date(timeIntervalSince1970: Double(day) * 86_400 + Double(abs(day) % 86_400))
             #expect(HTTPDate.parse(HTTPDate.text(date)) == date)
@@ -114,28 +115,30 @@ import Testing
         ("attachment; filename=\"plain\"; filename*=UTF-8''na%C3%AFve.txt", "naïve.txt"),
         ("attachment; FILENAME*=utf-8'de'%e2%82%ac.txt", "€.txt"), ("attachment; filename*=ISO-8859-1''x; filename=y", "y"),
         ("inline", "b c.txt"), ("attachment; filename=\"\"", "b c.txt"),
-        // Where it goes a server does not say.
+        // A server does not choose the folder.
         ("attachment; filename=\"../../.ssh/authorized_keys\"", "authorized_keys"),
         ("attachment; filename=\"C:\\\\Windows\\\\evil.exe\"", "evil.exe"), ("attachment; filename=\"..\"", "b c.txt"),
         ("attachment; filename=\".bashrc\"", "bashrc"), ("attachment; filename*=UTF-8''a%2Fb%00c%0A.txt", "bc.txt"),
         ("attachment; filename*=UTF-8''photo%E2%80%AEgpj.exe", "photogpj.exe"),
     ])
-    func whatTheServerSaysIsCleaned(_ disposition: String, _ expected: String) { #expect(name(disposition) == expected) }
+    func `a name from the server is cleaned`(_ disposition: String, _ expected: String) { #expect(name(disposition) == expected) }
 
     @Test(arguments: [
         ("https://example.org/a/b%20c.txt?q=1", "b c.txt"), ("https://example.org/", "Unknown"),
         ("https://example.org", "Unknown"),
         ("https://example.org/a%2Fb", "b"), ("https://example.org/dir/", "dir"),
     ])
-    func elseTheAddressNamesIt(_ url: String, _ expected: String) { #expect(name(nil, at: url) == expected) }
+    func `the address names the file if the server does not`(_ url: String, _ expected: String) {
+        #expect(name(nil, at: url) == expected)
+    }
 
-    @Test func aLongNameIsCutBetweenCharacters() {
+    @Test func `a long name is cut between characters`() {
         let long = name("attachment; filename=\"\(String(repeating: "ä", count: 300)).txt\"")
         #expect(long.utf8.count <= 255 && long.hasPrefix("ää") && !long.contains("\u{FFFD}"))
     }
 
-    /// Whatever a server says, it is a name in one folder.
-    @Test func noNameLeadsElsewhere() {
+    /// Any text of a server gives a name in one folder.
+    @Test func `a name never leads to another folder`() {
         var generator = SystemRandomNumberGenerator()
         let letters = Array("ab./\\\"';=*%0125\u{0}\n\r\t ä\u{202E}")
         for _ in 0..<5_000 {
@@ -149,7 +152,7 @@ import Testing
     }
 }
 
-/// A body that comes coded though nobody asked for it so.
+/// Downloads whose body arrives compressed.
 @Suite struct DecodedDownloadTests {
     private let head = ResponseHead(
         status: 200,
@@ -164,7 +167,7 @@ import Testing
         return request
     }
 
-    @Test func itsLengthAndVersionAreOfOtherBytes() {
+    @Test func `length, entity tag and digest of a compressed response do not apply to the decoded bytes`() {
         var machine = DownloadMachine(request: request(), partial: nil)
         #expect(machine.begin().decodesContent)
         #expect(machine.received(head) == .rewrite)
@@ -175,8 +178,8 @@ import Testing
         #expect(command == .finish(head: head, resumedFrom: nil))
     }
 
-    /// Cut, it begins anew: its bytes and those of the next answer do not go together.
-    @Test func cutItStartsOver() {
+    /// The decoded bytes cannot be combined with the bytes of another response.
+    @Test func `a decoded download that is cut starts over`() {
         var machine = DownloadMachine(request: request(), partial: nil)
         _ = machine.begin()
         _ = machine.received(head)
@@ -209,7 +212,7 @@ import Testing
             (["x-own", "deflate"], true), (["identity"], true), (["*"], true), ([""], true), (["x-own"], false),
             (["x-own;q=1, compress"], false),
         ] as [([String], Bool)])
-    func `unknown codings alone are left to the app`(_ values: [String], _ isDecoded: Bool) {
+    func `a request with unknown codings only is not decoded`(_ values: [String], _ isDecoded: Bool) {
         let headers = values.map { HeaderField("accept-encoding", $0) } + [HeaderField("Accept", "text/plain")]
         #expect(ContentCoding.isDecoded(inResponseTo: headers) == isDecoded)
     }

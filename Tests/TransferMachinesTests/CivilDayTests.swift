@@ -3,8 +3,8 @@ import Testing
 import TransferMachines
 
 @Suite struct CivilDayTests {
-    /// From the year 1600 to 2400, against Foundation's calendar.
-    @Test func `days are those of the calendar`() throws {
+    /// Compares the years 1600 to 2400 with Foundation's calendar.
+    @Test func `days agree with the calendar of Foundation`() throws {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = .gmt
         for days in stride(from: -135_140, through: 157_054, by: 13) {

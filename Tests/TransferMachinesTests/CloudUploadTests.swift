@@ -13,7 +13,7 @@ import Testing
     private let place = "https://c/remote.php/dav/uploads/me/stormy-upload7"
     private let target = "https://c/remote.php/dav/files/me/a/b/noon.jpg"
 
-    @Test func plainCourse() {
+    @Test func `an upload to Nextcloud makes a folder, sends chunks and moves them`() {
         var talk = Dialogue(plan())
         talk.hear(404)
         talk.hear(201)
@@ -32,20 +32,20 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: target) && talk.machine.proof == .length)
     }
 
-    /// ownCloud compares it; a server that kept another one kept other bytes.
+    /// ownCloud compares the checksum. A server with another checksum has stored other bytes.
     @Test(arguments: [("SHA256:ABAB", true), ("SHA256:cdcd", false), ("MD5:77", true), ("", true)])
-    func theChecksumGoesAlong(_ kept: String, _ isOurs: Bool) {
+    func `the checksum is sent, and a different SHA-256 on the server is an error`(_ kept: String, _ isOurs: Bool) {
         var plan = plan(100)
         plan.sha256 = "abab"
         var talk = Dialogue(plan)
         for status in [404, 201, 201, 201] { talk.hear(status) }
         #expect(talk.lines.last == "MOVE \(place)/.file" && talk.header("OC-Checksum") == "SHA256:abab")
         talk.hear(200, ["Content-Length": "100", "OC-Checksum": kept])
-        let want = "The server kept other bytes than were sent: their SHA-256 differs."
+        let want = "The server stored different bytes: the SHA-256 differs."
         #expect(isOurs ? talk.outcome == .finished(remoteURL: target) : talk.message == want)
     }
 
-    @Test func folderAboveIsMade() {
+    @Test func `missing folders above the target are made`() {
         var talk = Dialogue(plan())
         for status in [404, 409, 409, 201, 201, 201] { talk.hear(status) }
         let files = "https://c/remote.php/dav/files/me"
@@ -55,7 +55,7 @@ import Testing
             ])
     }
 
-    @Test func aNewProcessSendsWhatIsMissing() {
+    @Test func `a new process sends only the missing chunks`() {
         var talk = Dialogue(plan(), resuming: UploadMemory(step: .append, creations: 1))
         func chunk(_ name: String, _ size: Int64) -> String {
             "<d:response><d:href>/remote.php/dav/uploads/me/stormy-upload7/\(name)</d:href><d:propstat><d:prop>"
@@ -69,8 +69,8 @@ import Testing
         #expect(talk.lines == ["PROPFIND \(place)/", "PUT \(place)/00001 0+5242880", "MOVE \(place)/.file"])
     }
 
-    /// The MOVE may take longer than anybody waits.
-    @Test func aMoveWithoutAnAnswerIsLookedFor() {
+    /// The MOVE may take longer than the timeout.
+    @Test func `a MOVE without a response is checked at the target`() {
         var talk = Dialogue(plan(), resuming: UploadMemory(step: .append, creations: 1))
         let all =
             "<multistatus><response><href>x/00001</href><getcontentlength>5242880</getcontentlength></response>"
@@ -85,8 +85,8 @@ import Testing
         #expect(talk.machine.proof == .content)
     }
 
-    /// Raw photos of one camera have one length, and its numbers come again.
-    @Test func anothersFileOfOurLengthIsNotOurs() {
+    /// Raw photos of a camera often have the same length, and its file numbers repeat.
+    @Test func `chunks that are still there after a refused MOVE show that the file is not ours`() {
         let all =
             "<multistatus><response><href>x/00001</href><getcontentlength>5242880</getcontentlength></response>"
             + "<response><href>x/00002</href><getcontentlength>1048576</getcontentlength></response></multistatus>"
@@ -102,7 +102,8 @@ import Testing
         #expect(talk.header("Destination") == next)
     }
 
-    @Test(arguments: [-1.0, 1e300, .infinity, .nan]) func timesThatNoProtocolHas(_ seconds: Double) {
+    @Test(arguments: [-1.0, 1e300, .infinity, .nan])
+    func `a modification time that no protocol can hold is not sent`(_ seconds: Double) {
         var plan = plan(100)
         plan.order.modifiedAt = Date(timeIntervalSince1970: seconds)
         var talk = Dialogue(plan)
@@ -110,7 +111,7 @@ import Testing
         #expect(talk.lines.last?.hasPrefix("MOVE") == true && talk.header("X-OC-Mtime") == nil)
     }
 
-    @Test func anAddressThatIsNoneOfNextclouds() {
+    @Test func `an address that is not of Nextcloud ends the upload`() {
         var machine = UploadMachine(plan: plan(url: "https://c/dav/me/"))
         guard case .fail(let trouble) = machine.next() else {
             Issue.record("sent")
@@ -119,13 +120,13 @@ import Testing
         #expect(trouble.message.contains("remote.php/dav/files"))
     }
 
-    @Test func aGivenUpUploadIsTakenAway() {
+    @Test func `an abandoned upload removes its folder of chunks`() {
         let talk = Dialogue(plan(), resuming: UploadMemory(step: .append, creations: 1))
         #expect(talk.machine.removal?.method == "DELETE" && talk.machine.removal?.url == place)
     }
 }
 
-/// A server that leads in a circle is asked with pauses: nobody watches.
+/// A server that never lets an upload progress is retried with pauses.
 @Suite struct CircleTests {
     private func plan(_ kind: UploadKind, _ url: String = "https://h/remote.php/dav/files/me/a/") -> UploadPlan {
         var plan = UploadPlan(kind: kind, collectionURL: url, fileName: "p.jpg", byteCount: 6 << 20, token: "t", sha256: "ab")
@@ -145,30 +146,31 @@ import Testing
         return pauses
     }
 
-    /// A network that shows its log-in page for every name is waited out; a thousand names are not tried.
-    @Test(arguments: [UploadKind.put, .webdav, .nextcloud]) func aPageForEveryName(_ kind: UploadKind) {
+    /// The server shows its page for every name. A thousand names are not tried.
+    @Test(arguments: [UploadKind.put, .webdav, .nextcloud])
+    func `a server that responds with a page is waited for`(_ kind: UploadKind) {
         var talk = Dialogue(plan(kind))
         talk.hear(200, ["Content-Type": "text/html; charset=utf-8", "Content-Length": "100"])
         guard case .retry(_, let trouble) = talk.outcome else {
             Issue.record("\(String(describing: talk.outcome))")
             return
         }
-        #expect(trouble.message.hasPrefix("The server answers with a page"))
+        #expect(trouble.message.hasPrefix("The server sent a page"))
     }
 
-    @Test func aProxyThatLetsNoMoveThrough() {
+    @Test func `a proxy that blocks MOVE is retried with pauses`() {
         var talk = Dialogue(plan(.webdav), resuming: UploadMemory(step: .move, isStored: true))
         #expect(pauses(&talk) { $0 == "MOVE" ? (404, [:], "") : (200, ["Content-Length": "\(6 << 20)"], "") } > 100)
     }
 
-    @Test func appendsThatBringNothing() {
+    @Test func `appends without progress are retried with pauses`() {
         var talk = Dialogue(
             plan(.resumable), resuming: UploadMemory(step: .append, place: "https://h/1", creations: 1, version: 8))
         let here = ["Upload-Offset": "5", "Upload-Complete": "?0", "Upload-Limit": "max-append-size=9"]
         #expect(pauses(&talk) { $0 == "PATCH" ? (204, [:], "") : (204, here, "") } > 100)
     }
 
-    @Test func aListWithoutAnEnd() {
+    @Test func `a list of parts without an end is retried with pauses`() {
         var talk = Dialogue(plan(.s3), resuming: UploadMemory(step: .append, place: "u", creations: 1))
         var number = 0
         let count = pauses(&talk) { method in
@@ -180,8 +182,8 @@ import Testing
         #expect(count > 50)
     }
 
-    /// Every name taken, one after the other: that comes to an end, and is no circle.
-    @Test func namesThatAreAllTaken() {
+    /// All names are taken one after the other. The search ends and is not a circle.
+    @Test func `an upload ends if all names are taken`() {
         for kind in [UploadKind.webdav, .s3, .nextcloud] {
             var talk = Dialogue(plan(kind))
             var asked = 0
@@ -223,7 +225,7 @@ import Testing
         #expect(url.hasSuffix("/p-ab.jpg") && talk.machine.proof == .answer && talk.lines.count < 6, "\(talk.lines)")
     }
 
-    /// Caddy answers so if no route matches the address.
+    /// Caddy responds like this if no route matches the address.
     @Test(arguments: [UploadKind.put, .webdav, .s3, .nextcloud])
     func `nothing is sent to a server that answers every address with success`(_ kind: UploadKind) {
         var plan = plan(kind)
@@ -231,12 +233,12 @@ import Testing
         var talk = Dialogue(plan)
         for _ in 0..<22 { talk.hear(200, ["Content-Length": "0"]) }
         guard case .retry(_, let trouble) = talk.outcome,
-            trouble.message.hasPrefix("The server answers every address with success")
+            trouble.message.hasPrefix("The server reports success for every address")
         else {
             Issue.record("\(talk.lines) \(String(describing: talk.outcome))")
             return
         }
-        // It is asked again, and nothing else is sent.
+        // The server is asked again, and nothing else is sent.
         talk.hear(200, ["Content-Length": "0"])
         guard case .retry = talk.outcome else { Issue.record("\(talk.lines)"); return }
         #expect(talk.lines.allSatisfy { $0.hasPrefix("HEAD ") || $0.hasPrefix("GET ") }, "\(talk.lines)")

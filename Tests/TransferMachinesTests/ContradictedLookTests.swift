@@ -26,7 +26,7 @@ import Testing
 
     // MARK: S3
 
-    /// The PUT was sent, and its response was lost.
+    /// Returns an upload whose PUT lost its response.
     private var sentToS3: Dialogue {
         var talk = Dialogue(plan(.s3))
         talk.hear(404)
@@ -148,9 +148,9 @@ import Testing
         }
     }
 
-    // MARK: A MOVE without a clear yes
+    // MARK: A MOVE without a clear success
 
-    /// Another machine's file took the name. A proxy answered 502 in place of 412, and 404 for what waits on the server.
+    /// Another machine's file took the name. A proxy sent 502 in place of 412, and 404 for the temporary file.
     @Test(arguments: [UploadKind.webdav, .nextcloud], [false, true])
     func `a file of our length after a MOVE without a clear yes is read back`(_ kind: UploadKind, _ isMeasured: Bool) {
         for (comparison, expected) in [(BodyComparison.same, "noon.jpg"), (.differs, nil)] as [(BodyComparison, String?)] {
@@ -179,7 +179,7 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: name) && talk.machine.proof == .answer, "\(talk.lines)")
     }
 
-    /// The server may have kept a part.
+    /// The server may have stored a part of the file.
     @Test func `a file of a lost PUT without a length is read back`() {
         for (status, comparison, expected) in [(200, .same, "noon.jpg"), (200, .differs, nil), (403, nil, nil)]
             as [(Int, BodyComparison?, String?)]

@@ -2,7 +2,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// Over http a network with a log-in page answers in the server's place, and says yes to everything.
+/// Over http a captive portal can respond in place of the server, with success to every request.
 @Suite struct DoubtedUploadTests {
     private static let page = ["Content-Type": "text/html"]
     private static let elsewhere = ["Location": "http://login.hotel.example/"]
@@ -23,8 +23,9 @@ import Testing
         (.multipart, 200, page), (.multipart, 303, elsewhere), (.put, 200, page), (.put, 204, page),
     ]
 
-    /// Nothing is sent again before somebody else answers, and then the whole is.
-    @Test(arguments: yeses) func aPortalsYesIsNone(_ kind: UploadKind, _ status: Int, _ headers: [String: String]) {
+    /// The file is not sent again before another server responds. After that, the complete file is sent.
+    @Test(arguments: yeses)
+    func `a success from a captive portal is not believed`(_ kind: UploadKind, _ status: Int, _ headers: [String: String]) {
         var talk = Dialogue(plan(kind), suspects: true)
         talk.hear(status, headers)
         #expect(talk.outcome == .continue)
@@ -36,16 +37,16 @@ import Testing
         talk.hear(404)
         #expect(talk.outcome == .continue)
         talk.hear(201)
-        // Each success over http is doubted.
+        // All successes over http are verified.
         #expect(talk.outcome == .continue && talk.lines.last?.hasPrefix(method(kind)) == true)
         talk.hear(404)
         #expect(talk.outcome == .finished(remoteURL: "http://h/up"))
         #expect(talk.lines.filter { $0.hasPrefix(method(kind)) }.count == 2)
     }
 
-    /// A server that thanks with a page has none for a name that nobody has.
+    /// A server that responds with a page after an upload has no page for an unknown name.
     @Test(arguments: yeses.filter { $0.1 != 303 } + [(.multipart, 303, ["Location": "/thanks"])])
-    func aServersPageIsBelieved(_ kind: UploadKind, _ status: Int, _ headers: [String: String]) {
+    func `a page from the server itself is believed`(_ kind: UploadKind, _ status: Int, _ headers: [String: String]) {
         var talk = Dialogue(plan(kind), suspects: true)
         talk.hear(status, headers)
         talk.hear(404, Self.page)
@@ -53,8 +54,8 @@ import Testing
         #expect(talk.requests.allSatisfy { $0.leastRate > 0 }, "an answer that drips ends")
     }
 
-    /// Who answered before the process ended nobody knows: the question comes first.
-    @Test(arguments: [UploadKind.multipart, .put]) func aNewProcessAsksFirst(_ kind: UploadKind) {
+    /// The sender of the earlier response is unknown, so the check for a captive portal comes first.
+    @Test(arguments: [UploadKind.multipart, .put]) func `a new process checks for a captive portal first`(_ kind: UploadKind) {
         var talk = Dialogue(plan(kind), resuming: UploadMemory(step: .check), suspects: true)
         talk.hear(200, Self.page)
         #expect(talk.suspects)
@@ -66,8 +67,9 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: "http://h/up"))
     }
 
-    /// Nobody answers in a server's place over https; and where nobody waits for networks nothing is doubted.
-    @Test(arguments: [("https", true), ("http", false)]) func elsewhereItIsBelieved(_ scheme: String, _ suspects: Bool) {
+    /// No captive portal can respond over https. If captive portals are not waited for, no response is doubted.
+    @Test(arguments: [("https", true), ("http", false)])
+    func `success is believed over https, or if captive portals are not waited for`(_ scheme: String, _ suspects: Bool) {
         for (kind, status, headers) in Self.yeses where status != 303 {
             var talk = Dialogue(plan(kind, scheme), suspects: suspects)
             talk.hear(status, headers)
@@ -75,9 +77,9 @@ import Testing
         }
     }
 
-    /// What a protocol makes of a page is no reason to give up.
+    /// A page that a protocol cannot interpret does not end the upload.
     @Test(arguments: [UploadKind.tus, .resumable, .s3, .immich, .nextcloud, .webdav])
-    func aPageEndsNoUpload(_ kind: UploadKind) {
+    func `a page does not end an upload`(_ kind: UploadKind) {
         var plan = plan(kind)
         if kind == .nextcloud { plan.collectionURL = "http://h/remote.php/dav/files/me/a" }
         var talk = Dialogue(plan, suspects: true)
@@ -85,9 +87,10 @@ import Testing
         #expect(talk.suspects, "\(talk.lines) \(String(describing: talk.outcome))")
     }
 
-    /// A static log-in page refuses what is not GET. It ends no upload, and the request is sent again when the page is gone.
+    /// A static captive portal page refuses requests other than GET. The refusal ends no upload, and the request is sent again
+    /// when the page is gone.
     @Test(arguments: [UploadKind.tus, .resumable, .immich, .multipart, .put], [400, 403, 405, 501])
-    func `a page's refusal is waited out`(_ kind: UploadKind, _ status: Int) {
+    func `a refusal by a captive portal is waited out`(_ kind: UploadKind, _ status: Int) {
         var talk = Dialogue(plan(kind), suspects: true)
         func isAsking() -> Bool {
             var machine = talk.machine
@@ -104,7 +107,7 @@ import Testing
         #expect(talk.outcome == .continue && !isAsking())
     }
 
-    /// A server's own refusal ends the upload as before, with its reason, and one question more.
+    /// A refusal by the server ends the upload with its reason, after one more request.
     @Test(arguments: [UploadKind.multipart, .put], [404, 405]) func `a server's refusal is believed`(
         _ kind: UploadKind, _ nothing: Int
     ) {
@@ -117,33 +120,38 @@ import Testing
         #expect(talk.lines.count == 2 && unsuspecting.lines.count == 1)
     }
 
-    /// Another port of the same host is a portal's, and another name; encryption at the same host is the server's own wish.
+    /// A captive portal can use another port or name at the same host. A redirect to https at the same host is a choice of the
+    /// server.
     @Test(arguments: [
         ("http://h:8080/up/noon.jpg", true), ("https://h/up/noon.jpg", false), ("/elsewhere", true),
         ("//h/moved/noon.jpg", false),
     ])
-    func aWayToAnotherPortIsSuspected(_ place: String, _ isSuspected: Bool) {
+    func `a redirect to another port or file name is suspected`(_ place: String, _ isSuspected: Bool) {
         var talk = Dialogue(plan(.webdav), suspects: true)
         talk.hear(302, ["Location": place])
         #expect(talk.suspects == isSuspected)
     }
 
-    /// A form that was thanked for by 302, as PHP does, by whomever: that it may be there is said, and not that an address has changed.
-    @Test(arguments: ["https", "http"], ["/thanks", "https://h/up"]) func aFormThatIsThankedForMayBeThere(
+    /// The form was answered with 302, as PHP does, by the server or by a captive portal. The message reports that the file may
+    /// be stored, and not that the address has changed.
+    @Test(arguments: ["https", "http"], ["/thanks", "https://h/up"])
+    func `a 302 after a form reports that the file may be stored`(
         _ scheme: String, _ place: String
     ) {
         for everybodys in [404, 302] {
             var talk = Dialogue(plan(.multipart, scheme), suspects: true)
             talk.hear(302, ["Location": place])
-            // Whoever asks for anything is asked to log in, or to come encrypted.
+            // Every address is redirected to a log-in page or to https.
             if scheme == "http" { talk.hear(everybodys, ["Location": place == "/thanks" ? "/login" : "https://h/t1"]) }
-            #expect(talk.message?.contains("when it had the file: whether it is there is not known") == true, "\(talk.lines)")
+            #expect(talk.message?.contains("after it received the file") == true, "\(talk.lines)")
         }
     }
 
-    /// "Done, look there" is believed of who does not say it to everybody.
+    /// A redirect after success is believed if other addresses are not redirected in the same way.
     @Test(arguments: [("/login", "/login", false), ("/login?from=up", "/login?from=t1", false), ("/thanks", "/login", true)])
-    func aWayOnIsBelievedOfAServer(_ place: String, _ everybodys: String, _ isStored: Bool) {
+    func `a 303 after a form is believed unless every address is redirected there`(
+        _ place: String, _ everybodys: String, _ isStored: Bool
+    ) {
         var talk = Dialogue(plan(.multipart), suspects: true)
         talk.hear(303, ["Location": place])
         #expect(talk.outcome == .continue)
@@ -152,23 +160,24 @@ import Testing
         #expect((talk.outcome == .finished(remoteURL: "http://h/up")) == isStored)
     }
 
-    /// Gateways for single sign-on answer so over https, and also at the server's own host.
+    /// Gateways for single sign-on redirect like this over https, also at the host of the server.
     @Test(
         arguments: ["https", "http"],
         [
             "https://auth.example.org/?rd=x", "https://h:9443/portal", "/login?next=/up", "/Sign-In.html", "/oauth2/start",
             "/portal?from=%2Fup%3Fa",
         ])
-    func `a redirect to a log-in after a form is no proof`(_ scheme: String, _ place: String) {
+    func `a redirect to a log-in page after a form does not prove success`(_ scheme: String, _ place: String) {
         for status in [302, 303] {
             var talk = Dialogue(plan(.multipart, scheme), suspects: true)
             talk.hear(status, ["Location": place])
             if scheme == "http" { talk.hear(404) }
-            #expect(talk.message?.contains("whether it is there is not known") == true, "\(talk.lines)")
+            #expect(talk.message?.contains("Check whether the file is on the server") == true, "\(talk.lines)")
         }
     }
 
-    @Test(arguments: [true, false]) func `a redirect that every address gets is no proof over https`(_ isKilled: Bool) throws {
+    @Test(arguments: [true, false])
+    func `a redirect that every address gets does not prove success over https`(_ isKilled: Bool) throws {
         var talk = Dialogue(plan(.multipart, "https"), suspects: true)
         talk.hear(303, ["Location": "/welcome"])
         #expect(talk.outcome == .continue)
@@ -178,8 +187,8 @@ import Testing
         }
         var other = talk
         talk.hear(302, ["Location": "/welcome"])
-        #expect(talk.message?.contains("led to /welcome") == true, "\(talk.lines)")
-        // A server that leads nobody else there has the form, which is not sent again.
+        #expect(talk.message?.contains("redirected to /welcome") == true, "\(talk.lines)")
+        // A server that redirects no other address has stored the form, and the form is not sent again.
         other.hear(404)
         #expect(other.outcome == .finished(remoteURL: "https://h/up") && other.lines.last == "GET https://h/t1", "\(other.lines)")
     }
@@ -199,17 +208,17 @@ import Testing
         #expect(talk.outcome == .continue)
     }
 
-    @Test func `a page that asks for a password is no proof over https`() {
+    @Test func `a page that asks for a password does not prove success over https`() {
         var talk = Dialogue(plan(.multipart, "https"), suspects: true)
         talk.hear(200, Self.page, "<form><input name=p type = \"password\"></form>")
-        #expect(talk.message == "The server answered with a page that asks for a password.")
+        #expect(talk.message == "The server sent a page that asks for a password.")
         talk = Dialogue(plan(.multipart, "https"), suspects: true)
         talk.hear(200, Self.page, "<p>Thank you</p>")
         #expect(talk.outcome == .finished(remoteURL: "https://h/up"))
     }
 
-    /// A log-in page that answers in the server's own name leads everybody to it.
-    @Test func aLogInAtTheSameHostIsWaitedOut() {
+    /// A captive portal with the name of the server redirects every address to its page.
+    @Test func `a log-in page at the same host is waited out`() {
         var talk = Dialogue(plan(.multipart), suspects: true)
         talk.hear(302, ["Location": "/login"])
         for _ in 0..<2 {
@@ -220,12 +229,13 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: "http://h/up") && talk.lines.filter { $0.hasPrefix("POST") }.count == 2)
     }
 
-    /// A form may be carried out by a server that leads elsewhere: it is not sent a second time before a log-in page is proven.
-    @Test func aFormThatLedElsewhereIsNotSentAgain() {
+    /// A server that redirects elsewhere may have processed the form. The form is not sent again before a captive portal is
+    /// proven.
+    @Test func `a form that was redirected to another host is not sent again`() {
         var talk = Dialogue(plan(.multipart), suspects: true)
         talk.hear(302, ["Location": "http://elsewhere/thanks"])
         talk.hear(404)
-        #expect(talk.message?.hasPrefix("The server led to http://elsewhere/thanks when it had the file") == true)
+        #expect(talk.message?.hasPrefix("The server redirected to http://elsewhere/thanks after it received the file") == true)
         #expect(talk.lines.filter { $0.hasPrefix("POST") }.count == 1)
     }
 }

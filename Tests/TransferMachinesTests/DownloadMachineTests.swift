@@ -19,7 +19,7 @@ private func held(_ bytes: Int64, of total: Int64?, tag: String? = "\"1\"", url:
 private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Content-Length": "60"]
 
 @Suite struct DownloadMachineTests {
-    /// One attempt: the answer's disposition and what follows.
+    /// Runs one attempt. Returns the disposition of the response and the next command.
     private func attempt(
         _ machine: inout DownloadMachine, _ head: ResponseHead?, failure: WireFailure? = nil, durable: Int64 = 0,
         attempts: Int = 0
@@ -43,7 +43,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
     private func isRetry(_ command: DownloadCommand) -> Bool { if case .retry = command { true } else { false } }
 
     @Test(arguments: [202, 421, 423, 425, 500, 507, 509, 520, 522, 530, 599])
-    func `a file is asked for again after a response of a gateway or a busy server`(_ status: Int) {
+    func `a file is requested again after a response of a gateway or a busy server`(_ status: Int) {
         for partial in [nil, held(40, of: 100)] {
             var machine = DownloadMachine(request: ofFile(), partial: partial)
             for attempts in [0, 50] { #expect(isRetry(attempt(&machine, head(status), attempts: attempts).1)) }
@@ -73,7 +73,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         }
     }
 
-    /// A captive portal waits for its cookie.
+    /// A captive portal redirects in a circle until it receives its cookie.
     @Test(arguments: ["http", "https"]) func `a circle of redirects over http is waited out`(_ scheme: String) {
         var policy = RetryPolicy.standard
         policy.suspicionDelay = 900
@@ -81,7 +81,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(isRetry(attempt(&machine, nil, failure: .tooManyRedirects).1) == (scheme == "http"))
     }
 
-    @Test func asksForTheRestWithBothHeaders() {
+    @Test func `the rest of a file is requested with Range and If-Range`() {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
         let headers = machine.begin().headers
         #expect(
@@ -98,13 +98,13 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         (TransferRequest(url: url), held(140, of: 100)),
         (TransferRequest(url: url), held(0, of: 100)),
     ])
-    func startsFromTheStart(_ request: TransferRequest, _ partial: PartialFile) {
+    func `a download without a usable part requests the complete file`(_ request: TransferRequest, _ partial: PartialFile) {
         var machine = DownloadMachine(request: request, partial: partial)
         let names = machine.begin().headers.map(\.name)
         #expect(!names.contains("Range") && !names.contains("If-Range"))
     }
 
-    @Test func takesAFittingPart() {
+    @Test func `a matching part is appended`() {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: nil))
         let (disposition, command) = attempt(&machine, head(206, part), durable: 100)
         #expect(disposition == .append(at: 40))
@@ -117,7 +117,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         ["Content-Range": "nonsense"], ["ETag": "\"2\""], ["ETag": "W/\"1\""], ["ETag": ""], ["Content-Length": "61"],
         ["Content-Type": "multipart/byteranges; boundary=x"],
     ])
-    func refusesAPartThatDoesNotFit(_ change: [String: String]) {
+    func `a part that does not match is discarded and the download starts over`(_ change: [String: String]) {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
         let answer = head(206, part.merging(change) { $1 })
         let (disposition, command) = attempt(&machine, answer, failure: .stoppedByOwner, durable: 40)
@@ -127,8 +127,8 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(!machine.begin().headers.contains { $0.name == "Range" })
     }
 
-    /// A server that ignores `If-Range` and says not of what the part is: of another version, perhaps.
-    @Test func refusesAPartThatSaysNotOfWhatItIs() {
+    /// A server that ignores `If-Range` and sends no entity tag may send a part of another version.
+    @Test func `a part without an entity tag is discarded`() {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
         let answer = head(206, part.filter { $0.key != "ETag" })
         let (disposition, command) = attempt(&machine, answer, failure: .stoppedByOwner, durable: 40)
@@ -137,7 +137,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(machine.partial == nil)
     }
 
-    @Test func refusesAPartOfAnotherAddressOrWithoutAnyTotal() {
+    @Test func `a part from another address or without a total is discarded`() {
         var elsewhere = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
         #expect(attempt(&elsewhere, head(206, part, url: "https://other/file")).0 == .discard)
         #expect(elsewhere.report == .startedOver(.otherAddress))
@@ -146,16 +146,16 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(attempt(&endless, open).0 == .discard)
     }
 
-    /// What an old server calls a transfer coding takes no length away; a real one does.
+    /// The coding `identity` of old servers does not invalidate the length. A real transfer coding does.
     @Test(arguments: [("identity", 60, false), ("identity", 100, true), ("chunked", 60, true), ("gzip, Chunked", 60, true)])
-    func aLengthHoldsWithoutATransferCoding(_ coding: String, _ durable: Int64, _ isWhole: Bool) {
+    func `the length counts unless a real transfer coding is used`(_ coding: String, _ durable: Int64, _ isWhole: Bool) {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: nil)
         let answer = head(200, ["Content-Length": "100", "Transfer-Encoding": coding])
         let (_, command) = attempt(&machine, answer, durable: durable)
         if case .finish = command { #expect(isWhole) } else { #expect(!isWhole, "\(command)") }
     }
 
-    @Test func wholeFileInsteadOfAPartIsTakenWhole() {
+    @Test func `a complete file in place of a part replaces the part`() {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
         let answer = head(200, ["ETag": "\"2\"", "Content-Length": "50"])
         let (disposition, command) = attempt(&machine, answer, durable: 50)
@@ -165,7 +165,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(machine.partial == held(0, of: 50, tag: "\"2\""))
     }
 
-    @Test func everythingHereIsProvenByTheLastByte() {
+    @Test func `a complete file is verified by its last byte`() {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(100, of: nil))
         let (disposition, command) = attempt(&machine, head(416, ["Content-Range": "bytes */100"]), durable: 100)
         #expect(disposition == .discard)
@@ -183,7 +183,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         (416, ["Content-Range": "bytes */50"]), (416, [:]), (412, [:]), (304, [:]),
         (416, ["Content-Range": "bytes */100"]),
     ])
-    func startsOverWhenTheServerHasNoSuchPart(_ status: Int, _ headers: [String: String]) {
+    func `a download starts over if the server cannot send the part`(_ status: Int, _ headers: [String: String]) {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
         let (disposition, command) = attempt(&machine, head(status, headers), durable: 40)
         #expect(disposition == .discard)
@@ -191,7 +191,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
     }
 
     @Test(arguments: [408, 429, 500, 502, 503, 504])
-    func retryableStatusKeepsTheBytes(_ status: Int) {
+    func `a status that can be retried keeps the bytes`(_ status: Int) {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
         let (disposition, command) = attempt(&machine, head(status, ["Retry-After": "99"]), durable: 40)
         #expect(disposition == .discard)
@@ -201,7 +201,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
     }
 
     @Test(arguments: [204, 301, 304, 400, 401, 403, 404, 410, 412, 416, 418])
-    func otherStatusesAreTheAppsBusiness(_ status: Int) {
+    func `other statuses are passed to the app`(_ status: Int) {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: nil)
         let (disposition, command) = attempt(&machine, head(status), durable: 0)
         #expect(disposition == .rewrite)
@@ -209,12 +209,14 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(machine.partial?.validator == nil)
     }
 
-    /// Over http a network with a log-in page answers for everybody: its page takes no part's place, and is no file.
+    /// Over http a captive portal responds for every server. The portal's page does not replace a part and is not the file.
     @Test(arguments: [
         ("http://host/disk.img", "http://host/disk.img", 40, true), ("http://host/disk.img", "http://login/hotel", 40, true),
         ("http://host/disk.img", "http://login/hotel", 0, true), ("http://host/page", "http://elsewhere/page", 0, false),
         ("http://host/disk.img", "http://host/disk.img", 0, false), ("https://host/disk.img", "https://host/disk.img", 40, false),
-    ]) func aPageInPlaceOfTheFileIsWaitedOut(_ asked: String, _ answering: String, _ here: Int64, _ isSuspected: Bool) {
+    ]) func `a page in place of the file is waited out over http`(
+        _ asked: String, _ answering: String, _ here: Int64, _ isSuspected: Bool
+    ) {
         var policy = RetryPolicy.standard
         policy.suspicionDelay = 900
         let partial = here > 0 ? held(here, of: 100, url: asked) : nil
@@ -230,7 +232,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
             return
         }
         #expect(after >= 900 && trouble.suspicion == .portal && machine.partial == partial)
-        // On the right network it goes on where it was.
+        // On the right network the download continues at its part.
         if here > 0 { #expect(attempt(&machine, head(206, part, url: asked), durable: 100).0 == .append(at: 40)) }
     }
 
@@ -248,10 +250,12 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         (page, "https://host/disk.iso", "disk.iso", false),
     ]
 
-    /// Whoever answers for the host itself, and in whatever kind of page: a person's file is not replaced by it. One that names its version is a
-    /// file, and what programs make is often called a page.
+    /// A captive portal may respond as the host itself, with any kind of page. The page does not replace the user's file. A page
+    /// with an entity tag is a file, and the output of programs is often sent as a page.
     @Test(arguments: pages)
-    func aPageReplacesNoFile(_ headers: [String: String], _ url: String, _ name: String?, _ isSuspected: Bool) {
+    func `a page over http is not stored as a disk image or a program`(
+        _ headers: [String: String], _ url: String, _ name: String?, _ isSuspected: Bool
+    ) {
         var policy = RetryPolicy.standard
         policy.suspicionDelay = 900
         let request = TransferRequest(url: url, fileName: name)
@@ -261,14 +265,14 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(isRefused == isSuspected && (disposition == .discard) == isSuspected)
     }
 
-    @Test func aShortBodyIsResumedOrStartedOver() {
+    @Test func `a short body is resumed, or starts over without a validator`() {
         let strong = head(200, ["Content-Length": "100", "ETag": "\"1\""])
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: nil)
         guard case .retry(after: 0.5, let trouble) = attempt(&machine, strong, failure: .connectionLost, durable: 40).1
         else { Issue.record("no retry"); return }
         #expect(trouble.code == -1005)
         #expect(machine.partial == held(40, of: 100))
-        // A server that closes without an error is the same.
+        // A server that closes the connection without an error has the same effect.
         guard case .retry = attempt(&machine, head(206, part), durable: 70).1 else { Issue.record("no retry"); return }
         var weak = DownloadMachine(request: TransferRequest(url: url), partial: nil)
         let command = attempt(&weak, head(200, ["ETag": "W/\"1\""]), failure: .connectionLost, durable: 40).1
@@ -281,14 +285,14 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         (.stalled, -1001, false), (.connectionLost, -1005, false), (.badAnswer("x"), -1011, false),
         (.other(code: 35, message: "x"), -1200, false),
     ])
-    func failuresThatPass(_ failure: WireFailure, _ code: Int, _ waits: Bool) {
+    func `passing failures are retried and keep the bytes`(_ failure: WireFailure, _ code: Int, _ waits: Bool) {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
         guard case .retry(let after, let trouble) = attempt(&machine, nil, failure: failure, durable: 40).1 else {
             Issue.record("no retry")
             return
         }
         #expect(trouble.code == code && trouble.isWaitingForNetwork == waits && after > 0)
-        // One rule for what counts and for what is told: a row remembers whether anybody could be reached.
+        // The recorded code must give the same result, because the database stores only the code.
         #expect(TransferTrouble.isUnreachable(recordedCode: trouble.recordedCode) == waits)
         if waits { #expect(TransferTrouble.recordedNetworkCodes.contains(trouble.recordedCode)) }
         #expect(machine.partial == held(40, of: 100))
@@ -298,12 +302,12 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         WireFailure.tlsUntrusted("x"), .tooManyRedirects, .redirectToOtherScheme, .bodyTooLarge, .unsupportedURL,
         .stoppedByOwner, .cancelled,
     ])
-    func failuresThatStay(_ failure: WireFailure) {
+    func `permanent failures end the download`(_ failure: WireFailure) {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: nil)
         guard case .fail = attempt(&machine, nil, failure: failure).1 else { Issue.record("no failure"); return }
     }
 
-    @Test func aPostIsNotSentTwiceBehindTheAppsBack() {
+    @Test func `a POST is sent again only if the server cannot have acted on it`() {
         var machine = DownloadMachine(request: TransferRequest(method: "POST", url: url), partial: nil)
         guard case .fail = attempt(&machine, nil, failure: .connectionLost).1 else { Issue.record("sent twice"); return }
         guard case .retry = attempt(&machine, nil, failure: .couldNotConnect).1 else { Issue.record("no retry"); return }
@@ -311,7 +315,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         guard case .retry = attempt(&machine, head(503)).1 else { Issue.record("no retry"); return }
     }
 
-    @Test func aTooLargeFileFailsAtItsHead() {
+    @Test func `a file that is too large fails at its response headers`() {
         let request = TransferRequest(url: url, maximumBodyBytes: 99)
         var machine = DownloadMachine(request: request, partial: held(40, of: 100))
         let (disposition, command) = attempt(&machine, head(206, part), failure: .stoppedByOwner, durable: 40)

@@ -16,7 +16,7 @@ struct Dice: RandomNumberGenerator {
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 }
 
-/// A server that may do anything but pair a strong ETag with other bytes.
+/// A server that may do anything except send other bytes with the same strong ETag.
 private struct WildServer {
     var dice: Dice
     var versions: [[UInt8]]
@@ -42,7 +42,7 @@ private struct WildServer {
         guard start < bytes.count else {
             return (head(416, dice.chance(50) ? ["Content-Range": "bytes */\(bytes.count)"] : [:]), Array("none".utf8))
         }
-        // Some parts end early, some lie about where they begin, some name no total.
+        // Some parts end early, some start at a wrong offset, and some have no total.
         var first = start
         if faults, dice.chance(10) { first = Int.random(in: 0..<bytes.count, using: &dice) }
         let last = dice.chance(20) ? Int.random(in: first..<bytes.count, using: &dice) : bytes.count - 1
@@ -60,11 +60,11 @@ private struct WildServer {
 
 @Suite struct DownloadPropertyTests {
     @Test(arguments: 0..<40)
-    func theResultIsAlwaysOneVersion(_ block: Int) {
+    func `the result is always one version of the file`(_ block: Int) {
         for seed in block * 100..<block * 100 + 100 { run(seed) }
     }
 
-    /// The owner's part, as the agent plays it: a file, a committed record, and crashes between any two lines.
+    /// Plays the agent with a file, a committed record and crashes between any two steps.
     private func run(_ seed: Int) {
         var dice = Dice(seed)
         let versions = (0..<3).map { version -> [UInt8] in
@@ -76,7 +76,7 @@ private struct WildServer {
         var record: PartialFile?
         var machine = DownloadMachine(request: TransferRequest(url: "http://h/f"), partial: nil)
         for round in 0..<400 {
-            // From here on the network behaves: then it must end.
+            // The network has no faults from this round on, so the download must end.
             if round == 200 { server.faults = false }
             if dice.chance(20) { machine = DownloadMachine(request: TransferRequest(url: "http://h/f"), partial: record) }
             let request = machine.begin()

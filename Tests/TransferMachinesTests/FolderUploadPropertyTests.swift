@@ -13,7 +13,7 @@ private struct DictionaryServer {
     var files: [String: File] = [:]
     var folders: Set<String> = ["/"]
     let wholeLength: Int64 = 10
-    /// Bytes came again for a file that was whole under the name that only we know.
+    /// `true` if bytes were sent again for a temporary file that was complete.
     var wasSentForNothing = false
     var keepsHalfFiles = false
     var checksDestinationFirst = false
@@ -51,13 +51,13 @@ private struct DictionaryServer {
         }
     }
 
-    /// Whether no file has the name that a MOVE asks for.
+    /// `true` if no file has the destination name of a MOVE.
     func isFree(_ request: WireRequest) -> Bool {
         request.headers.first { $0.name == "Destination" }.map { files[String($0.value.dropFirst("http://h".count))] == nil }
             ?? false
     }
 
-    /// How a file compares with ours.
+    /// Returns how a file on the server compares with ours.
     func comparison(_ request: WireRequest) -> BodyComparison? {
         files[String(request.url.dropFirst("http://h".count))].map { file in
             file == File(owner: "us", length: wholeLength) ? .same : .differs
@@ -71,7 +71,7 @@ private struct DictionaryServer {
 
 @Suite struct FolderUploadPropertyTests {
     @Test(arguments: [UploadKind.webdav, .put], 0..<40)
-    func exactlyOneWholeCopy(_ kind: UploadKind, _ block: Int) {
+    func `exactly one complete copy is stored`(_ kind: UploadKind, _ block: Int) {
         for seed in block * 100..<block * 100 + 100 { run(kind, seed) }
     }
 
@@ -89,10 +89,10 @@ private struct DictionaryServer {
         var saved: UploadMemory?
         for round in 0..<600 {
             let quiet = round >= 300
-            // Somebody else takes a name, sometimes with a file of our length.
+            // Another client takes a name, sometimes with a file of our length.
             if !quiet, dice.chance(8), server.folders.contains("/a/b/") {
                 let path = "/a/b/" + ["p.jpg", "p-1.jpg", "p-2.jpg"].randomElement(using: &dice)!
-                // WebDAV: never while an answer about that very name is open, because only lengths are compared.
+                // For WebDAV, no name is taken while a response about this name is pending, because only lengths are compared.
                 if server.files[path] == nil, kind == .put || saved?.step == .chooseName || saved == nil {
                     foreign[path] = .init(owner: "other", length: dice.chance(50) ? length : 3)
                     server.files[path] = foreign[path]
@@ -134,7 +134,7 @@ private struct DictionaryServer {
         Issue.record("\(kind) seed \(seed): no end")
     }
 
-    /// One request over a bad network: it may not arrive, arrive in part, or be carried out and its answer lost.
+    /// Sends one request over a bad network. The request may be lost, arrive in part, or be carried out with a lost response.
     private func send(
         _ request: WireRequest, _ body: Int64?, _ server: inout DictionaryServer, _ dice: inout Dice, quiet: Bool
     ) -> WireEnd {
@@ -147,11 +147,11 @@ private struct DictionaryServer {
         }
         switch Int.random(in: 0..<5, using: &dice) {
         case 4 where request.method == "MOVE":
-            // Something between us repeats the request: the answer is the second one's.
+            // A proxy repeats the request, and the response belongs to the second request.
             _ = server.answer(request, body: body)
             return WireEnd(head: server.answer(request, body: body), failure: nil, bytesSent: sent, bytesReceived: 0)
         case 3 where request.method == "MOVE" && server.isFree(request):
-            // The server says yes and renames nothing. It never says so of a name that another file has.
+            // The server confirms the MOVE and renames nothing. The server does this only while no other file has the name.
             return WireEnd(head: server.head(201), failure: nil, bytesSent: sent, bytesReceived: 0)
         case 0:
             return lost
@@ -162,7 +162,7 @@ private struct DictionaryServer {
             return lost
         default:
             let head = server.answer(request, body: body)
-            // A gateway's 502 hides what the server did.
+            // An error of a gateway hides the result of the request.
             if dice.chance(50) { return lost }
             let hidden = request.method == "PUT" && dice.chance(50) ? 400 : 502
             let shown = server.head(head.status < 300 ? hidden : head.status)

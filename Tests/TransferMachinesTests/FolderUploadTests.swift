@@ -24,7 +24,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         return ("\(request.method) \(place)\(hasBody ? " body" : "")", request, saved)
     }
 
-    /// Plays a dialogue: each line is a request as it must be, and its answer's status. A GET is compared with this result.
+    /// Plays a dialogue of expected requests and of the statuses of their responses. A GET has the result `comparison`.
     private func play(
         _ machine: inout UploadMachine, _ dialogue: [(String, Int)], lengths: [Int: Int] = [:],
         comparison: BodyComparison = .same
@@ -48,7 +48,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     private let part = "a/b/.t1.part"
     private let done = UploadOutcome.finished(remoteURL: "https://host/dav/a/b/noon%2012%3A00.jpg")
 
-    @Test func plainCourse() {
+    @Test func `a WebDAV upload sends a temporary file, checks it and renames it`() {
         var machine = UploadMachine(plan: plan())
         let outcome = play(
             &machine,
@@ -60,7 +60,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(machine.next() == .finished(remoteURL: "https://host/dav/a/b/noon%2012%3A00.jpg"))
     }
 
-    @Test func headers() {
+    @Test func `PUT and MOVE have the expected headers`() {
         var machine = UploadMachine(plan: plan(), resuming: .init(step: .put, nameIndex: 0, isStored: false))
         _ = play(&machine, [("HEAD \(part)", 404)])
         let put = ask(&machine)?.request
@@ -75,7 +75,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
             ])
     }
 
-    @Test func takenNamesAreCountedUp() {
+    @Test func `a taken name is replaced by the next number`() {
         var machine = UploadMachine(plan: plan())
         _ = play(
             &machine,
@@ -86,8 +86,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == "MOVE \(part)")
     }
 
-    /// A server that knows PUT alone overwrites what this machine put there before, unless that is known here.
-    /// A folder for files that nobody may read.
+    /// The folder accepts files that no user may read.
     @Test func `a folder that forbids HEAD gets the file by PUT`() {
         var machine = UploadMachine(plan: plan(.put))
         _ = play(&machine, [("HEAD \(name)", 403)])
@@ -105,7 +104,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(trouble.status == 403)
     }
 
-    @Test(arguments: [404, 405, 501]) func anotherUploadsNameIsTaken(_ status: Int) {
+    @Test(arguments: [404, 405, 501]) func `a name of another upload is not used`(_ status: Int) {
         var machine = UploadMachine(plan: plan(.put))
         _ = play(&machine, [("HEAD \(name)", status)])
         #expect(machine.needsNames == (status != 404))
@@ -113,8 +112,8 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == (status == 404 ? "HEAD \(next)" : "PUT \(next) body"))
     }
 
-    /// Every answer is lost, and the server says of no name whether it is there: two copies at most, and no end.
-    @Test(arguments: [405, 501]) func whereNothingCanBeAskedItIsThereTwiceAtMost(_ status: Int) {
+    /// Every response is lost, and the server has no HEAD. Two copies are stored at most, and the upload is not given up.
+    @Test(arguments: [405, 501]) func `a server without HEAD stores at most two copies`(_ status: Int) {
         let own = "a/b/noon%2012%3A00-t1.jpg"
         var machine = UploadMachine(plan: plan(.put))
         _ = play(
@@ -123,7 +122,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
                 ("HEAD \(name)", status), ("PUT \(name) body", 0), ("HEAD \(name)", status), ("PUT \(name) body", 412),
                 ("PUT \(own) body", 0), ("HEAD \(own)", status),
             ])
-        // A part of it may be there: it is replaced.
+        // A part of the file may be there, so it is replaced.
         let again = ask(&machine)
         #expect(again?.saved == UploadMemory(step: .put, isMarked: true))
         #expect(again?.request.headers.contains { $0.name == "If-None-Match" } == false)
@@ -132,8 +131,8 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(outcome == .finished(remoteURL: "https://host/dav/\(own)"))
     }
 
-    /// nginx answers 500 when the folder is missing.
-    @Test func a500MayMeanThatTheFolderIsMissing() {
+    /// nginx sends 500 if the folder is missing.
+    @Test func `a 500 may mean that the folder is missing`() {
         var machine = UploadMachine(plan: plan())
         _ = play(
             &machine,
@@ -142,7 +141,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
                 ("PUT \(part) body", 201),
             ])
         #expect(ask(&machine)?.line == "HEAD \(part)")
-        // A server that is merely unwell, and makes no folders.
+        // The server has another fault and makes no folder.
         for status in [403, 405, 500, 501] {
             machine = UploadMachine(plan: plan())
             let outcome = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", 500), ("MKCOL a/b/", status)])
@@ -151,7 +150,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         }
     }
 
-    @Test func missingFoldersAreMade() {
+    @Test func `missing folders are made`() {
         var machine = UploadMachine(plan: plan())
         _ = play(
             &machine,
@@ -169,8 +168,8 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         guard case .fail = outcome else { Issue.record("\(String(describing: outcome))"); return }
     }
 
-    /// Three photos make the folder at once; Apache answers 403 to the later ones, at whatever level.
-    @Test func aFolderThatAnotherUploadMakesAtThisMomentIsThere() {
+    /// Three uploads make the folder at the same time. Apache sends 403 to the later ones, at any level.
+    @Test func `a folder that another upload makes at the same time is used`() {
         for refused in 0..<2 {
             var machine = UploadMachine(plan: plan())
             _ = play(
@@ -181,7 +180,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
                 ])
             #expect(ask(&machine)?.line == "HEAD \(part)")
         }
-        // Nobody makes it: once more, and no further.
+        // If no upload makes the folder, one more attempt follows.
         var machine = UploadMachine(plan: plan())
         let outcome = play(
             &machine, [("HEAD \(name)", 404), ("PUT \(part) body", 409), ("MKCOL a/b/", 403), ("PUT \(part) body", 409)])
@@ -189,7 +188,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(trouble.message == "The folder does not exist on the server and cannot be made.")
     }
 
-    @Test func aLostMoveIsAskedAbout() {
+    @Test func `a MOVE without a response is checked`() {
         var machine = UploadMachine(plan: plan(), resuming: .init(step: .check, nameIndex: 0, isStored: true))
         let outcome = play(
             &machine,
@@ -197,14 +196,14 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
                 ("HEAD \(part)", 200), ("MOVE \(part)", 0), ("HEAD \(part)", 404), ("HEAD \(name)", 200), ("GET \(name)", 200),
             ], lengths: [3: 10])
         #expect(outcome == done)
-        // Not carried out: again, under the same name.
+        // The MOVE was not carried out and is sent again with the same name.
         machine = UploadMachine(plan: plan(), resuming: .init(step: .move, nameIndex: 0, isStored: true))
         _ = play(&machine, [("HEAD \(part)", 200)], lengths: [0: 10])
         #expect(ask(&machine)?.line == "MOVE \(part)")
     }
 
     @Test(arguments: [(401, -1013), (403, -1102), (413, -1103), (301, -1010)])
-    func finalAnswers(_ status: Int, _ code: Int) {
+    func `a final status ends the upload`(_ status: Int, _ code: Int) {
         var machine = UploadMachine(plan: plan())
         guard case .fail(let trouble)? = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", status)]) else {
             Issue.record("no failure")
@@ -214,18 +213,18 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test(arguments: [408, 423, 429, 502, 503, 504, 507])
-    func answersThatPass(_ status: Int) {
+    func `a passing status is retried`(_ status: Int) {
         var machine = UploadMachine(plan: plan())
         guard case .retry(let after, let trouble)? = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", status)])
         else { Issue.record("no retry"); return }
         #expect(trouble.status == status && (status != 507 || after >= 1800))
-        // Whoever stands between us and the server does not know what it did.
+        // A proxy does not know what the server did.
         let isDoubtful = ![423, 429].contains(status)
         #expect(ask(&machine)?.line == (isDoubtful ? "HEAD \(part)" : "PUT \(part) body"))
     }
 
-    /// A body whose answer was lost is asked about before it is sent again, also by the next agent.
-    @Test func aLostBodyIsAskedAbout() {
+    /// The rule also holds for the next agent.
+    @Test func `a body without a response is checked before it is sent again`() {
         var machine = UploadMachine(plan: plan())
         _ = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", 0)])
         let saved = ask(&machine)?.saved
@@ -236,7 +235,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
                 [("HEAD \(part)", 200), ("GET \(part)", 200), ("MOVE \(part)", 201), ("HEAD \(name)", 200)],
                 lengths: [0: 10, 3: 10])
             #expect(outcome == done && machine.proof == .digest)
-            // A part, or nothing: it is sent again. So it is where the server says nothing.
+            // The body is sent again if the server has only a part, has nothing or reports nothing.
             for (status, length) in [(200, 4), (200, nil), (404, nil), (405, nil)] {
                 machine = resumed
                 _ = play(&machine, [("HEAD \(part)", status)], lengths: length.map { [0: $0] } ?? [:])
@@ -247,7 +246,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
 
     // MARK: The end of a MOVE
 
-    /// The upload up to the response to its MOVE.
+    /// Returns an upload after the response to its MOVE.
     private func moved() -> UploadMachine {
         var machine = UploadMachine(plan: plan())
         let outcome = play(
@@ -258,13 +257,13 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test(arguments: [403, 405, 501])
-    func `a server that does not show the file after a MOVE is believed, and the receipt says so`(_ status: Int) {
+    func `a server that does not show the file after a MOVE is believed, with the response as proof`(_ status: Int) {
         var machine = moved()
         #expect(play(&machine, [("HEAD \(name)", status)]) == done)
         #expect(machine.proof == .answer)
     }
 
-    /// A server without lengths showed none for the temporary file either. Here the temporary file had the right length.
+    /// A server without lengths showed none for the temporary file either. In this test the temporary file had the right length.
     @Test func `a file without a length after a MOVE is there`() {
         var machine = moved()
         #expect(play(&machine, [("HEAD \(name)", 200)]) == done)
@@ -279,7 +278,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(play(&machine, [("HEAD \(name)", 200)], lengths: [0: 10]) == done)
     }
 
-    @Test func `a MOVE that is answered with yes and renames nothing is sent again`() {
+    @Test func `a MOVE that is confirmed and renames nothing is sent again`() {
         var machine = moved()
         _ = play(&machine, [(String, Int)](repeating: ("HEAD \(name)", 404), count: 4))
         let outcome = play(
@@ -294,7 +293,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == "PUT \(part) body")
     }
 
-    /// What is there is not replaced: it may be another user's by now.
+    /// The file on the server is not replaced, because it may belong to another user by now.
     @Test func `a file whose length stays wrong after a MOVE is sent again, under the next name`() {
         var machine = moved()
         let asked = [(String, Int)](repeating: ("HEAD \(name)", 200), count: 3)
@@ -307,7 +306,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == "HEAD \(next)")
     }
 
-    /// Without HEAD a second MOVE would be answered with 404, and nothing would ever end.
+    /// On a server without HEAD, a second MOVE would fail with 404 for ever.
     @Test func `a process that ends after the response to a MOVE only looks at the file`() {
         var machine = moved()
         let saved = ask(&machine)?.saved
@@ -318,7 +317,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test(arguments: [UploadKind.put, .webdav])
-    func `a server that refuses to show a file that it took is believed`(_ kind: UploadKind) {
+    func `a server that refuses to show a file that it accepted is believed`(_ kind: UploadKind) {
         var machine = UploadMachine(plan: plan(kind))
         let file = kind == .put ? name : part
         let outcome = play(&machine, [("HEAD \(name)", 404), ("PUT \(file) body", 201), ("HEAD \(file)", 403)])
@@ -326,7 +325,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(machine.proof == .answer)
     }
 
-    @Test func aServerWithoutMoveIsSaidToBeOne() {
+    @Test func `the message names MOVE if the server does not support it`() {
         var machine = UploadMachine(plan: plan())
         let outcome = play(
             &machine,
@@ -337,13 +336,13 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(trouble.message.contains("MOVE"))
     }
 
-    @Test func plainPut() {
+    @Test func `a plain PUT is conditional and is checked after a lost response`() {
         var machine = UploadMachine(plan: plan(.put))
         _ = play(&machine, [("HEAD \(name)", 404)])
         #expect(ask(&machine)?.request.headers.contains(HeaderField("If-None-Match", "*")) == true)
         let outcome = play(&machine, [("PUT \(name) body", 0), ("HEAD \(name)", 200), ("GET \(name)", 200)], lengths: [1: 10])
         #expect(outcome == done && machine.proof == .digest)
-        // Somebody else's file of another length stays as it is.
+        // Another user's file of another length is not changed.
         machine = UploadMachine(plan: plan(.put), resuming: .init(step: .put, nameIndex: 0, isStored: false))
         let looks = [(String, Int)](repeating: ("HEAD \(name)", 200), count: 4)
         _ = play(
@@ -352,7 +351,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test(arguments: [UploadKind.put, .webdav])
-    func `a length that is a moment late is asked for again`(_ kind: UploadKind) {
+    func `a length that is a moment late is requested again`(_ kind: UploadKind) {
         var machine = UploadMachine(plan: plan(kind))
         let file = kind == .put ? name : part
         let sent = play(&machine, [("HEAD \(name)", 404), ("PUT \(file) body", 201)])
@@ -380,7 +379,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == "PUT \(part) body")
     }
 
-    @Test func namesAreBoundedAndAddressesChecked() {
+    @Test func `the number of names is limited and invalid addresses are refused`() {
         var machine = UploadMachine(plan: plan(), resuming: .init(step: .chooseName, nameIndex: 1000, isStored: false))
         _ = machine.next()
         let head = ResponseHead(status: 200, headers: [], url: "")
@@ -395,13 +394,14 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(nowhere.next() == .fail(TransferTrouble(.unsupportedURL)))
     }
 
-    @Test func savedStateSurvivesCoding() throws {
+    @Test func `a saved state can be encoded and decoded`() throws {
         let saved = UploadMemory(step: .move, nameIndex: 7, isStored: true)
         #expect(try JSONDecoder().decode(UploadMemory.self, from: JSONEncoder().encode(saved)) == saved)
     }
 
-    /// The network changed while the answer was lost: its log-in page is no word about the file, however long it is.
-    @Test(arguments: [UploadKind.put, .webdav], ["99", nil]) func aPageSaysNothingOfWhatWasSent(
+    /// The network changed while the response was lost. A captive portal page of any length is not a response about the file.
+    @Test(arguments: [UploadKind.put, .webdav], ["99", nil])
+    func `a captive portal page does not count as a response about the sent file`(
         _ kind: UploadKind, _ length: String?
     ) {
         let page = ["Content-Type": "text/html", "Content-Length": length].compactMapValues { $0 }

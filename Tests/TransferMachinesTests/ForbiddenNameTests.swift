@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// A server forbids characters in names, as Nextcloud does that takes only the names which Windows takes.
+/// A server that forbids characters in names, for example Nextcloud with the rules of Windows.
 @Suite struct ForbiddenNameTests {
     private func plan(_ kind: UploadKind = .nextcloud, _ name: String = "noon 12:00:00.jpg", _ size: Int64 = 6 << 20)
         -> UploadPlan
@@ -53,7 +53,7 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: folder + "noon%2012%3A00%3A00.jpg") && talk.machine.remark == nil)
     }
 
-    /// HEAD has no body, and so no reason.
+    /// A response to HEAD has no body and therefore no reason.
     @Test func `a HEAD that is answered with 400 does not end the upload`() {
         for kind in [UploadKind.nextcloud, .webdav, .put] {
             var talk = Dialogue(plan(kind, "a:b.jpg", 100))
@@ -173,7 +173,7 @@ import Testing
         #expect(talk.lines.count { $0.hasPrefix("MOVE") } == 1 && talk.lines.count { $0.hasPrefix("PUT") } == 1)
     }
 
-    @Test func `a server that refuses every name is asked for a few`() {
+    @Test func `a server that refuses every name receives few names`() {
         var talk = Dialogue(plan(.nextcloud, "a:b#c.jpg", 100))
         for status in [404, 201, 201] { talk.hear(status) }
         for _ in 0..<60 where talk.message == nil {

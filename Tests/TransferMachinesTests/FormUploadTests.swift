@@ -22,7 +22,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         return (request, text, Int64(before.count + after.count) + plan.order.byteCount)
     }
 
-    @Test func asABrowserWritesIt() {
+    @Test func `a form is written as a browser writes it`() {
         let (request, text, _) = form(plan())
         #expect(request.method == "POST" && request.url == "https://me:pw@h/up?album=1")
         #expect(request.headers.contains(HeaderField("Content-Type", "multipart/form-data; boundary=----stormy-abc1")))
@@ -36,7 +36,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     @Test(arguments: [
         ("a\"b.jpg", "a%22b.jpg"), ("a\r\nX-Evil: 1.jpg", "a__X-Evil: 1.jpg"), ("../etc/passwd", ".._etc_passwd"), ("..", "__"),
         ("Ä🌩.jpg", "Ä🌩.jpg"),
-    ]) func namesThatTryToBeMore(_ name: String, _ written: String) {
+    ]) func `names with special characters are escaped in a form`(_ name: String, _ written: String) {
         #expect(form(plan(name: name)).text.contains("filename=\"\(written)\"\r\n"))
         #expect(form(plan(field: name)).text.components(separatedBy: "\r\n").count == 7)
     }
@@ -53,7 +53,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     }
 
     /// The server may examine the photo for minutes, and store each copy.
-    @Test(arguments: [false, true]) func `a form is not sent again and again if no response comes`(_ isRestarted: Bool) throws {
+    @Test(arguments: [false, true]) func `a form without a response is sent three times at most`(_ isRestarted: Bool) throws {
         var talk = Dialogue(plan())
         for count in 1...3 {
             talk.hear(0, failure: .stalled)
@@ -79,11 +79,11 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         guard case .send = talk.machine.next() else { Issue.record("given up"); return }
     }
 
-    @Test func answers() {
+    @Test func `the status of a form decides between success, failure and another attempt`() {
         let whole = form(plan()).length
         #expect(outcome(end(200, sent: whole)) == .finished(remoteURL: "https://h/up"))
         #expect(outcome(end(201, sent: whole, ["Location": "/p/1"])) == .finished(remoteURL: "https://h/p/1"))
-        // Whether every address is answered so is asked first.
+        // Another address is requested first, because every address may be redirected.
         #expect(outcome(end(303, sent: whole)) == .continue)
         // A page that asks for a login redirects like this.
         for status in [301, 302, 307, 308, 400, 401, 403, 404, 413, 415] {
@@ -98,7 +98,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
                 return
             }
         }
-        // It cannot be about a photo that it did not read.
+        // The response cannot be about a photo that the server did not read.
         guard case .retry = outcome(end(200, sent: whole - 1)) else {
             Issue.record("believed")
             return
@@ -111,7 +111,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         UploadMachine(plan: UploadPlan(kind: .put, collectionURL: url, fileName: "p.jpg", byteCount: 10, token: "t"))
     }
 
-    @Test func exactlyThatAddressAndNothingElse() {
+    @Test func `a presigned address is requested as it is`() {
         var machine = machine()
         guard case .send(let request, .snapshot(0, 10), _) = machine.next() else {
             Issue.record("")
@@ -119,11 +119,11 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         }
         #expect(request.method == "PUT" && request.url == "https://s3/b/p.jpg?X-Amz-Signature=1" && request.headers.isEmpty)
         let end = WireEnd(head: ResponseHead(status: 200, headers: [], url: ""), failure: nil, bytesSent: 10, bytesReceived: 0)
-        // The signature is not remembered.
+        // The stored address has no signature.
         #expect(machine.ended(end, now: now, attemptsWithoutProgress: 0, jitter: 0) == .finished(remoteURL: "https://s3/b/p.jpg"))
     }
 
-    @Test func expired() {
+    @Test func `a refused presigned address is reported as expired`() {
         var machine = machine()
         let end = WireEnd(head: ResponseHead(status: 403, headers: [], url: ""), failure: nil, bytesSent: 10, bytesReceived: 0)
         guard case .fail(let trouble) = machine.ended(end, now: now, attemptsWithoutProgress: 0, jitter: 0) else {
@@ -142,11 +142,11 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
             Issue.record("believed")
             return
         }
-        #expect(trouble.message == "The server answered before it had the whole file.")
+        #expect(trouble.message == "The server responded before it had the complete file.")
         guard case .send(_, .snapshot(0, 10), _) = machine.next() else { Issue.record("not sent again"); return }
     }
 
-    @Test func anAddressWithoutAQueryIsAFolder() {
+    @Test func `an address without a query is a folder`() {
         var machine = machine("https://h/photos/")
         guard case .send(let request, .none, _) = machine.next() else {
             Issue.record("")

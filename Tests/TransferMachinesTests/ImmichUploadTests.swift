@@ -4,7 +4,7 @@ import Testing
 @testable import TransferMachines
 
 @Suite struct ImmichUploadTests {
-    /// - Parameter version: remembered of an earlier upload.
+    /// - Parameter version: The version that an earlier upload found.
     private func plan(url: String = "https://i/api", version: Int? = 2) -> UploadPlan {
         var plan = UploadPlan(
             kind: .immich, collectionURL: url, fileName: "noon.jpg", byteCount: 1000, token: "t",
@@ -19,7 +19,7 @@ import Testing
     }
     private let duplicate = #","reason":"duplicate","assetId":"7""#
 
-    @Test func plainCourse() {
+    @Test func `a photo is checked, sent and checked again`() {
         var talk = Dialogue(plan())
         talk.hear(200, [:], verdict("accept"))
         #expect(
@@ -41,7 +41,8 @@ import Testing
             ])
     }
 
-    @Test(arguments: ["https://i", "https://i/", "https://i/api/"]) func addressesOfEveryShape(_ url: String) {
+    @Test(arguments: ["https://i", "https://i/", "https://i/api/"])
+    func `the API address is found from every form of the server address`(_ url: String) {
         var talk = Dialogue(plan(url: url))
         talk.hear(200, [:], verdict("reject", duplicate))
         #expect(talk.lines == ["POST https://i/api/assets/bulk-upload-check"])
@@ -54,26 +55,26 @@ import Testing
         #expect(talk.message?.contains("unsupported-format") == true)
     }
 
-    @Test func aPhotoInTheTrashIsNotThere() {
+    @Test func `a photo in the trash is a failure`() {
         var talk = Dialogue(plan())
         talk.hear(200, [:], verdict("reject", duplicate + #","isTrashed":true"#))
         #expect(talk.message?.contains("trash") == true)
     }
 
-    @Test func itsWordsAreOneShortLine() {
+    @Test func `a reason of the server is shown as one short line`() {
         var talk = Dialogue(plan())
         talk.hear(200, [:], verdict("reject", #","reason":"a\u001b[31m\n\u202eb\#(String(repeating: "x", count: 5000))""#))
         #expect(talk.message.map { $0.count < 300 && $0.contains("a[31mb") && !$0.contains("\n") } == true)
     }
 
-    /// A log-in page says 200 to everything.
-    @Test func `a yes that does not name the photo is a failure`() {
+    /// A captive portal sends 200 to every request.
+    @Test func `a success without the id of the photo is a failure`() {
         var talk = Dialogue(plan(version: nil))
         for _ in 0..<4 { talk.hear(200, [:], "<html>log in</html>") }
-        #expect(talk.message == "The server says yes, but not as Immich does: it does not name the photo.")
+        #expect(talk.message == "The server reported success, but not as Immich does: the response has no id of the photo.")
     }
 
-    @Test func `after a lost response Immich is asked before the photo is sent again`() {
+    @Test func `a photo with a lost response is checked before it is sent again`() {
         var talk = Dialogue(plan())
         talk.hear(200, [:], verdict("accept"))
         talk.hear(0)
@@ -104,7 +105,7 @@ import Testing
         #expect(self.namesDevice(talk) == namesDevice && talk.machine.knowledge.immichVersion == major)
         talk.hear(200, [:], verdict("reject", duplicate))
         #expect(talk.outcome == .finished(remoteURL: "https://i/photos/7"))
-        // The next upload knows it.
+        // The next upload uses the known version.
         var next = plan(version: nil)
         next.knowledge = talk.machine.knowledge
         talk = Dialogue(next)
@@ -113,7 +114,7 @@ import Testing
         #expect(self.namesDevice(talk) == namesDevice && !talk.lines.contains { $0.hasPrefix("GET") })
     }
 
-    @Test func `a photo that Immich has is not worth the question for the version`() {
+    @Test func `the version is not requested for a photo that Immich has`() {
         var talk = Dialogue(plan(version: nil))
         talk.hear(200, [:], verdict("reject", duplicate))
         #expect(talk.lines.count == 1 && talk.outcome == .finished(remoteURL: "https://i/photos/7"))
@@ -174,7 +175,7 @@ import Testing
         #expect(talk.message?.contains("Unsupported file type") == true && forms(talk) == 2)
     }
 
-    @Test func `a connection that breaks at the question for the version is repeated`() {
+    @Test func `the request for the version is repeated after a lost connection`() {
         var talk = Dialogue(plan(version: nil))
         talk.hear(200, [:], verdict("accept"))
         talk.hear(0)
@@ -183,7 +184,7 @@ import Testing
         #expect(!namesDevice(talk) && forms(talk) == 1)
     }
 
-    /// The pattern of Immich 3, without its calendar.
+    /// The pattern of dates in Immich 3, without a check of the calendar.
     @Test(arguments: [-1.0, 0, 0.5, 951_827_696, 1_800_000_000.999, 253_402_300_799, 253_402_300_800, .nan])
     func `times are ISO 8601 with an offset`(_ seconds: Double) throws {
         var plan = plan(version: 3)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// An upload looks at the name that it sent its file to before it goes to another name, whatever the protocol is.
+/// Before an upload uses another name, it checks the name to which it sent the file. The rule holds for each protocol.
 @Suite struct NameDoubtTests {
     private static let digest = String(repeating: "ab", count: 32)
     private let name = "https://h/up/noon.jpg"
@@ -27,7 +27,7 @@ import Testing
 
     private func puts(_ talk: Dialogue) -> Int { talk.lines.count { $0.hasPrefix("PUT") } }
 
-    /// A new process continues with what was committed last.
+    /// Returns the upload in a new process, with the last committed state.
     private func restarted(_ talk: Dialogue) throws -> Dialogue {
         let saved = try #require(talk.machine.memory ?? talk.memory)
         let kept = try JSONDecoder().decode(UploadMemory.self, from: JSONEncoder().encode(saved))
@@ -64,8 +64,8 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: next) && puts(talk) == 2, "\(talk.lines)")
     }
 
-    /// For example after the state was restored from a backup.
-    @Test func `a refused name with our content is ours, and the length alone is no proof`() {
+    /// The case occurs, for example, after the state was restored from a backup.
+    @Test func `a refused name with our content is ours, and the length alone does not prove it`() {
         let findings: [(BodyComparison, String?)] = [(.same, "noon.jpg"), (.differs, nil), (.impossible, nil)]
         for (comparison, expected) in findings {
             var talk = Dialogue(Self.plan(.put))
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    /// The upload up to the response after which its file is there.
+    /// Returns the upload after the response that confirms the file.
     private func sent(_ kind: UploadKind) -> Dialogue {
         var talk = Dialogue(Self.plan(kind))
         talk.hear(404)
@@ -175,7 +175,7 @@ import Testing
     // MARK: A look that is refused
 
     @Test(arguments: [UploadKind.put, .webdav, .nextcloud, .s3])
-    func `a look that is refused once gives nothing up`(_ kind: UploadKind) {
+    func `a look that is refused once is repeated`(_ kind: UploadKind) {
         var talk = sent(kind)
         talk.hear(401)
         #expect(isRetry(talk), "\(kind)")
@@ -186,7 +186,7 @@ import Testing
     }
 
     @Test(arguments: [UploadKind.put, .webdav, .nextcloud, .s3], [401, 403, 405, 501])
-    func `a server that shows no file to this user is believed, and the receipt says so`(_ kind: UploadKind, _ status: Int) {
+    func `a server that shows no file to this user is believed, with the response as proof`(_ kind: UploadKind, _ status: Int) {
         var talk = sent(kind)
         for _ in 0..<(status == 401 ? 4 : 1) { talk.hear(status) }
         #expect(place(talk) == "noon.jpg" && talk.machine.proof == .answer, "\(kind) \(String(describing: talk.outcome))")
@@ -218,7 +218,7 @@ import Testing
         #expect(talk.lines.last == "PUT \(name) 0+10", "\(talk.lines)")
     }
 
-    @Test func `a server that cannot be asked is sent no name of an earlier upload`() {
+    @Test func `a name of an earlier upload is not used if the server cannot show it`() {
         var talk = Dialogue(Self.plan(.put))
         talk.hear(405)
         #expect(talk.machine.needsNames)
@@ -230,7 +230,7 @@ import Testing
     // MARK: Responses before the complete file
 
     @Test(arguments: [UploadKind.put, .webdav, .multipart, .tus, .resumable, .s3, .nextcloud, .immich], [200, 201, 204])
-    func `no server is believed that says yes before it has the complete file`(_ kind: UploadKind, _ status: Int) {
+    func `a success before the complete file was sent is not believed`(_ kind: UploadKind, _ status: Int) {
         var talk = Dialogue(Self.plan(kind))
         for _ in 0..<8 {
             guard case .send(let request, let content, _) = talk.machine.next() else { break }
@@ -259,7 +259,7 @@ import Testing
         #expect(talk.message == "The server kept 4 of 10 bytes." && puts(talk) == 1, "\(talk.lines)")
     }
 
-    @Test func `an early response of a server that shows nothing is no proof`() {
+    @Test func `an early response of a server that shows nothing does not prove success`() {
         var talk = Dialogue(Self.plan(.put))
         talk.hear(404)
         talk.hear(200, bytesSent: 4)
@@ -366,7 +366,7 @@ import Testing
     @Test(
         arguments: [300, 302, 303, 307, 308, 400, 402, 403, 405, 406, 415, 422, 451, 501],
         [UploadKind.put, .webdav, .nextcloud, .s3])
-    func `a refused look at a confirmed file gives nothing up`(_ status: Int, _ kind: UploadKind) {
+    func `a confirmed file counts although the look at it is refused`(_ status: Int, _ kind: UploadKind) {
         var talk = Dialogue(Self.plan(kind), resuming: UploadMemory(step: .check, isStored: false))
         if kind == .webdav { talk = Dialogue(Self.plan(kind), resuming: UploadMemory(step: .move, isStored: false)) }
         if kind == .s3 {
@@ -392,7 +392,7 @@ import Testing
         #expect(talk.lines.last == "GET \(name)" && place(talk) == expected, "\(talk.lines)")
     }
 
-    /// A computer that was restored from a backup has forgotten that it sent the file.
+    /// A computer that was restored from a backup has no record of the upload.
     @Test(arguments: [UploadKind.put, .webdav, .nextcloud, .s3], [BodyComparison.same, .differs])
     func `a file of our name and length is read back before another name is tried`(
         _ kind: UploadKind, _ comparison: BodyComparison
@@ -441,6 +441,6 @@ import Testing
             }
         }
         #expect(talk.lines.filter { $0.hasPrefix("PUT") }.count == 2, "\(talk.lines)")
-        #expect(talk.message?.contains("shows neither") == true, "\(talk.message ?? "")")
+        #expect(talk.message?.contains("has neither") == true, "\(talk.message ?? "")")
     }
 }

@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    /// The response to the next request of an upload whose file is not there.
+    /// Plays the response to the next request of an upload whose file is not there.
     private func step(_ talk: inout Dialogue, _ request: WireRequest) {
         switch (request.method, request.url.contains("/1")) {
         case ("HEAD", true): talk.hear(200, ["Upload-Offset": "0", "Upload-Complete": "?0", "Tus-Resumable": "1.0.0"])
@@ -108,14 +108,14 @@ import Testing
         // A log-in or maintenance may take hours.
         #expect((after >= 1_800) == (300..<400).contains(status))
         talk.hear(status, ["Location": "https://elsewhere/"])
-        #expect(talk.message?.contains(status < 400 ? "leads to https://elsewhere/" : "\(status)") == true, "\(talk.lines)")
+        #expect(talk.message?.contains(status < 400 ? "redirects to https://elsewhere/" : "\(status)") == true, "\(talk.lines)")
     }
 
-    /// The server that has the complete file decides about the file.
+    /// A server that has the complete file has decided about the file.
     @Test func `a 400 of a resumable upload that is complete is final`() {
         var talk = atItsBytes(.resumable)
         talk.hear(400, ["Upload-Complete": "?1"])
-        #expect(talk.message?.contains("does not want it") == true)
+        #expect(talk.message?.contains("refused it") == true)
     }
 
     @Test(arguments: [UploadKind.multipart, .immich]) func `a form that is refused with 400 is final`(_ kind: UploadKind) {
@@ -136,7 +136,7 @@ import Testing
     // MARK: Responses of the protocols
 
     @Test(arguments: [UploadKind.put, .webdav, .nextcloud])
-    func `a 403 with the server's word that the request may be repeated is tried again`(_ kind: UploadKind) {
+    func `a 403 is tried again only if the server allows it`(_ kind: UploadKind) {
         let body = """
             <d:error xmlns:d="DAV:" xmlns:s="http://sabredav.org/ns" xmlns:o="http://owncloud.org/ns">\
             <s:exception>OCA\\DAV\\Connector\\Sabre\\Exception\\Forbidden</s:exception><s:message>The storage is checked</s:message>\
@@ -213,7 +213,7 @@ import Testing
 
     // MARK: No space
 
-    @Test func `a quota that is used up is waited for as a full server is`() {
+    @Test func `a quota that is used up is waited for like a full server`() {
         let immich = #"{"message":"Quota has been exceeded!","error":"Bad Request","statusCode":400}"#
         let s3 = error("QuotaExceeded")
         let answers: [(Dialogue, Int, String)] = [

@@ -1,13 +1,13 @@
 import Testing
 import TransferMachines
 
-/// Requests that send as fast as their common limit lets them, in virtual time.
+/// Requests that send as fast as their common limit allows, in virtual time.
 private struct Senders {
     private(set) var bucket: RateBucket<Int>
     private(set) var now = 0.0
     private(set) var sent: [Int: Int] = [:]
     private(set) var left: [Int: Int] = [:]
-    /// All bytes that were sent until a time.
+    /// The total of bytes that were sent until each time.
     private(set) var moments: [(time: Double, total: Int)] = [(0, 0)]
 
     init(_ rate: Int64) { bucket = RateBucket(bytesPerSecond: rate, now: 0) }
@@ -24,7 +24,7 @@ private struct Senders {
 
     mutating func set(_ rate: Int64) { bucket.set(bytesPerSecond: rate, now: now) }
 
-    /// Until all is sent, or a time.
+    /// Runs until all bytes are sent, or until `end`.
     mutating func run(until end: Double = .infinity) {
         while let next = bucket.nextTurn, next <= end {
             now = max(now, next)
@@ -44,7 +44,7 @@ private struct Senders {
         end(id)
     }
 
-    /// The maximum number of bytes in any period of so many seconds.
+    /// Returns the maximum number of bytes in any period of `seconds`.
     func most(in seconds: Double) -> Int {
         var (most, first) = (0, 0)
         for last in moments.indices {
@@ -63,7 +63,7 @@ private struct Senders {
         senders.begin(1, Int(rate) * 10)
         senders.run()
         #expect(senders.sent[1] == Int(rate) * 10)
-        // A quarter of a second is there at the beginning.
+        // The bytes of a quarter of a second can be sent at once at the start.
         #expect((8.9...10.1).contains(senders.now), "\(senders.now)")
     }
 
@@ -78,13 +78,13 @@ private struct Senders {
         #expect(Double(senders.most(in: 5)) <= Double(rate) * 5 + max(1, Double(rate) / 4) + 16_384)
         let shares = (0..<count).map { senders.sent[$0] ?? 0 }
         #expect((shares.max() ?? 0) - (shares.min() ?? 0) <= Int(rate) / 4 + 2 * 16_384 && (shares.min() ?? 0) > 0, "\(shares)")
-        // Two that remain divide the limit between them.
+        // The remaining requests share the limit.
         for id in 2..<max(2, count) { senders.end(id) }
         senders.run(until: 60)
         #expect(Double(senders.sent.values.reduce(0, +) - total) >= Double(rate) * 9)
     }
 
-    /// Each of them would fit into a buffer.
+    /// A single request would fit into a buffer.
     @Test func `many small requests one after the other keep the limit`() {
         var senders = Senders(10_000)
         for id in 0..<500 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// Whose a file is that has the name and the length of an upload.
+/// The owner of a file with the name and the length of an upload.
 @Suite struct ReadBackTests {
     private static let digest = String(repeating: "ab", count: 32)
     private static let encoded = Data(repeating: 0xAB, count: 32).base64EncodedString()
@@ -16,7 +16,7 @@ import Testing
             sha256: Self.digest)
     }
 
-    /// The response to the PUT is lost, and a file of its length is there.
+    /// Returns an upload whose PUT lost its response, with a file of its length on the server.
     private func lostPut(_ byteCount: Int64 = 10, _ headers: [String: String] = [:]) -> Dialogue {
         var talk = Dialogue(plan(byteCount))
         talk.hear(404)
@@ -29,7 +29,7 @@ import Testing
         talk.outcome == .finished(remoteURL: name) && talk.machine.proof == proof
     }
 
-    // MARK: What is read
+    // MARK: Bytes that are read
 
     @Test func `a small file is read back completely after a lost response`() {
         var talk = lostPut()
@@ -71,7 +71,7 @@ import Testing
 
     private let part = "https://h/up/.t1.part"
 
-    /// The response to the PUT is lost, and the temporary file has the length of the file.
+    /// Returns an upload whose PUT lost its response, with a temporary file of its length on the server.
     private func lostTemporaryFile(_ byteCount: Int64 = 10) -> Dialogue {
         var talk = Dialogue(plan(byteCount, .webdav))
         talk.hear(404)
@@ -140,7 +140,7 @@ import Testing
         if case .fail? = talk.outcome {} else { Issue.record("\(String(describing: talk.outcome))") }
     }
 
-    // MARK: What is found
+    // MARK: Results
 
     @Test func `a file of another machine keeps its name`() {
         var talk = lostPut()
@@ -160,7 +160,7 @@ import Testing
         #expect(talk.lines.last == "HEAD \(next)")
     }
 
-    /// The server's own digest of what it has makes a GET unnecessary.
+    /// The server's digest of its file makes a GET unnecessary.
     @Test func `the digest of a server is believed`() {
         var talk = lostPut(5_000_000, ["Repr-Digest": "sha-256=:\(Self.encoded):"])
         #expect(finishes(talk, .digest) && talk.lines.count == 3)
@@ -171,15 +171,15 @@ import Testing
         #expect(talk.lines.last == "HEAD \(next)")
     }
 
-    /// A HEAD has no content, and an MD5 is not what we know.
+    /// A response to HEAD has no content, and the MD5 of the file is not known here.
     @Test(arguments: ["Content-Digest", "ETag", "Content-MD5"])
-    func `other headers are no proof`(_ header: String) {
+    func `other headers do not prove the content`(_ header: String) {
         var talk = lostPut(10, [header: "sha-256=:\(Self.encoded):"])
         talk.hear(200, comparison: .same)
         #expect(talk.lines.last == "GET \(name)" && finishes(talk, .digest))
     }
 
-    // MARK: What cannot be found
+    // MARK: Files that cannot be read
 
     @Test(arguments: [301, 400, 401, 403, 405, 501])
     func `the length is the proof if the server refuses a GET`(_ status: Int) {
@@ -225,9 +225,9 @@ import Testing
         #expect(talk.lines.suffix(2) == ["HEAD \(name)", "PUT \(name) 0+10"])
     }
 
-    // MARK: When it is doubted
+    // MARK: When a file is read back
 
-    /// A server says 201 of a file that it makes, and 200 or 204 of one that it replaces.
+    /// A server sends 201 for a new file, and 200 or 204 for a replaced file.
     @Test(arguments: [200, 204])
     func `a PUT that may have replaced a file is read back`(_ status: Int) {
         var talk = Dialogue(plan())
@@ -279,7 +279,7 @@ import Testing
         #expect(talk.lines.last == "HEAD \(next)")
     }
 
-    // MARK: Which bytes a response has
+    // MARK: The bytes of a response
 
     @Test(
         arguments: [

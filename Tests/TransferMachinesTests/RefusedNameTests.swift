@@ -12,7 +12,7 @@ import Testing
         return plan
     }
 
-    /// Plays an upload to its end, or for some hundred requests.
+    /// Plays an upload to its end, for 300 requests at most.
     private func play(_ kind: UploadKind, answering: (WireRequest) -> (status: Int, length: Int?)) -> Dialogue {
         var talk = Dialogue(plan(kind))
         for _ in 0..<300 {

@@ -15,7 +15,7 @@ import Testing
 
     private let made = ["Location": "/p/1", "Upload-Complete": "?0", "Upload-Offset": "0"]
 
-    @Test func plainCourse() {
+    @Test func `an upload is created and then appended`() {
         var talk = Dialogue(plan())
         talk.hear(201, made)
         #expect(talk.header("Upload-Draft-Interop-Version") == "8" && talk.header("Upload-Complete") == "?0")
@@ -27,8 +27,8 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: "https://h/p/1"))
     }
 
-    /// The words of every version, and which comes after which.
-    @Test func steppingDown() {
+    /// The headers of each version, and the order of the versions.
+    @Test func `older versions of the draft are tried after a refusal`() {
         var talk = Dialogue(plan())
         talk.hear(400)
         talk.hear(200)
@@ -43,7 +43,7 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: "https://h/p/1"))
     }
 
-    @Test func whatWasLearnedIsNotAskedAgain() {
+    @Test func `a known version is used for the next upload`() {
         var knowledge = ServerKnowledge()
         knowledge.resumableVersion = 5
         var talk = Dialogue(plan(100, knowledge))
@@ -51,15 +51,15 @@ import Testing
         #expect(talk.header("Upload-Draft-Interop-Version") == "5")
     }
 
-    /// Apple's server writes the newer word's answer with the older word.
-    @Test func theOtherVersionsWordIsRead() {
+    /// Apple's server responds to the newer header with the older header.
+    @Test func `the completion header of another version is read`() {
         var talk = Dialogue(plan())
         talk.hear(201, made)
         talk.hear(200, ["Upload-Incomplete": "?0"])
         #expect(talk.outcome == .finished(remoteURL: "https://h/p/1"))
     }
 
-    @Test func aPlaceSaidInA104IsKeptAtOnce() {
+    @Test func `an address in a 104 response is stored at once`() {
         var machine = UploadMachine(plan: plan())
         _ = machine.next()
         func said(_ version: String, _ place: String) -> ResponseHead {
@@ -74,7 +74,7 @@ import Testing
         #expect(machine.heard(said("8", "/p/2")) == nil, "there is one place")
     }
 
-    @Test func theServersOffsetIsTheTruth() {
+    @Test func `the offset of the server decides where the upload continues`() {
         var talk = Dialogue(plan(), resuming: UploadMemory(step: .append, place: "https://h/p/1", creations: 1, version: 6))
         talk.hear(204, ["Upload-Offset": "40", "Upload-Complete": "?0"])
         talk.hear(0)
@@ -90,7 +90,7 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: "https://h/p/1"))
     }
 
-    @Test func allIsThereAndNobodySaidSo() {
+    @Test func `an upload whose bytes are all there is completed by an empty append`() {
         var talk = Dialogue(plan(), resuming: UploadMemory(step: .append, place: "https://h/p/1", creations: 1, version: 8))
         talk.hear(204, ["Upload-Offset": "100", "Upload-Complete": "?0"])
         talk.hear(200, ["Upload-Complete": "?1"])
@@ -98,14 +98,15 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: "https://h/p/1"))
     }
 
-    @Test(arguments: ["", "?1", "-1", "101", "1.5", "999999999999999999999", "\"5\""]) func offsetsThatAreNone(_ text: String) {
+    @Test(arguments: ["", "?1", "-1", "101", "1.5", "999999999999999999999", "\"5\""])
+    func `an invalid offset leads to a new upload`(_ text: String) {
         var talk = Dialogue(plan(), resuming: UploadMemory(step: .append, place: "https://h/p/1", creations: 1, version: 8))
         talk.hear(204, ["Upload-Offset": text])
         talk.hear(201, made)
         #expect(talk.lines.last == "POST https://h/up")
     }
 
-    /// A proxy or a network with a log-in page, between this computer and the server.
+    /// A proxy or a captive portal is between this computer and the server.
     @Test(arguments: [200, 307, 400, 401, 403, 404, 405, 407, 410])
     func `another program's response does not mean that the place is gone`(_ status: Int) {
         let memory = UploadMemory(step: .append, place: "https://h/p/1", creations: 1, version: 8)
@@ -124,16 +125,16 @@ import Testing
         #expect(talk.lines.filter { $0.hasPrefix("HEAD") }.count == 4 && talk.lines.last == "POST https://h/up", "\(talk.lines)")
     }
 
-    /// Whoever took the whole does not want it: that is no fault of the way, and no success.
-    @Test(arguments: [404, 413, 422, 500, 503]) func theTargetsOwnNo(_ status: Int) {
+    /// The server that received the complete file refused it. The refusal is neither a fault of the network nor a success.
+    @Test(arguments: [404, 413, 422, 500, 503]) func `a refusal after the complete file is final`(_ status: Int) {
         var talk = Dialogue(plan())
         talk.hear(201, made)
         talk.hear(status, ["Upload-Complete": "?1"])
-        #expect(talk.message == "The server has the whole file and does not want it (status \(status)).")
+        #expect(talk.message == "The server received the complete file and refused it (status \(status)).")
     }
 
-    /// A second copy of an append finds the place whole.
-    @Test func aPlaceThatIsWholeAlready() {
+    /// A repeated append finds a complete upload.
+    @Test func `a conflict at a complete upload is checked and counts as success`() {
         var talk = Dialogue(plan())
         talk.hear(201, made)
         talk.hear(409, ["Upload-Complete": "?1", "Upload-Offset": "100"])
@@ -141,7 +142,7 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: "https://h/p/1"))
     }
 
-    @Test func aLostAnswerAfterA104() {
+    @Test func `an upload continues at the address of a 104 after a lost response`() {
         var machine = UploadMachine(plan: plan())
         _ = machine.next()
         let said = [HeaderField("Upload-Draft-Interop-Version", "8"), HeaderField("Location", "/p/1")]
@@ -155,13 +156,13 @@ import Testing
         #expect(request.method == "HEAD" && request.url == "https://h/p/1")
     }
 
-    @Test func tooLargeIsSaidBeforeAByte() {
+    @Test func `a file that is too large fails before it is sent`() {
         var talk = Dialogue(plan())
         talk.hear(201, made.merging(["Upload-Limit": "max-size=99"]) { $1 })
         #expect(talk.message?.contains("99 bytes") == true)
     }
 
-    @Test func piecesWhereAProxyRefusesMore() {
+    @Test func `a 413 makes the requests smaller`() {
         var talk = Dialogue(plan(100 << 20))
         talk.hear(201, made)
         talk.hear(413)
@@ -170,8 +171,8 @@ import Testing
         #expect(talk.lines.last == "PATCH https://h/p/1 0+\(64 << 20)" && talk.machine.knowledge.requestBytes == 64 << 20)
     }
 
-    /// 307 and 308 keep the method; the secrets stay with the server they are for.
-    @Test(arguments: [307, 308]) func sentOn(_ status: Int) {
+    /// The statuses 307 and 308 keep the method. Credentials are sent only to their server.
+    @Test(arguments: [307, 308]) func `a redirect keeps the method, and credentials stay with their server`(_ status: Int) {
         var plan = plan()
         plan.headers.append(HeaderField("Authorization", "Bearer s"))
         var talk = Dialogue(plan)
@@ -193,15 +194,16 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: "https://h/p/2"))
     }
 
-    @Test(arguments: ["ftp://h/up", "http://elsewhere/up", ""]) func notSentOn(_ location: String) {
+    @Test(arguments: ["ftp://h/up", "http://elsewhere/up", ""])
+    func `a redirect to an insecure or invalid address is not followed`(_ location: String) {
         var talk = Dialogue(plan())
         talk.hear(307, ["Location": location])
         guard case .retry(_, let trouble)? = talk.outcome else { Issue.record("\(talk.lines)"); return }
-        #expect(trouble.message.hasPrefix("The server leads to "))
+        #expect(trouble.message.hasPrefix("The server redirects to "))
         #expect(talk.lines == ["POST https://h/up"])
     }
 
-    @Test func sentRoundInACircle() {
+    @Test func `a circle of redirects is retried later`() {
         var talk = Dialogue(plan())
         for _ in 0..<100 {
             talk.hear(308, ["Location": "/up"])
@@ -213,7 +215,7 @@ import Testing
         }
     }
 
-    @Test func theWholesDigestIsToldAtOnce() {
+    @Test func `the digest of the complete file is sent at the start`() {
         var plan = plan()
         plan.sha256 = String(repeating: "00", count: 32)
         plan.headers = [HeaderField("Repr-Digest", "sha-256=:mine:")]
@@ -224,7 +226,7 @@ import Testing
                 == ["sha-256=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:"])
     }
 
-    @Test func aGivenUpUploadIsTakenAway() {
+    @Test func `an abandoned upload is removed from the server`() {
         var talk = Dialogue(plan())
         #expect(talk.machine.removal == nil)
         talk.hear(201, made)

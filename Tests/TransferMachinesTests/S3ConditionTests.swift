@@ -10,7 +10,7 @@ import Testing
     private let marked = "https://s3.example/storms/noon-abababab.jpg"
     private let probe = "https://s3.example/storms/.t.part"
 
-    /// - Parameter lacksConditions: remembered of an earlier upload.
+    /// - Parameter lacksConditions: The finding of an earlier upload.
     private func plan(_ size: Int64 = 100, lacksConditions: Bool? = nil, url: String = "https://s3.example") -> UploadPlan {
         var plan = UploadPlan(kind: .s3, collectionURL: url, fileName: "noon.jpg", byteCount: size, token: "t", sha256: digest)
         plan.order.s3 = S3Access(bucket: "storms", region: "us-east-1", accessKey: "a", secretKey: "s")
@@ -30,7 +30,7 @@ import Testing
             talk.lines == ["HEAD \(key)", "PUT \(probe)", "PUT \(probe)", "DELETE \(probe)", "PUT \(key) 0+100", "HEAD \(key)"])
         #expect(talk.machine.knowledge.lacksConditions == false && talk.machine.remark == nil)
         #expect(talk.requests.allSatisfy { $0.signing != nil })
-        // The next upload knows it.
+        // The next upload uses the result.
         var next = plan()
         next.knowledge = talk.machine.knowledge
         talk = Dialogue(next)
@@ -46,7 +46,7 @@ import Testing
         #expect(talk.lines.last == (size == 100 ? "PUT \(marked) 0+100" : "POST \(marked)?uploads="))
         #expect(talk.machine.knowledge.lacksConditions == true && talk.memory?.isMarked == true)
         #expect(talk.machine.remark?.contains("If-None-Match") == true)
-        // The next upload knows it, and looks whether the photo is there under its plain name.
+        // The next upload uses the result, and first looks for the photo under its plain name.
         var next = plan(size)
         next.knowledge = talk.machine.knowledge
         talk = Dialogue(next)
@@ -58,7 +58,7 @@ import Testing
         #expect(talk.lines == ["HEAD \(key)", size == 100 ? "PUT \(marked) 0+100" : "POST \(marked)?uploads="])
     }
 
-    @Test func `a bucket that refuses the condition as unknown is noticed by the probe`() {
+    @Test func `a bucket that refuses the condition as unknown is recognized by the probe`() {
         var talk = Dialogue(plan())
         talk.hear(404)
         talk.hear(501, [:], "<Error><Code>NotImplemented</Code></Error>")
@@ -67,7 +67,7 @@ import Testing
         #expect(talk.machine.knowledge.lacksConditions == true && talk.header("If-None-Match") == nil)
     }
 
-    /// A response that was lost leaves the empty object there.
+    /// The empty object of a PUT with a lost response is still there.
     @Test func `a repeated first PUT that is refused shows that the condition is heeded`() {
         var talk = Dialogue(plan())
         for status in [404, 0, 412, 204] { talk.hear(status) }
@@ -81,7 +81,7 @@ import Testing
         for status in [404, status, status, 200] { talk.hear(status) }
         #expect(talk.lines.last == "PUT \(key) 0+100" && talk.header("If-None-Match") == "*")
         #expect(talk.machine.knowledge.lacksConditions == nil && talk.machine.remark == nil)
-        // Learned by the photo itself.
+        // The upload of the photo shows that conditions are missing.
         talk = Dialogue(plan())
         for status in [404, status, status] { talk.hear(status) }
         talk.hear(501, [:], "<Error><Code>NotImplemented</Code></Error>")
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func `a log-in page that answers 200 to everything teaches nothing`() {
+    @Test func `a captive portal does not decide whether a bucket supports conditions`() {
         var talk = Dialogue(plan(url: "http://s3.example"))
         talk.hear(404)
         for _ in 0..<3 { talk.hear(200, ["Content-Type": "text/html"]) }
@@ -132,7 +132,7 @@ import Testing
         #expect(talk.message?.contains("credentials") == true)
     }
 
-    @Test func `a photo that is there costs no probe`() {
+    @Test func `a photo that is already there needs no probe`() {
         var talk = Dialogue(plan())
         talk.hear(200, ["Content-Length": "100", "x-amz-meta-sha256": digest])
         #expect(talk.lines.count == 1 && talk.outcome == .finished(remoteURL: key))
@@ -147,7 +147,7 @@ import Testing
         #expect(talk.lines.last == "PUT \(key)?partNumber=2&uploadId=u 5242880+1048576")
     }
 
-    @Test func `an upload that is given up takes its probe away`() {
+    @Test func `an abandoned upload removes its probe`() {
         var talk = Dialogue(plan())
         for status in [404, 200] { talk.hear(status) }
         #expect(talk.machine.removal?.method == "DELETE" && talk.machine.removal?.url == probe)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// Plays answers to a machine; every protocol's checklist is read off the requests that it makes.
+/// Plays responses to a machine and records its requests. The tests of each protocol check these requests.
 struct Dialogue {
     var machine: UploadMachine
     private(set) var lines: [String] = []
@@ -14,14 +14,14 @@ struct Dialogue {
     private(set) var outcome: UploadOutcome?
     private(set) var memory: UploadMemory?
 
-    /// - Parameter suspects: a page in the server's place is waited out.
+    /// - Parameter suspects: `true` if a captive portal is waited out.
     init(_ plan: UploadPlan, resuming memory: UploadMemory? = nil, suspects: Bool = false) {
         var policy = RetryPolicy.standard
         if suspects { policy.suspicionDelay = 900 }
         machine = UploadMachine(plan: plan, resuming: memory, policy: policy)
     }
 
-    /// `status` 0: the attempt ended with `failure`.
+    /// Plays one response. With `status` 0 the attempt ends with `failure`.
     ///
     /// - Parameter bytesSent: `nil` for all bytes of the request.
     mutating func hear(
@@ -62,7 +62,7 @@ struct Dialogue {
 
     func header(_ name: String) -> String? { requests.last?.headers.first { $0.name == name }?.value }
 
-    /// It waits for another network.
+    /// `true` if the upload waits for another network.
     var suspects: Bool { if case .retry(_, let trouble) = outcome { trouble.suspicion == .portal } else { false } }
 
     var message: String? { if case .fail(let trouble) = outcome { trouble.message } else { nil } }
@@ -83,7 +83,7 @@ struct Dialogue {
     private let key = "https://s3.example/storms/album/noon%2012%3A00.jpg"
     private let notFound = 404
 
-    @Test func oneRequestForASmallOne() {
+    @Test func `a small file is sent in one request`() {
         var talk = Dialogue(plan())
         talk.hear(404)
         talk.hear(200)
@@ -99,13 +99,13 @@ struct Dialogue {
     @Test(arguments: [
         ("https://storms.s3.example/album", "https://storms.s3.example/album/noon%2012%3A00.jpg"),
         ("https://s3.example", "https://s3.example/storms/noon%2012%3A00.jpg"),
-    ]) func addressesOfBothStyles(_ url: String, _ key: String) {
+    ]) func `the bucket is added to the path unless the host has it`(_ url: String, _ key: String) {
         var talk = Dialogue(plan(url: url))
         talk.hear(404)
         #expect(talk.lines == ["HEAD \(key)"])
     }
 
-    @Test func whatIsOursAlreadyIsNotSent() {
+    @Test func `an object that is already ours is not sent`() {
         var talk = Dialogue(plan())
         talk.hear(200, ["Content-Length": "100", "X-Amz-Meta-Sha256": digest])
         #expect(talk.outcome == .finished(remoteURL: key))
@@ -115,7 +115,7 @@ struct Dialogue {
         #expect(talk.lines.last == "HEAD https://s3.example/storms/album/noon%2012%3A00-1.jpg")
     }
 
-    @Test func partsAndTheirEnd() {
+    @Test func `a large file is sent in parts and completed`() {
         var talk = Dialogue(plan(11 << 20))
         talk.hear(404)
         talk.hear(
@@ -146,8 +146,8 @@ struct Dialogue {
         "<Part><PartNumber>\(number)</PartNumber><ETag>&quot;\(number)&quot;</ETag><Size>\(size)</Size></Part>"
     }
 
-    /// A new process asks, page by page; a part of another size is none.
-    @Test func aNewProcessSendsWhatIsMissing() {
+    /// A new process requests the list page by page. A part of another size is ignored.
+    @Test func `a new process sends only the missing parts`() {
         var talk = Dialogue(plan(11 << 20), resuming: UploadMemory(step: .append, place: "u", creations: 1))
         talk.hear(
             200, [:],
@@ -166,7 +166,7 @@ struct Dialogue {
         #expect(talk.lines.last == "POST \(key)?uploadId=u")
     }
 
-    @Test func aPartWithoutAnAnswerIsAskedFor() {
+    @Test func `a part without a response is looked up in the list of parts`() {
         var talk = Dialogue(plan(11 << 20), resuming: UploadMemory(step: .append, place: "u", creations: 1))
         talk.hear(200, [:], "<ListPartsResult>\(part(1, 5 << 20))</ListPartsResult>")
         talk.hear(0)
@@ -175,7 +175,7 @@ struct Dialogue {
         #expect(talk.lines.last == "PUT \(key)?partNumber=3&uploadId=u 10485760+1048576")
     }
 
-    @Test func whatTheServerSaysOfTheBucketAndTheClock() {
+    @Test func `the region and the time of the server are used for signatures`() {
         var talk = Dialogue(plan())
         talk.hear(301, ["x-amz-bucket-region": "eu-central-1"])
         #expect(talk.outcome == .continue && talk.machine.knowledge.region == nil, "nothing is proven yet")
@@ -187,7 +187,7 @@ struct Dialogue {
         talk.hear(200)
         #expect(talk.requests.last?.signing?.clockSkew == 3600)
         #expect(talk.machine.knowledge.region == "eu-central-1")
-        // It counts for whom it was learned for.
+        // The region is used only for the configuration that it was learned for.
         var next = plan()
         next.knowledge = talk.machine.knowledge
         var other = Dialogue(next)
@@ -221,15 +221,15 @@ struct Dialogue {
         #expect(!troubles.isEmpty && !troubles.contains { $0.contains("permit") })
     }
 
-    /// It goes into a header of every request.
-    @Test func aRegionThatIsNone() {
+    /// The region is part of a header in every request.
+    @Test func `an invalid region from the server is ignored`() {
         var talk = Dialogue(plan())
         talk.hear(404)
         talk.hear(400, [:], "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu\nX-Evil: 1</Region></Error>")
         #expect(talk.message?.contains("credentials") == true && talk.machine.knowledge == plan().knowledge)
     }
 
-    @Test func addressesThatHaveTheBucketAlready() {
+    @Test func `the bucket is not added to a path that begins with it`() {
         for (url, key) in [
             ("https://s3.example/storms/album", key),
             ("https://storms.example/album", "https://storms.example/storms/album/noon%2012%3A00.jpg"),
@@ -240,8 +240,8 @@ struct Dialogue {
         }
     }
 
-    /// On a server that ignores conditions another's object may have come in between.
-    @Test func anothersObjectIsNotOurs() {
+    /// On a server that ignores conditions, another client may have stored an object in between.
+    @Test func `an object with another digest is not ours`() {
         var talk = Dialogue(plan())
         talk.hear(404)
         talk.hear(200)
@@ -250,8 +250,9 @@ struct Dialogue {
         #expect(talk.lines.last == "HEAD \(key.replacing(".jpg", with: "-1.jpg"))")
     }
 
-    /// A key that may only write sees no object, and a condition may be ignored: the name is one that nobody else has, to the end.
-    @Test(arguments: [100, 6 << 20] as [Int64]) func whatCannotBeSeenIsNotOverwritten(_ size: Int64) {
+    /// A key that may only write cannot see objects, and a condition may be ignored. The upload uses a name that no other file
+    /// has.
+    @Test(arguments: [100, 6 << 20] as [Int64]) func `a name with a mark is used if objects cannot be seen`(_ size: Int64) {
         let own = key.replacing(".jpg", with: "-\(digest.prefix(8)).jpg")
         for status in [400, 403, 405, 501] {
             var talk = Dialogue(plan(size))
@@ -261,7 +262,7 @@ struct Dialogue {
             #expect(talk.lines.last == (size == 100 ? "PUT \(own) 0+100" : "POST \(own)?uploads="))
             #expect(talk.memory?.isMarked == true)
         }
-        // After a lost answer it replaces itself.
+        // After a lost response the upload replaces its object.
         var talk = Dialogue(plan(), resuming: UploadMemory(step: .put, isMarked: true))
         talk.hear(403)
         talk.hear(200)
@@ -271,8 +272,8 @@ struct Dialogue {
         #expect(talk.outcome == .finished(remoteURL: own))
     }
 
-    /// A key that may not ask which parts are there sends all of them again.
-    @Test func whereTheListIsForbiddenItStartsOver() {
+    /// A key that may not list the parts sends all parts again.
+    @Test func `an upload starts over if the list of parts is forbidden`() {
         var talk = Dialogue(plan(6 << 20), resuming: UploadMemory(step: .append, place: "u", creations: 1))
         talk.hear(403)
         talk.hear(404)
@@ -282,8 +283,7 @@ struct Dialogue {
         #expect(talk.memory?.place == "v" && talk.memory?.creations == 2)
     }
 
-    /// Whatever was begun under a name ends under it.
-    @Test func theNameOfPartsStays() {
+    @Test func `parts keep the name under which they were begun`() {
         let own = key.replacing(".jpg", with: "-\(digest.prefix(8)).jpg")
         var talk = Dialogue(plan(6 << 20))
         talk.hear(403)
@@ -298,8 +298,8 @@ struct Dialogue {
         #expect(talk.lines == ["GET \(own)?uploadId=u"])
     }
 
-    /// A look that was forbidden as the clock was wrong is repeated with the server's.
-    @Test func aWrongClockForbidsNoLook() {
+    /// The look is repeated with the time of the server.
+    @Test func `a look that fails because of a wrong clock is repeated`() {
         var talk = Dialogue(plan())
         talk.hear(403, ["Date": "Fri, 15 Jan 2027 09:00:00 GMT"])
         talk.hear(404)
@@ -307,8 +307,8 @@ struct Dialogue {
         #expect(talk.lines == ["HEAD \(key)", "HEAD \(key)", "PUT \(key) 0+100"])
     }
 
-    /// Two of one name at once: the second sees that the first has begun.
-    @Test func whatAnotherUploadBeginsIsTaken() {
+    /// Two uploads have the same name at the same time. The second one sees that the first one has begun.
+    @Test func `a name that another upload has begun is taken`() {
         let next = key.replacing(".jpg", with: "-1.jpg")
         var talk = Dialogue(plan())
         talk.hear(404)
@@ -319,8 +319,8 @@ struct Dialogue {
         #expect(UploadMachine(plan: plan(), resuming: UploadMemory(step: .chooseName)).openName == nil)
     }
 
-    /// What answered so was asked nothing with a condition.
-    @Test func notImplementedIsAboutWhatWasSent() {
+    /// The first request of a multipart upload has no condition.
+    @Test func `NotImplemented counts against conditions only if a condition was sent`() {
         var talk = Dialogue(plan(6 << 20))
         let error = "<Error><Code>NotImplemented</Code></Error>"
         talk.hear(404)
@@ -335,8 +335,8 @@ struct Dialogue {
         #expect(talk.lines.last == "PUT \(key.replacing(".jpg", with: "-\(digest.prefix(8)).jpg")) 0+100")
     }
 
-    /// Without conditions it is looked once more right before the end.
-    @Test func withoutConditionsNobodyIsOverwrittenInTheEnd() {
+    /// Without conditions the key is checked again directly before the completion.
+    @Test func `a bucket without conditions is checked before an upload is completed`() {
         var plan = plan(6 << 20)
         plan.knowledge.lacksConditions = true
         var talk = Dialogue(plan, resuming: UploadMemory(step: .append, place: "u", creations: 1))
@@ -350,7 +350,7 @@ struct Dialogue {
             ])
     }
 
-    @Test func anAnswerThatWasCutOffSaysNothing() {
+    @Test func `a response that is cut off is not believed`() {
         var talk = Dialogue(plan(6 << 20))
         talk.hear(404)
         talk.hear(200, [:], "<Initiate", isCut: true)
@@ -370,15 +370,15 @@ struct Dialogue {
         (404, "NoSuchBucket", "bucket does not exist"), (400, "EntityTooLarge", "too large"),
         (400, "ExpiredToken", "credentials"),
         (418, "Teapot", "Teapot (short and stout)"),
-    ]) func wordsForAPerson(_ status: Int, _ code: String, _ words: String) {
+    ]) func `error codes of S3 are explained in the message`(_ status: Int, _ code: String, _ words: String) {
         var talk = Dialogue(plan())
         talk.hear(404)
         talk.hear(status, [:], "<Error><Code>\(code)</Code><Message>short and stout</Message></Error>")
         #expect(talk.message?.contains(words) == true)
     }
 
-    /// It says yes, and then no.
-    @Test func aCompletionThatFailsInItsWords() {
+    /// The status is 200, and the body has an error.
+    @Test func `an error in the body of a completion is not a success`() {
         var talk = Dialogue(plan(6 << 20), resuming: UploadMemory(step: .move, place: "u", creations: 1))
         let list = "<ListPartsResult>\(part(1, 5 << 20))\(part(2, 1 << 20))</ListPartsResult>"
         talk.hear(200, [:], list)
@@ -391,8 +391,8 @@ struct Dialogue {
         #expect(talk.lines.last == "GET \(key)?uploadId=u")
     }
 
-    /// Somebody took the key meanwhile: nothing of theirs is touched, and the parts are taken away.
-    @Test func aKeyThatWasTakenMeanwhile() {
+    /// Another client took the key. The other client's object is not changed, and the parts are removed.
+    @Test func `a key that was taken during the upload is left, and the parts are removed`() {
         var talk = Dialogue(plan(6 << 20), resuming: UploadMemory(step: .move, place: "u", creations: 1))
         talk.hear(200, [:], "<ListPartsResult>\(part(1, 5 << 20))\(part(2, 1 << 20))</ListPartsResult>")
         talk.hear(412)
@@ -404,14 +404,14 @@ struct Dialogue {
             talk.lines.suffix(3) == ["DELETE \(key)?uploadId=u", "HEAD \(key)", "HEAD \(key.replacing(".jpg", with: "-1.jpg"))"])
     }
 
-    @Test func aGivenUpUploadIsTakenAway() {
+    @Test func `an abandoned upload removes its parts`() {
         let talk = Dialogue(plan(6 << 20), resuming: UploadMemory(step: .append, place: "u", creations: 1))
         #expect(talk.machine.removal?.method == "DELETE" && talk.machine.removal?.url == "\(key)?uploadId=u")
         #expect(talk.machine.removal?.signing != nil)
         #expect(Dialogue(plan()).machine.removal == nil)
     }
 
-    @Test func partsThatNeverWereManyTooMany() {
+    @Test func `parts cover the complete file and are at most 10000`() {
         #expect(UploadParts(byteCount: 0, smallest: 5).count == 1)
         let most = UploadParts(byteCount: 5 << 40, smallest: 5 << 20)
         #expect(most.count <= 10_000 && most.range(of: most.count).start + most.range(of: most.count).count == 5 << 40)

@@ -52,13 +52,13 @@ import Testing
         #expect(text.map { $0.count <= 400 && $0.hasPrefix("a[31mb; xx") && !$0.contains("\n") } == true)
     }
 
-    @Test func `a body of depth without end is refused`() {
+    @Test func `a body with unlimited nesting is refused`() {
         #expect(reason(String(repeating: "[", count: 500_000)) == nil)
         #expect(reason(#"{"message":"# + String(repeating: "[", count: 500_000)) == nil)
         #expect(reason(String(repeating: "<error>", count: 100_000)) == nil)
     }
 
-    /// The server refuses each request except questions.
+    /// The server refuses each request except checks.
     @Test(arguments: [UploadKind.webdav, .put, .nextcloud, .s3, .immich, .multipart, .tus, .resumable])
     func `the reason is shown with a failure and with a wait`(_ kind: UploadKind) {
         let body =

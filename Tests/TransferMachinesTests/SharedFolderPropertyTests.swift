@@ -5,16 +5,17 @@ import Testing
 @testable import TransferMachines
 
 /// Three machines put photos of the same names and lengths into one folder, by plain PUT, over a network that loses requests and
-/// responses. The server knows `If-None-Match`, carries some requests out after their connection broke, and shows some files a few looks late.
+/// responses. The server knows `If-None-Match`, carries out some requests after their connection broke, and shows some files
+/// late.
 @Suite struct SharedFolderPropertyTests {
     private static let photosOfEach = 15
 
     private struct Server {
-        /// Number of the photo under each address.
+        /// The number of the photo under each address.
         var files: [String: Int] = [:]
         /// Requests whose connections broke, and that are carried out later.
         var late: [(request: WireRequest, photo: Int)] = []
-        /// Looks at an address that do not show its file.
+        /// The number of looks at an address that do not show its file.
         var hidden: [String: Int] = [:]
 
         mutating func carryOutLate(_ dice: inout Dice) {
@@ -70,7 +71,7 @@ import Testing
         }
     }
 
-    @Test(arguments: TableSample.rows(of: 0..<40, in: "folders")) func `every photo that is completed is there`(_ block: Int) {
+    @Test(arguments: TableSample.rows(of: 0..<40, in: "folders")) func `every completed photo is stored`(_ block: Int) {
         for seed in block * 10..<block * 10 + 10 { play(seed) }
     }
 
@@ -89,7 +90,7 @@ import Testing
                 return
             }
             var end = WireEnd(head: nil, failure: .connectionLost, bytesSent: 0, bytesReceived: 0)
-            // A request that does not arrive, and a response that does not.
+            // The network loses some requests and some responses.
             if dice.chance(10) {
                 if request.method == "PUT", dice.chance(50) { server.late.append((request, senders[index].photo)) }
             } else {
@@ -97,7 +98,7 @@ import Testing
                 let answer = server.answer(request, senders[index].photo)
                 if !wasThere, dice.chance(10) { server.hidden[request.url] = Int.random(in: 1...3, using: &dice) }
                 if !dice.chance(20) { end = answer }
-                // Another program than the server may answer, whatever the server did.
+                // Another program may respond in place of the server, independent of the server's result.
                 let isLook = request.method == "HEAD" && senders[index].machine.openName != nil
                 let foreign = request.method == "PUT" ? [400, 409] : isLook ? [405, 501, 421] : [421]
                 if dice.chance(5) {

@@ -4,8 +4,8 @@ import Testing
 @testable import ServerScripts
 @testable import TransferMachines
 
-/// Each protocol's machine against a server that speaks it, over a network that loses requests and answers and cuts bodies, and
-/// over crashes: the photo is there, once, as it was sent.
+/// Runs the machine of each protocol against a server of this protocol. The network loses requests and responses and cuts bodies,
+/// and processes crash. The photo must be stored once, with the bytes that were sent.
 @Suite struct StoreUploadPropertyTests {
     private enum Way: String, CaseIterable {
         case resumable, oldResumable, s3, s3Parts, nextcloud, immich
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: Way.allCases)
-    private func thereOnceAndWhole(_ way: Way) {
+    private func `every protocol stores the photo once and completely`(_ way: Way) {
         let photo = Data((0..<way.size).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 9) })
         for seed in 0..<(way.size > 1 << 20 ? 60 : 400) { Run(way, seed, photo).play() }
     }
@@ -108,7 +108,7 @@ import Testing
                     return
                 }
                 let dies = !isQuiet && dice.chance(8)
-                // Before the request, or after it.
+                // The process dies before or after the request.
                 if dies, dice.chance(50) {
                     restart(memory)
                     continue
@@ -135,7 +135,7 @@ import Testing
         private func restart(_ memory: UploadMemory) {
             var plan = plan
             plan.knowledge = machine.knowledge
-            // As it is kept.
+            // The state is stored as JSON.
             let kept = try? JSONDecoder().decode(UploadMemory.self, from: JSONEncoder().encode(memory))
             #expect(kept == memory)
             machine = UploadMachine(plan: plan, resuming: kept)
@@ -150,7 +150,7 @@ import Testing
             case 1:
                 return refusal(of: request, carrying: content, body)
             case 2 where !body.isEmpty:
-                // Cut on the way: what came is the store's, if it keeps such.
+                // The body is cut on the way. The store decides whether it keeps the received part.
                 let exchange = store.exchange(for: recorded(request))
                 exchange.receive(Data(body.prefix(Int.random(in: 0..<body.count, using: &dice))))
                 exchange.abandon()

@@ -19,14 +19,14 @@ import Testing
             hasAnswer: hasAnswer, newToken: "token")
     }
 
-    /// A form whose answer is lost cannot be asked about: in flight it is let finish, as a POST of the app's is.
+    /// A form with a lost response cannot be checked, so a running form is finished, like a POST of the app.
     @Test(arguments: [(true, true), (true, false), (false, true), (false, false)])
-    func whatMayNotBeCutIsLetFinish(_ mayBeRepeated: Bool, _ mayBeCut: Bool) {
+    func `a running transfer that may not be interrupted continues during a pause`(_ mayBeRepeated: Bool, _ mayBeCut: Bool) {
         var life = Self.begun()
         let facts = Self.facts(isUpload: true, mayBeRepeated: mayBeRepeated, mayBeCut: mayBeCut, hasBody: true)
         _ = life.handle(.paused, facts)
         #expect((life == Self.begun()) == !(mayBeRepeated && mayBeCut))
-        // Where all work ends nothing is let finish that may be sent again: it waits until it is resumed.
+        // When all work ends, a transfer that may be repeated is interrupted and waits until the user resumes it.
         _ = life.handle(.shelved, facts)
         #expect((life == Self.begun()) == !mayBeRepeated)
         _ = life.handle(.stopped, facts)
@@ -50,34 +50,33 @@ import Testing
 
     // MARK: Holding
 
-    @Test func whatTheAppSuspendedGoesOnAsItWas() {
+    @Test func `a transfer that the app suspended continues in its previous state`() {
         let due = now + 60
         let (life, _) = after(.waits(until: due, trouble), .suspended, .released(notBefore: nil, now: now + 5))
         #expect(life.phase == .waiting(until: due))
         #expect(life.idleSince == now + 5)
     }
 
-    @Test func whatAPersonPausedIsWantedAtOnce() {
+    @Test func `a transfer that the user resumes is queued at once`() {
         let (paused, _) = after(.waits(until: now + 60, trouble), .paused)
         #expect(paused.phase == .held(by: .person, next: .queued))
         #expect(after(.waits(until: now + 60, trouble), .paused, .resumed(now: now)).0.phase == .queued)
     }
 
-    /// A task's `resume()` does not end a person's pause, and a person's `resume` ends both.
-    @Test func whoHoldsItLetsItGo() {
+    @Test func `a task that resumes does not end a pause by the user, and a resume by the user ends both`() {
         #expect(after(.suspended, .paused).0.phase == .held(by: [.app, .person], next: .queued))
         #expect(after(.suspended, .paused, .released(notBefore: nil, now: now)).0.phase == .held(by: .person, next: .queued))
         #expect(after(.suspended, .paused, .unpaused(now: now)).0.phase == .held(by: .app, next: .queued))
         #expect(after(.suspended, .paused, .resumed(now: now)).0.phase == .queued)
     }
 
-    /// The attempt of a transfer that was suspended meanwhile came to trouble: it waits as soon as it is released.
-    @Test func troubleWhileItIsHeld() {
+    /// The attempt of a suspended transfer failed. The transfer waits as soon as it is released.
+    @Test func `a suspended transfer whose attempt failed waits after its release`() {
         let (life, _) = after(.suspended, .waits(until: now + 9, trouble))
         #expect(life.phase == .held(by: .app, next: .waiting(until: now + 9)))
     }
 
-    @Test func anEventThatMeansNothingChangesNothing() {
+    @Test func `an event without meaning changes nothing`() {
         for event: TransferLife.Event in [.resumed(now: now + 1), .retried(now: now + 1), .unpaused(now: now + 1), .began] {
             #expect(after(event).0 == Self.begun())
         }
@@ -93,9 +92,9 @@ import Testing
 
     // MARK: A POST
 
-    @Test func whatMayNotBeRepeatedIsNotQueuedAgain() {
+    @Test func `a request that may not be repeated is not queued again`() {
         let post = Self.facts(mayBeRepeated: false)
-        // The agent leaves: its successor settles it.
+        // The agent exits, and the next agent decides about the request.
         #expect(after(.stopped, facts: post).0.phase == .running)
         let (life, commands) = after(.stopped, .agentDied(now: now), facts: post)
         #expect(life.phase == .ended(.failed, at: now) && life.reason?.code == -1005)
@@ -103,14 +102,14 @@ import Testing
         #expect(after(.stopped, .agentDied(now: now)).0.phase == .queued)
     }
 
-    /// It is whole: only its name is missing, and nothing is sent for that.
-    @Test func aWholeAnswerToAPostGetsItsName() {
+    /// The response is complete and only lacks its file name. The name is given without another request.
+    @Test func `a complete response to a POST is finished after the agent died`() {
         let (life, _) = after(.proven, .agentDied(now: now), facts: Self.facts(mayBeRepeated: false))
         #expect(life.phase == .queued && life.isProven)
     }
 
-    /// An upload that was interrupted by an agent's death can be tried again by hand, like any that failed.
-    @Test func anInterruptedUploadIsKeptForAnotherTry() {
+    /// An upload that the death of an agent interrupted can be retried by the user, like other failed uploads.
+    @Test func `an interrupted upload is kept for another try`() {
         let upload = Self.facts(isUpload: true, mayBeRepeated: false, hasBody: true)
         let (life, commands) = after(.agentDied(now: now), facts: upload)
         #expect(life.kept == .body(until: .distantFuture), "the original may be gone")
@@ -120,8 +119,9 @@ import Testing
         #expect(cancelled.phase == .ended(.cancelled, at: now) && cancelled.kept == .nothing && told.isEmpty)
     }
 
-    /// A person's pause does not cut it, nor does a person's word that it shall go on; what was proven and is gone is not asked again.
-    @Test func whatMayNotBeRepeatedIsLetFinish() {
+    /// A pause and a resume by the user do not interrupt the request. A response that was complete and was lost is not requested
+    /// again.
+    @Test func `a request that may not be repeated is not interrupted by a pause`() {
         let post = Self.facts(mayBeRepeated: false)
         #expect(after(.paused, facts: post).0.phase == .running)
         #expect(after(.suspended, .resumed(now: now), facts: post).0.phase == .running)
@@ -129,37 +129,37 @@ import Testing
         #expect(life.phase == .ended(.failed, at: now) && life.reason?.code == -1005 && commands.contains(.tell))
     }
 
-    /// Nothing moves while a file gets its name: no attempt would have a last word.
-    @Test func resumeDataOfWhatOnlyWantsItsName() {
+    /// No attempt runs while a file gets its name, so no later report would follow.
+    @Test func `resume data is reported at once while a file gets its name`() {
         #expect(after(.proven, .cancelledKeepingPart(token: "t", now: now)).1 == [.tell])
     }
 
     // MARK: Ends
 
-    @Test func whatIsKeptOfAFailure() {
+    @Test func `a failed transfer keeps only the files that are still useful`() {
         let week = now + 7 * 86_400
         let failed = TransferLife.Event.ended(.failed, trouble, now: now)
         #expect(after(failed, facts: Self.facts(hasResumablePart: true)).0.kept == .part(token: "token", until: week))
         #expect(after(failed).0.kept == .nothing && after(failed).1.contains(.removeFiles))
         #expect(after(.proven, failed).0.kept == .part(token: nil, until: week))
         #expect(!after(.proven, failed).1.contains(.removeFiles))
-        // The server's answer to an upload is told, whatever its status.
+        // The server's response to an upload is delivered for every status.
         #expect(!after(failed, facts: Self.facts(isUpload: true, hasBody: true, hasAnswer: true)).1.contains(.removeFiles))
-        // A download's own body belongs to its one request.
+        // The body of a download belongs to its single request.
         #expect(after(failed, facts: Self.facts(hasBody: true)).1.contains(.removeBody))
     }
 
-    @Test func aPartIsToldOfOnceTheAgentHasHadItsSay() {
+    @Test func `resume data is reported when the agent has stopped the attempt`() {
         let week = now + 7 * 86_400
         let (leaving, first) = after(.cancelledKeepingPart(token: "t", now: now))
         #expect(leaving.kept == .leaving(token: "t", until: week) && first == [])
         let (left, second) = after(.cancelledKeepingPart(token: "t", now: now), .stopped)
         #expect(left.kept == .part(token: "t", until: week) && second == [.tell])
-        // Where nothing moves it is told at once.
+        // Without a running attempt, the resume data is reported at once.
         #expect(after(.waits(until: week, trouble), .cancelledKeepingPart(token: "t", now: now)).1 == [.tell])
     }
 
-    @Test func whatNobodyWantsIsCollected() {
+    @Test func `a transfer that no app wants is collected`() {
         var life = Self.begun(adopted: false)
         _ = life.handle(.left(until: now + 5), Self.facts())
         #expect(life.wish == .graceful(until: now + 5))
@@ -168,16 +168,16 @@ import Testing
         #expect(Set(commands.map { "\($0)" }) == ["removeFiles", "removeBody", "forgetSecrets"])
     }
 
-    @Test func whatWasHandedOverAfterItsEndIsTold() {
+    @Test func `a transfer that is handed over after its end is reported`() {
         var life = Self.begun(adopted: false)
         #expect(life.handle(.ended(.completed, nil, now: now), Self.facts()) == [.forgetSecrets])
         #expect(life.handle(.adopted(suspended: false), Self.facts()) == [.tell])
     }
 
-    // MARK: Whatever happens
+    // MARK: Generated sequences
 
-    /// Any events in any order.
-    @Test func everyLifeKeepsItsPromises() {
+    /// Plays random events in random order.
+    @Test func `every transfer keeps the rules for any sequence of events`() {
         for seed in 0..<2_000 {
             var dice = Dice(seed)
             let facts = Self.facts(
@@ -198,7 +198,7 @@ import Testing
         _ facts: TransferLife.Facts, _ place: String
     ) {
         if !facts.mayBeRepeated, Self.wasOrIsSent(before), Self.willBeSent(life) {
-            // Trouble that says that the server cannot have acted; or a person's will.
+            // Only two events may send it again: trouble after which the server cannot have acted, and a retry by the user.
             var mayBe = false
             switch event {
             case .waits, .retried: mayBe = true
@@ -232,7 +232,7 @@ import Testing
 }
 
 extension TransferLifeTests {
-    /// The server may have acted on it.
+    /// `true` if the server may have acted on the transfer.
     private static func wasOrIsSent(_ life: TransferLife) -> Bool {
         switch life.phase {
         case .running, .finishing, .held(by: _, next: .running): true
@@ -240,7 +240,7 @@ extension TransferLifeTests {
         }
     }
 
-    /// An attempt of its own will begin.
+    /// `true` if an attempt will begin.
     private static func willBeSent(_ life: TransferLife) -> Bool {
         switch life.phase {
         case .queued, .waiting, .held(by: _, next: .queued), .held(by: _, next: .waiting): !life.isProven
@@ -250,7 +250,7 @@ extension TransferLifeTests {
 }
 
 extension TransferLife.Event {
-    /// One of them, at this moment.
+    /// Returns a random event at the given time.
     static func any(at now: Date, isUpload: Bool, _ dice: inout Dice) -> TransferLife.Event {
         let reason = TransferLife.Reason(code: -1005, message: "trouble")
         let later = now + Double(Int.random(in: 0..<90, using: &dice))

@@ -3,16 +3,16 @@ import Testing
 
 @testable import TransferMachines
 
-/// A tus server as a dictionary, with the habits of several real ones.
+/// A tus server as a dictionary, with the behaviour of several real servers.
 private struct PlaceServer {
-    /// How much each has. What is where is known from that: a byte is only taken where it belongs.
+    /// The stored length of each upload. Bytes are accepted only at the end, so the length determines the content.
     var places: [String: Int] = [:]
     var made = 0
-    /// Answers a PATCH without saying where it stands.
+    /// `true` if the response to PATCH has no offset.
     var isSilent = false
-    /// Says where a place is without its own name.
+    /// `true` if the address of an upload is relative.
     var isRelative = false
-    /// A proxy that takes no more than this in one request.
+    /// The maximum number of bytes that a proxy accepts in one request.
     var limit = Int.max
     let length: Int
 
@@ -51,10 +51,9 @@ private struct PlaceServer {
 @Suite struct TusUploadPropertyTests {
     private static let length = 3 << 20
 
-    /// Over a bad network, crashes, a server that forgets, and a proxy: the very bytes, in order, and none that the server
-    /// was known to have goes out again.
+    /// Plays a bad network, crashes, a server that loses uploads, and a proxy.
     @Test(arguments: 0..<40)
-    func theVeryBytes(_ block: Int) {
+    func `every byte is stored in order, and stored bytes are not sent again`(_ block: Int) {
         for seed in block * 10..<block * 10 + 10 { run(seed) }
     }
 
@@ -75,14 +74,14 @@ private struct PlaceServer {
             let quiet = round >= 300
             if !quiet, forgotten < 3, known.offset < length, dice.chance(2) {
                 forgotten += 1
-                // Servers throw away what is not complete (tus, "Expiration").
+                // Servers remove incomplete uploads (tus, "Expiration").
                 server.places = server.places.filter { $0.value == length }
             }
             guard case .send(let request, let content, let state) = machine.next() else { break }
             memory = state
             var body = 0..<0
             if case .snapshot(let from, let count) = content {
-                // What the server once told us it has is not sent again.
+                // Bytes that the server has confirmed are not sent again.
                 if state.place == known.place { #expect(from >= known.offset, "seed \(seed)") }
                 body = Int(from)..<Int(from + count)
             }
@@ -123,7 +122,7 @@ private struct PlaceServer {
         switch Int.random(in: 0..<4, using: &dice) {
         case 0: return lost
         case 3 where body.upperBound == server.length && server.places[path] == body.lowerBound:
-            // The server says that it has all, and keeps nothing.
+            // The server confirms all bytes and stores nothing.
             let head = server.head(204, ["Upload-Offset": "\(body.upperBound)"])
             return WireEnd(head: head, failure: nil, bytesSent: Int64(body.count), bytesReceived: 0)
         case 1:
@@ -131,7 +130,7 @@ private struct PlaceServer {
                 using: &dice)!
             return WireEnd(head: server.head(status), failure: nil, bytesSent: 0, bytesReceived: 0)
         case 2 where !body.isEmpty:
-            // Cut on the way: the server keeps what came.
+            // The request is cut on the way. The server stores the received bytes.
             if body.count <= server.limit {
                 _ = server.answer(request, body: body.lowerBound..<Int.random(in: body, using: &dice))
             }

@@ -14,7 +14,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
             sha256: sha256)
     }
 
-    /// Plays answers; returns the requests as lines, and what came of the last answer.
+    /// Plays responses. Returns the requests as lines and the outcome of the last response.
     private func play(
         _ machine: inout UploadMachine, _ answers: [(Int, [String: String])]
     ) -> (lines: [String], requests: [WireRequest], outcome: UploadOutcome?) {
@@ -43,7 +43,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     private func made(_ place: String = "https://h/files/1") -> (Int, [String: String]) { (201, ["Location": place]) }
     private func at(_ offset: Int, _ status: Int = 204) -> (Int, [String: String]) { (status, ["Upload-Offset": "\(offset)"]) }
 
-    @Test func plainCourse() {
+    @Test func `an upload is created, sent and checked`() {
         var machine = UploadMachine(plan: plan())
         let (lines, requests, outcome) = play(&machine, [options, made(), at(100), at(100, 200)])
         #expect(
@@ -57,7 +57,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         let metadata = requests[1].headers.first { $0.name == "Upload-Metadata" }?.value
         #expect(metadata == "filename bm9vbiAxMjowMC5qcGc=,filetype aW1hZ2UvanBlZw==")
         #expect(requests[2].headers.contains(HeaderField("Content-Type", "application/offset+octet-stream")))
-        // Nobody's own header stands in for the protocol's.
+        // A configured header does not replace a header of the protocol.
         #expect(requests[2].headers.filter { $0.name == "Upload-Offset" } == [HeaderField("Upload-Offset", "0")])
         #expect(requests.allSatisfy { $0.maximumRedirects == 0 && $0.headers.contains(HeaderField("Authorization", "x")) })
     }
@@ -66,12 +66,13 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         ("1", "https://h/files/1"), ("/up/1?k=v", "https://h/up/1?k=v"), ("//h/up/1", "https://h/up/1"),
         // A server behind a proxy that ends TLS.
         ("http://h/files/1", "https://h/files/1"), ("http://h:8080/files/1", "https://h/files/1"),
-    ]) func placesOfEveryShape(_ location: String, _ place: String) {
+    ]) func `every form of an upload address is read`(_ location: String, _ place: String) {
         var machine = UploadMachine(plan: plan())
         #expect(play(&machine, [options, made(location), at(50)]).lines.last == "PATCH \(place) 0+100")
     }
 
-    @Test(arguments: ["", "http://other/1", "file:///etc/passwd", "ftp://h/1"]) func placesThatAreNone(_ location: String) {
+    @Test(arguments: ["", "http://other/1", "file:///etc/passwd", "ftp://h/1"])
+    func `an invalid upload address is refused`(_ location: String) {
         var machine = UploadMachine(plan: plan())
         guard case .fail = play(&machine, [options, made(location)]).outcome else {
             Issue.record("taken")
@@ -79,16 +80,16 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         }
     }
 
-    /// The password is for the server that was configured.
-    @Test func anotherServerGetsNoPassword() {
+    /// The password belongs to the configured server.
+    @Test func `another server does not receive the password`() {
         var machine = UploadMachine(plan: plan())
         let requests = play(&machine, [options, made("https://store/1"), at(100)]).requests
         #expect(requests[2].url == "https://store/1")
         #expect(!requests[2].headers.contains { $0.name == "Authorization" })
     }
 
-    /// For servers that keep a file under the path it was made at.
-    @Test func anAddressWithAName() {
+    /// A server may store a file under the path at which it was created.
+    @Test func `the address of an upload can contain the file name`() {
         let digest = String(repeating: "ab", count: 32)
         var machine = UploadMachine(plan: plan(url: "https://h/.tus/p/%7Bname%7D", sha256: digest))
         let (lines, requests, outcome) = play(&machine, [options, made("/.tus/u/1"), at(100), at(100, 200)])
@@ -101,36 +102,35 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(outcome == .finished(remoteURL: "https://h/.tus/u/1"))
     }
 
-    @Test func afterACutTheServerIsAsked() {
+    @Test func `the offset is requested after a lost connection`() {
         var machine = UploadMachine(plan: plan())
         let (lines, _, outcome) = play(&machine, [options, made(), (0, [:]), at(40, 200), at(100), at(100, 200)])
         #expect(lines.suffix(3) == ["HEAD https://h/files/1", "PATCH https://h/files/1 40+60", "HEAD https://h/files/1"])
         #expect(outcome == .finished(remoteURL: "https://h/files/1"))
     }
 
-    @Test func aNewProcessAsksFirst() {
+    @Test func `a new process requests the offset first`() {
         let memory = UploadMemory(step: .append, place: "https://h/files/1", creations: 1)
         var machine = UploadMachine(plan: plan(), resuming: memory)
         #expect(play(&machine, [at(99, 200), at(100)]).lines == ["HEAD https://h/files/1", "PATCH https://h/files/1 99+1"])
-        // The last answer was lost: all is there.
+        // The last response was lost, and all bytes are there.
         machine = UploadMachine(plan: plan(), resuming: memory)
         #expect(play(&machine, [at(100, 200)]).outcome == .finished(remoteURL: "https://h/files/1"))
     }
 
-    @Test(arguments: [409, 423, 460]) func wordsAboutTheOffset(_ status: Int) {
+    @Test(arguments: [409, 423, 460]) func `a conflict about the offset is resolved by the offset of the server`(_ status: Int) {
         var machine = UploadMachine(plan: plan())
         let (lines, _, outcome) = play(&machine, [options, made(), (status, [:]), at(10, 200), at(100), at(100, 200)])
         #expect(lines.suffix(3) == ["HEAD https://h/files/1", "PATCH https://h/files/1 10+90", "HEAD https://h/files/1"])
         #expect(outcome == .finished(remoteURL: "https://h/files/1"))
     }
 
-    /// Theirs counts, also if it is less than was sent.
-    @Test func aSmallerStepThanSent() {
+    @Test func `the offset of the server counts, also if it is less than was sent`() {
         var machine = UploadMachine(plan: plan())
         #expect(play(&machine, [options, made(), at(30), at(100)]).lines.last == "PATCH https://h/files/1 30+70")
     }
 
-    @Test(arguments: [404, 410, 403]) func aPlaceThatIsGoneIsMadeAnewButNotForEver(_ status: Int) {
+    @Test(arguments: [404, 410, 403]) func `an upload address that is gone is replaced a limited number of times`(_ status: Int) {
         var machine = UploadMachine(plan: plan())
         var answers = [options]
         for _ in 0..<UploadPlace.maximumCreations { answers += [made(), (status, ["Tus-Resumable": "1.0.0"])] }
@@ -140,10 +140,10 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
             Issue.record("\(outcome as Any)")
             return
         }
-        #expect(trouble.message.contains("thrown away"))
+        #expect(trouble.message.contains("discarded"))
     }
 
-    @Test func aReplyWithoutOffsetOrOfAnotherFileIsNotBelieved() {
+    @Test func `a response without a valid offset or of another file leads to a new upload`() {
         for headers in [
             ["Tus-Resumable": "1.0.0"], ["Upload-Offset": "-1"], ["Upload-Offset": "101"],
             ["Upload-Offset": "5", "Upload-Length": "99"],
@@ -154,7 +154,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         }
     }
 
-    /// A proxy or a network with a log-in page, between this computer and the server.
+    /// A proxy or a captive portal is between this computer and the server.
     @Test(arguments: [200, 400, 401, 403, 404, 405, 407, 410])
     func `another program's response does not mean that the place is gone`(
         _ status: Int
@@ -171,14 +171,14 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(looks == (status == 400 ? 9 : 4))
     }
 
-    @Test(arguments: [403, 404, 410]) func `a refused part is asked about before a second place is made`(_ status: Int) {
+    @Test(arguments: [403, 404, 410]) func `a refused part is checked before a second upload is created`(_ status: Int) {
         var machine = UploadMachine(plan: plan())
         let (lines, _, outcome) = play(&machine, [options, made(), (status, [:]), at(100, 200)])
         #expect(lines.suffix(2) == ["PATCH https://h/files/1 0+100", "HEAD https://h/files/1"])
         #expect(outcome == .finished(remoteURL: "https://h/files/1"))
     }
 
-    @Test func tooLargeIsSaidBeforeAByte() {
+    @Test func `a file that is too large fails before it is sent`() {
         var machine = UploadMachine(plan: plan())
         guard case .fail(let trouble) = play(&machine, [(204, ["Tus-Version": "1.0.0", "Tus-Max-Size": "99"])]).outcome
         else {
@@ -188,7 +188,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(trouble.message.contains("99 bytes"))
     }
 
-    @Test func anotherVersion() {
+    @Test func `another version of the protocol is an error`() {
         var machine = UploadMachine(plan: plan())
         guard case .fail(let trouble) = play(&machine, [(204, ["Tus-Version": "0.2.2"])]).outcome else {
             Issue.record("")
@@ -203,8 +203,8 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(late.message.contains("2.0.0"))
     }
 
-    /// A proxy in front takes only so much in one request.
-    @Test func piecesWhereAProxyRefusesMore() {
+    /// A proxy limits the size of a request.
+    @Test func `a 413 makes the requests smaller`() {
         var machine = UploadMachine(plan: plan(100 << 20))
         let (lines, _, _) = play(
             &machine, [options, made(), (413, [:]), at(0, 200), (413, [:]), at(0, 200), at(16 << 20), at(32 << 20)])
@@ -214,8 +214,9 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(pieces[3] == "PATCH https://h/files/1 \(16 << 20)+\(16 << 20)")
     }
 
-    /// A server that keeps nothing of a request that was cut gets small ones from then on; one that keeps a part does not.
-    @Test(arguments: [(0, 1 << 20), (5 << 20, 95 << 20)]) func whatACutTeaches(_ kept: Int, _ next: Int) {
+    /// A server that stores a part of a cut request keeps receiving large requests.
+    @Test(arguments: [(0, 1 << 20), (5 << 20, 95 << 20)])
+    func `requests become small if the server keeps nothing of a cut request`(_ kept: Int, _ next: Int) {
         var machine = UploadMachine(plan: plan(100 << 20))
         _ = play(&machine, [options, made()])
         _ = machine.next()
@@ -224,7 +225,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(play(&machine, [at(kept, 200), at(kept + 1)]).lines.last == "PATCH https://h/files/1 \(kept)+\(next)")
     }
 
-    @Test func aChecksumWhereItIsCheckedAndCheap() {
+    @Test func `a checksum is sent only for small files and only if the server verifies it`() {
         let digest = String(repeating: "ab", count: 32)
         let checked = (
             204, ["Tus-Version": "1.0.0", "Tus-Extension": "creation,checksum", "Tus-Checksum-Algorithm": "md5,sha256"]
@@ -236,11 +237,11 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         let value = Data(repeating: 0xAB, count: 32).base64EncodedString()
         #expect(sum(100, checked) == HeaderField("Upload-Checksum", "sha256 \(value)"))
         #expect(sum(100, options) == nil)
-        // A cut would cost the server all of a large one.
+        // A cut would make the server discard all bytes of a large request.
         #expect(sum(100 << 20, checked) == nil)
     }
 
-    @Test func nothingIsCompleteAtOnce() {
+    @Test func `an empty file is complete after its creation`() {
         var machine = UploadMachine(plan: plan(0))
         #expect(play(&machine, [options, made(), at(0, 200)]).outcome == .finished(remoteURL: "https://h/files/1"))
     }
@@ -249,7 +250,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     /// The protocol names 403, 404 and 410 for a place that is gone. SeaweedFS answers 404 for each complete upload.
     @Test(arguments: [403, 404, 405, 410, 501])
-    func `a server that does not show a complete upload is believed, and the receipt says so`(_ status: Int) {
+    func `a server that does not show a complete upload is believed, with the response as proof`(_ status: Int) {
         var machine = UploadMachine(plan: plan())
         let (lines, _, outcome) = play(&machine, [options, made(), at(100), (status, [:])])
         #expect(outcome == .finished(remoteURL: "https://h/files/1") && machine.proof == .answer)
@@ -257,13 +258,13 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     }
 
     /// The address of a complete upload may show the file itself.
-    @Test func `a complete upload without an offset is believed, and the receipt says so`() {
+    @Test func `a complete upload without an offset is believed, with the response as proof`() {
         var machine = UploadMachine(plan: plan())
         let outcome = play(&machine, [options, made(), at(100), (200, ["Content-Length": "100"])]).outcome
         #expect(outcome == .finished(remoteURL: "https://h/files/1") && machine.proof == .answer)
     }
 
-    @Test func `an offset that is a moment late is asked for again`() {
+    @Test func `an offset that is a moment late is requested again`() {
         var machine = UploadMachine(plan: plan())
         guard case .retry? = play(&machine, [options, made(), at(100), at(60, 200)]).outcome else {
             Issue.record("not asked again")
@@ -274,7 +275,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(lines == ["HEAD https://h/files/1"] && outcome == .finished(remoteURL: "https://h/files/1"))
     }
 
-    @Test func `the rest is sent again if the server has less than it said`() {
+    @Test func `the rest is sent again if the server has less than it reported`() {
         var machine = UploadMachine(plan: plan())
         _ = play(&machine, [options, made(), at(100), at(60, 200), at(60, 200), at(60, 200), at(60, 200)])
         #expect(machine.storedBytes == 60)
@@ -290,7 +291,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(lines.last == "POST https://h/files/")
     }
 
-    /// The place may be gone because the upload is complete: it is not sent a second time.
+    /// The upload may be gone because it is complete, so it is not sent a second time.
     @Test func `a process that ends after the last response only looks at the upload`() {
         let memory = UploadMemory(step: .check, place: "https://h/files/1", creations: 1)
         var machine = UploadMachine(plan: plan(), resuming: memory)
@@ -299,7 +300,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(lines == ["HEAD https://h/files/1"] && outcome == .finished(remoteURL: "https://h/files/1"))
     }
 
-    @Test func `a page of a network says nothing of a complete upload`() {
+    @Test func `a captive portal page does not count as a response about a complete upload`() {
         var talk = Dialogue(plan(url: "http://h/files/"), suspects: true)
         talk.hear(204, options.1)
         talk.hear(201, ["Location": "http://h/files/1"])
@@ -311,7 +312,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(talk.outcome == .finished(remoteURL: "http://h/files/1") && talk.machine.proof == .length)
     }
 
-    @Test func aCancelledOneIsTakenAway() {
+    @Test func `a cancelled upload is removed if the server supports it`() {
         var machine = UploadMachine(plan: plan())
         #expect(machine.removal == nil)
         _ = play(&machine, [options, made()])
@@ -321,7 +322,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(machine.removal == nil)
     }
 
-    @Test(arguments: [401, 413, 415]) func finalAnswersAtTheStart(_ status: Int) {
+    @Test(arguments: [401, 413, 415]) func `a final status at the creation ends the upload`(_ status: Int) {
         var machine = UploadMachine(plan: plan())
         guard case .fail = play(&machine, [options, (status, [:])]).outcome else {
             Issue.record("\(status)")

@@ -25,14 +25,14 @@ import Testing
         }
     }
 
-    /// The trouble after a server has given every request this status.
+    /// Returns the trouble after a server has sent this status to every request.
     private static func trouble(_ plan: UploadPlan, status: Int) -> TransferTrouble? {
         var talk = Dialogue(plan, suspects: true)
         for _ in 0..<60 where trouble(talk.outcome) == nil { talk.hear(status) }
         return trouble(talk.outcome)
     }
 
-    /// The trouble after an attempt without a response.
+    /// Returns the trouble after an attempt without a response.
     private static func trouble(_ plan: UploadPlan, _ failure: WireFailure) -> TransferTrouble? {
         var policy = RetryPolicy.standard
         policy.suspicionDelay = 900
@@ -43,7 +43,9 @@ import Testing
     }
 
     @Test(arguments: UploadKind.protocols, [401, 403, 404, 405, 409, 413, 423, 429, 500, 503, 507])
-    func `a refused upload names the destination once and says what to do`(_ kind: UploadKind, _ status: Int) throws {
+    func `the message of a refused upload names the destination once and states what to do`(
+        _ kind: UploadKind, _ status: Int
+    ) throws {
         let trouble = try #require(Self.trouble(Self.plan(kind), status: status), "\(kind) \(status)")
         let message = trouble.message
         #expect(message.hasPrefix("home: "), "\(kind) \(status): \(message)")

@@ -1,7 +1,7 @@
 @testable import TransferMachines
 
 extension UploadPlan {
-    /// A plan with a new order.
+    /// Creates a plan with a new order.
     init(
         kind: UploadKind, collectionURL: String, fileName: String, byteCount: Int64, token: String, headers: [HeaderField] = [],
         contentType: String? = nil, field: String? = nil, sha256: String? = nil

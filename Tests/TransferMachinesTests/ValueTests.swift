@@ -11,7 +11,7 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
     @Test(arguments: [
         "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
     ])
-    func threeForms(_ text: String) {
+    func `the three date forms of HTTP are read`(_ text: String) {
         #expect(HTTPDate.parse(text) == Date(timeIntervalSince1970: 784_111_777))
     }
 
@@ -19,11 +19,11 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
         "", "yesterday", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
         "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT", "120",
     ])
-    func nonsense(_ text: String) {
+    func `an invalid date is refused`(_ text: String) {
         #expect(HTTPDate.parse(text) == nil)
     }
 
-    @Test func agreesWithFoundationOnEveryDay() {
+    @Test func `dates agree with Foundation`() {
         let formatter = DateFormatter()
         formatter.locale = Locale(identifier: "en_US_POSIX")
         formatter.timeZone = TimeZone(secondsFromGMT: 0)
@@ -34,7 +34,7 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
         }
     }
 
-    @Test func retryAfter() {
+    @Test func `Retry-After is read as seconds or a date, up to a maximum`() {
         let now = Date(timeIntervalSince1970: 784_111_777)
         func seconds(_ text: String) -> Double? { RetryAfter.seconds(text, now: now, maximum: 3600) }
         #expect(seconds("120") == 120)
@@ -50,7 +50,7 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
 }
 
 @Suite struct ValidatorTests {
-    @Test func entityTags() {
+    @Test func `a strong entity tag is a validator, and a weak or repeated tag is not`() {
         #expect(Validator.from(head([("ETag", " \"a\" ")])) == .entityTag("\"a\""))
         #expect(Validator.from(head([("etag", "W/\"a\""), ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")])) == nil)
         #expect(Validator.from(head([("ETag", "a")])) == nil)
@@ -58,7 +58,7 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
         #expect(Validator.from(head([])) == nil)
     }
 
-    @Test func dates() {
+    @Test func `a modification date is a validator only if it is older than the response`() {
         let modified = ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")
         let strong = Validator.lastModified(modified.1)
         #expect(Validator.from(head([modified, ("Date", "Sun, 06 Nov 1994 08:49:38 GMT")])) == strong)
@@ -86,7 +86,7 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
         #expect(Validator.lastModified(modified.1).condition == HeaderField("If-Modified-Since", modified.1))
     }
 
-    @Test func contentRanges() {
+    @Test func `Content-Range is parsed`() {
         #expect(ContentRange("bytes 5-9/10") == .part(first: 5, last: 9, total: 10))
         #expect(ContentRange("bytes 5-9/*") == .part(first: 5, last: 9, total: nil))
         #expect(ContentRange("bytes */10") == .unsatisfied(total: 10))
@@ -95,7 +95,7 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
         }
     }
 
-    @Test func addressesSignedAnewAreTheSame() {
+    @Test func `addresses that differ only in their signature are the same`() {
         let file = PartialFile(
             durableBytes: 1, validator: .entityTag("\"a\""), totalBytes: 9, url: "https://s/f?id=1&X-Amz-Signature=1")
         #expect(file.belongs(to: "https://s/f?id=1&X-Amz-Signature=2"))
@@ -104,17 +104,17 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
         #expect(!file.belongs(to: "https://s/f"))
     }
 
-    @Test func policy() {
+    @Test func `the delay grows, has a maximum and respects Retry-After`() {
         let policy = RetryPolicy()
         #expect(policy.backoff(attemptsWithoutProgress: 0, jitter: 0.5) == 0.5)
         #expect(policy.backoff(attemptsWithoutProgress: 3, jitter: 0.5) == 4)
         #expect(policy.backoff(attemptsWithoutProgress: 100_000, jitter: 1) == 900)
         #expect(policy.delay(retryAfter: 120, attemptsWithoutProgress: 0, jitter: 0) == 120)
-        // Not all whom it refused come back in one moment.
+        // The refused clients must not return at the same time.
         #expect(policy.delay(retryAfter: 120, attemptsWithoutProgress: 0, jitter: 0.5) == 180)
         #expect(policy.delay(retryAfter: 20_000, attemptsWithoutProgress: 0, jitter: 0.5) == 20_450)
         #expect(policy.delay(retryAfter: 21_000, attemptsWithoutProgress: 0, jitter: 0.9) == 21_600)
-        // A server that refuses and says "at once" again and again is not obeyed.
+        // A server that repeatedly refuses with a delay of 0 is not obeyed.
         #expect(policy.delay(retryAfter: 0, attemptsWithoutProgress: 3, jitter: 0.5) == 4)
         #expect(policy.delay(retryAfter: 0, attemptsWithoutProgress: 100_000, jitter: 0.5) == 450)
         let start = Date(timeIntervalSince1970: 1000)
@@ -130,13 +130,13 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
         ("../../etc/passwd", ".._.._etc_passwd"), ("..", "__"), (".", "_"), ("", "file"), ("a\\b\u{0}c", "a_b_c"),
         ("100%.jpg", "100%25.jpg"), ("a?b#c", "a%3Fb%23c"),
     ])
-    func staysInItsFolder(_ name: String, _ expected: String) {
+    func `a remote name stays in its folder`(_ name: String, _ expected: String) {
         let address = CollectionAddress("https://me:secret@host:8443/dav/my photos/")
         #expect(address?.publicFile(RemoteName.safe(name)) == "https://host:8443/dav/my%20photos/" + expected)
         #expect(address?.file("x") == "https://me:secret@host:8443/dav/my%20photos/x")
     }
 
-    @Test func numbers() {
+    @Test func `numbers are inserted before the file extension`() {
         #expect(RemoteName.numbered("photo.jpg", 0) == "photo.jpg")
         #expect(RemoteName.numbered("photo.jpg", 12) == "photo-12.jpg")
         #expect(RemoteName.numbered(".hidden", 1) == ".hidden-1")
@@ -146,7 +146,7 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
         #expect(RemoteName.temporary(token: "../a-1/ö") == ".a1.part")
     }
 
-    @Test func addresses() {
+    @Test func `collection addresses are validated and normalized`() {
         #expect(CollectionAddress("file:///etc") == nil)
         #expect(CollectionAddress("https:///x") == nil)
         #expect(CollectionAddress("photos") == nil)

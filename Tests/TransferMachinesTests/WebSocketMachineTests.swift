@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// A server's frame, with whatever it may and may not have.
+/// Returns a frame of a server, also with invalid properties.
 private func frame(
     _ opcode: UInt8, _ payload: Data, isFinal: Bool = true, bits: UInt8 = 0, lengthBytes: Int? = nil, isMasked: Bool = false
 ) -> Data {
@@ -57,7 +57,7 @@ extension [WebSocketMachine.Command] {
         if case .failed(.refused(let refusal))? = last, count == 1 { refusal } else { nil }
     }
 
-    /// The server is told the code, and so is the app.
+    /// The broken rule if both the server and the app receive its code; otherwise `nil`.
     fileprivate var brokenRule: WebSocketMachine.BrokenRule.Kind? {
         guard count >= 2, case .failed(.brokenRule(let rule)) = self[count - 1],
             case .transmit(let frame) = self[count - 2], frame.opcode == .close,
@@ -68,7 +68,7 @@ extension [WebSocketMachine.Command] {
 }
 
 @Suite struct WebSocketHandshakeTests {
-    @Test func asksAsTheRFCSays() throws {
+    @Test func `the handshake request follows RFC 6455`() throws {
         let own = [
             HeaderField("Origin", "http://example.org"), HeaderField("Content-Length", "5"), HeaderField("Upgrade", "h2c"),
             HeaderField("Sec-WebSocket-Extensions", "permessage-deflate"), HeaderField("sec-websocket-protocol", "chat, soap"),
@@ -85,19 +85,19 @@ extension [WebSocketMachine.Command] {
     @Test(arguments: [
         ("https://example.org:443", "example.org", "/"), ("http://[::1]:80/", "[::1]", "/"), ("http://a:443/x", "a:443", "/x"),
     ])
-    func namesTheHost(_ url: String, _ host: String, _ path: String) {
+    func `the Host header has the port unless it is the default`(_ url: String, _ host: String, _ path: String) {
         let lines = String(decoding: handshake(url).request, as: UTF8.self).components(separatedBy: "\r\n")
         #expect(lines[0] == "GET \(path) HTTP/1.1" && lines[1] == "Host: \(host)")
     }
 
-    @Test func theAppsOwnKeyIsAsked() {
+    @Test func `a valid key of the app is used`() {
         let other = Data(repeating: 7, count: 16).base64EncodedString()
         #expect(handshake("http://a/", [HeaderField("Sec-WebSocket-Key", other)]).key == other)
         #expect(handshake("http://a/", [HeaderField("Sec-WebSocket-Key", "short")]).key == key)
         #expect(WebSocketHandshake.proof(of: key) == Data((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
     }
 
-    @Test func takesTheRightAnswer() {
+    @Test func `a valid handshake response is accepted`() {
         for (changes, headers, chosen) in [
             ([:], [], nil), (["Sec-WebSocket-Protocol": "soap"], offering, "soap"), ([:], offering, nil),
             (["Upgrade": "WebSocket", "Connection": "keep-alive, upgrade"], [], nil), (["Sec-WebSocket-Extensions": ""], [], nil),
@@ -119,13 +119,13 @@ extension [WebSocketMachine.Command] {
             ["Sec-WebSocket-Extensions": "permessage-deflate"], ["Sec-WebSocket-Protocol": "other"],
             ["Sec-WebSocket-Protocol": "chat, soap"],
         ] as [[String: String?]])
-    func refusesAnother(_ changes: [String: String?]) {
+    func `an invalid handshake response is refused`(_ changes: [String: String?]) {
         var machine = asking(offering)
         #expect(machine.received(answer(changes)).refusal?.head?.status == 101)
         #expect(machine.isOver && machine.received(frame(0x1, "late")) == [])
     }
 
-    @Test func refusesWhatIsNoWebSocket() {
+    @Test func `a response that is not a WebSocket handshake is refused`() {
         var plain = asking()
         #expect(plain.received(answer(status: "403 Forbidden")).refusal?.head?.status == 403)
         for text in ["SSH-2.0-x\r\n", "HTTP/2 101\r\n\r\n", "HTTP/1.1 what\r\n\r\n", "HTTP/1.1\r\n\r\n"] {
@@ -139,7 +139,7 @@ extension [WebSocketMachine.Command] {
         #expect(silent.ended(isOrderly: true) == [.failed(.noAnswer)])
     }
 
-    @Test func interimAnswersAndEarlyMessagesAreRead() {
+    @Test func `interim responses and early messages are read`() {
         var machine = asking()
         let bytes = Data("HTTP/1.1 103 Early\r\nLink: x\r\n\r\n".utf8) + answer() + frame(0x1, "hi")
         let commands = machine.received(bytes)
@@ -150,7 +150,7 @@ extension [WebSocketMachine.Command] {
 @Suite struct WebSocketMachineTests {
     // MARK: Frames
 
-    @Test func masksWhatItSends() {
+    @Test func `frames of the client are masked`() {
         #expect(
             WebSocketFrame(.text, Data("Hello".utf8)).bytes(mask: 0x37FA_213D)
                 == Data([
@@ -166,16 +166,16 @@ extension [WebSocketMachine.Command] {
         }
     }
 
-    @Test(arguments: [0, 1, 125, 126, 127, 0xFFFF, 0x1_0000, 300_000]) func readsEveryLength(_ count: Int) {
+    @Test(arguments: [0, 1, 125, 126, 127, 0xFFFF, 0x1_0000, 300_000]) func `every payload length is read`(_ count: Int) {
         let payload = Data((0..<count).map { UInt8(truncatingIfNeeded: $0) })
         for width in [0, 2, 8] where width == 8 || (width == 2 ? count <= 0xFFFF : count <= 125) {
             var machine = opened()
-            // More bytes of length than it needs are none too many.
+            // A length field may use more bytes than it needs.
             #expect(machine.received(frame(0x2, payload, lengthBytes: width)) == [.deliver(.binary(payload))])
         }
     }
 
-    @Test func putsPartsTogetherAroundControlFrames() {
+    @Test func `parts of a message are joined around control frames`() {
         var machine = opened()
         let bytes =
             frame(0x1, "Hel", isFinal: false) + frame(0x9, "you") + frame(0x0, "", isFinal: false) + frame(0xA, "nobody asked")
@@ -186,8 +186,8 @@ extension [WebSocketMachine.Command] {
             ])
     }
 
-    /// A character in two parts is one all the same.
-    @Test func textIsJudgedWhole() {
+    /// A character may be split between two parts.
+    @Test func `text is validated after its parts are joined`() {
         var machine = opened()
         let bytes = Array("é".utf8)
         #expect(
@@ -207,16 +207,16 @@ extension [WebSocketMachine.Command] {
         Data([0x82, 127, 0x80, 0, 0, 0, 0, 0, 0, 0]), frame(0x8, Data([3])), closing(999), closing(1004), closing(1005),
         closing(1006), closing(1015), closing(1016), closing(2999), closing(5000), closing(0),
     ])
-    func brokenRulesEndIt(_ bytes: Data) {
+    func `a frame that violates the protocol ends the connection`(_ bytes: Data) {
         var machine = opened()
         #expect(machine.received(bytes).brokenRule == .protocolError)
         #expect(machine.isOver && machine.received(frame(0x1, "late")) == [] && machine.ended(isOrderly: true) == [])
     }
 
-    @Test func aLongMessageIsRefusedByItsLength() {
+    @Test func `a message that is too long is refused by its announced length`() {
         var exact = opened(size: 10)
         #expect(exact.received(frame(0x2, Data(count: 10))) == [.deliver(.binary(Data(count: 10)))])
-        // Not a byte of it is needed.
+        // No byte of the message is needed.
         #expect(exact.received(frame(0x2, Data(count: 11)).prefix(2)).brokenRule == .tooBig)
         var parts = opened(size: 10)
         #expect(parts.received(frame(0x2, Data(count: 6), isFinal: false)) == [])
@@ -228,9 +228,9 @@ extension [WebSocketMachine.Command] {
         #expect(endless.received(Data([0x82, 127, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF])).brokenRule == .tooBig)
     }
 
-    // MARK: Wishes
+    // MARK: Requests of the app
 
-    @Test func sendsWhatIsWished() {
+    @Test func `messages and pings are sent only while the connection is open`() {
         var machine = asking()
         #expect(machine.send(.text("early")) == [] && machine.ping(1) == [] && machine.close(code: 1000, reason: Data()) == [])
         #expect(machine.connected() == [])
@@ -243,7 +243,8 @@ extension [WebSocketMachine.Command] {
 
     // MARK: The end
 
-    @Test(arguments: [1000, 1001, 1003, 1007, 1014, 3000, 4999]) func theServerSaysTheEnd(_ code: Int) {
+    @Test(arguments: [1000, 1001, 1003, 1007, 1014, 3000, 4999])
+    func `a close by the server is answered and reported`(_ code: Int) {
         var machine = opened()
         let payload = Data([UInt8(code >> 8), UInt8(code & 0xFF)]) + Data("why".utf8)
         #expect(
@@ -253,7 +254,7 @@ extension [WebSocketMachine.Command] {
         #expect(machine.isOver && machine.ended(isOrderly: true) == [] && machine.send(.text("late")) == [])
     }
 
-    @Test func anEndWithoutACode() {
+    @Test func `a close without a code is reported as no status`() {
         var machine = opened()
         #expect(
             machine.received(frame(0x8, "")) == [
@@ -263,12 +264,12 @@ extension [WebSocketMachine.Command] {
         #expect(bad.received(frame(0x8, Data([3, 0xE8, 0xFF]))).brokenRule == .invalidPayload)
     }
 
-    @Test func theAppSaysTheEnd() {
+    @Test func `a close by the app is sent once and reported with its code`() {
         var machine = opened()
         let frames = machine.close(code: 1001, reason: Data("bye".utf8))
         #expect(frames == [.transmit(WebSocketFrame(.close, Data([3, 0xE9]) + Data("bye".utf8)))])
         #expect(machine.isClosing && machine.close(code: 1000, reason: Data()) == [] && machine.send(.text("x")) == [])
-        // What still comes is nobody's, but must be right.
+        // Later frames are not delivered, but must be valid.
         let late = frame(0x1, "a", isFinal: false) + frame(0x9, "") + frame(0x0, "b")
         #expect(machine.received(late) == [])
         #expect(machine.received(closing(4000, "other")) == [.closed(code: 1001, reason: Data("bye".utf8))])
@@ -277,19 +278,19 @@ extension [WebSocketMachine.Command] {
         #expect(lost.ended(isOrderly: false) == [.closed(code: 1000, reason: Data())])
         var broken = opened()
         _ = broken.close(code: 1000, reason: Data())
-        // The end is said once.
+        // A close frame is sent only once.
         guard case .failed(.brokenRule)? = broken.received(frame(0x3, "")).first else {
             Issue.record("no failure")
             return
         }
     }
 
-    @Test(arguments: [0, 999, 1005, 1006, 1015, 2000, 70_000, -1]) func whatNobodyMaySayIsLeftOut(_ code: Int) {
+    @Test(arguments: [0, 999, 1005, 1006, 1015, 2000, 70_000, -1]) func `an invalid close code is left out`(_ code: Int) {
         var machine = opened()
         #expect(machine.close(code: code, reason: Data("why".utf8)) == [.transmit(WebSocketFrame(.close))])
     }
 
-    @Test func aLongReasonIsCutBetweenCharacters() {
+    @Test func `a long close reason is cut between characters`() {
         var machine = opened()
         let reason = String(repeating: "a", count: 122) + "é" + "b"
         let cut = Data(String(repeating: "a", count: 122).utf8)
@@ -299,7 +300,7 @@ extension [WebSocketMachine.Command] {
         #expect(odd.close(code: 1000, reason: Data([0xFF])) == [.transmit(WebSocketFrame(.close, Data([3, 0xE8])))])
     }
 
-    @Test(arguments: [true, false]) func aLostConnectionIsSaid(_ isOrderly: Bool) {
+    @Test(arguments: [true, false]) func `a lost connection is reported once`(_ isOrderly: Bool) {
         var machine = opened()
         #expect(machine.ended(isOrderly: isOrderly) == [.failed(.lost(isOrderly: isOrderly))])
         #expect(machine.ended(isOrderly: isOrderly) == [])
@@ -307,8 +308,7 @@ extension [WebSocketMachine.Command] {
 
     // MARK: Pieces
 
-    /// However the stream is cut into pieces, the same is told.
-    @Test(arguments: 0..<200) func piecesDoNotMatter(_ seed: Int) {
+    @Test(arguments: 0..<200) func `the result does not depend on how the stream is cut`(_ seed: Int) {
         var random = Seeded(state: UInt64(seed) &* 0x9E37_79B9_7F4A_7C15 | 1)
         var bytes = Int.random(in: 0..<4, using: &random) == 0 ? Data("HTTP/1.1 100 Continue\r\n\r\n".utf8) : Data()
         bytes += answer(Int.random(in: 0..<8, using: &random) == 0 ? ["Upgrade": nil] : [:])
@@ -323,7 +323,7 @@ extension [WebSocketMachine.Command] {
             var (pieces, rest) = ([Data](), bytes)
             while !rest.isEmpty {
                 let count = min(rest.count, Int.random(in: 1...(Bool.random(using: &random) ? 3 : 500), using: &random))
-                // A slice, as whoever reads may have it.
+                // The piece is a slice, because readers may pass slices.
                 pieces.append(rest.prefix(count))
                 rest = rest.dropFirst(count)
             }

@@ -4,14 +4,14 @@ import Testing
 
 @testable import UserUnits
 
-/// The units as files: what stands in them, and what of them a person has changed.
+/// The files of the units: their content, and changes by the user.
 @Suite final class UserUnitsTests {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("units-" + UUID().uuidString)
     private let units: UserUnits
     private let environment: [String: String]
 
     init() {
-        // No runtime folder: no user manager is asked.
+        // The environment has no runtime folder, so no user manager is called.
         environment = ["HOME": folder.path, "XDG_STATE_HOME": folder.path + "/100% \"state\""]
         units = UserUnits(directories: AppDirectories(appIdentifier: "app", environment: environment), environment: environment)
     }
@@ -26,7 +26,7 @@ import Testing
         try units.install(command: ["/opt/my app/agent", "--app", "app"], program: "/opt/my app/agent", displayName: "App")
     }
 
-    @Test func theServiceStartsTheProgramWhateverItsNameIs() throws {
+    @Test func `the service starts a program with special characters in its path`() throws {
         let service = text.service(
             command: ["/opt/a \"b\" $c %d/agent", "--app", "app"], program: "/opt/100%/agent", socket: "s.socket")
         let lines = service.split(separator: "\n").map(String.init)
@@ -37,11 +37,11 @@ import Testing
         #expect(lines.contains("Type=notify") && lines.contains("Wants=s.socket"))
     }
 
-    /// Whole seconds, and never before the moment: what is started too early finds nothing due.
+    /// A timer has complete seconds and is never before the date, because an agent that starts too early finds nothing due.
     @Test(
         arguments: [0.0, 0.001, 0.999, 59.5, 86_399.2, 1_764_244_800, 7_258_118_399.5],
         [-10.0, 0, 14, 16, 3_600, 86_398, 86_400, 900_000])
-    func aTimerNeverElapsesBeforeItsMoment(_ seconds: Double, _ before: Double) throws {
+    func `a timer never elapses before its date`(_ seconds: Double, _ before: Double) throws {
         let moment = Date(timeIntervalSince1970: seconds)
         let timer = text.timer(at: TimerMoment(moment, now: moment - before))
         let line = try #require(timer.split(separator: "\n").first { $0.hasPrefix("OnCalendar=") })
@@ -57,8 +57,9 @@ import Testing
         }
     }
 
-    /// The same time on the next day is the same text; one that has passed, or is more than a day away, has a date.
-    @Test func aMomentWithinADayIsATimeOfDay() {
+    /// A time on the next day has the same text as today. A date that has passed, or is more than a day away, is written as a
+    /// date.
+    @Test func `a date within a day is written as a time of day`() {
         let noon = Date(timeIntervalSince1970: 1_764_244_800)
         let daily = TimerMoment(noon, now: noon - 3_600)
         #expect(daily.line == "OnCalendar=*-*-* 12:00:00 UTC\n" && TimerMoment(noon + 86_400, now: noon + 0.5) == daily)
@@ -66,13 +67,13 @@ import Testing
         for now in [noon + 1, noon, noon - 10, noon - 90_000] { #expect(TimerMoment(noon, now: now) == .once(noon)) }
     }
 
-    @Test func aTimerWithoutAMomentWaitsForTheClockAlone() {
+    @Test func `a timer without a date waits only for changes of the clock`() {
         let timer = text.timer(at: nil)
         #expect(!timer.contains("OnCalendar") && !timer.contains("Persistent"))
         #expect(timer.contains("OnClockChange=true") && timer.contains("OnTimezoneChange=true"))
     }
 
-    @Test func whatIsInstalledIsEnabledAndRemovedWithoutATrace() throws {
+    @Test func `installed units are enabled, and their removal leaves no file`() throws {
         try install()
         #expect(units.isInstalled(.service) && units.isInstalled(.socket) && !units.isInstalled(.timer))
         #expect(units.isEnabled(.service) && units.isEnabled(.socket) && !units.isEnabled(.timer))
@@ -81,8 +82,8 @@ import Testing
         #expect(left == [] && units.remove() == nil)
     }
 
-    /// What would keep the service from its program, or might.
-    @Test func obstaclesOfAServiceAreFound() {
+    /// Settings that prevent the service from starting its program, or may prevent it.
+    @Test func `conditions that can prevent a service from starting are found`() {
         func obstacle(_ text: String, isAdded: Bool = true) -> String? { ServiceText(text, isAdded: isAdded).obstacle }
         #expect(obstacle("[Unit]\nConditionPathExists=/\nConditionUser=\n# ConditionACPower=true\n[Service]\nNice=5\n") == nil)
         #expect(obstacle("[Unit]\n ConditionPathExists = /nowhere/100%%\n") == "ConditionPathExists = /nowhere/100%%")
@@ -95,7 +96,7 @@ import Testing
         #expect(ServiceText(moved, isAdded: false).missingPath == "/opt/100%")
     }
 
-    @Test func aLinkThatIsRelativeEnablesToo() throws {
+    @Test func `a relative link enables a unit only if it leads to the unit`() throws {
         try install()
         let wants = units.url(.service).deletingLastPathComponent().appendingPathComponent("default.target.wants")
         let link = wants.appendingPathComponent(units.name(.service)).path
@@ -106,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func aMaskedTimerIsNotWrittenOver() throws {
+    @Test func `a masked timer is not overwritten`() throws {
         try install()
         try FileManager.default.createSymbolicLink(atPath: units.url(.timer).path, withDestinationPath: "/dev/null")
         #expect(units.isMasked(.timer) && !units.isMasked(.service))
@@ -116,12 +117,12 @@ import Testing
         #expect(units.isMasked(.timer))
     }
 
-    @Test func withoutAServiceNobodyIsStarted() throws {
+    @Test func `no agent is started without a service`() throws {
         #expect(throws: UserUnits.Failure("\(units.url(.service).path) is not there")) { try units.demandSocket() }
         #expect(!units.ring())
     }
 
-    @Test func aFolderThatCannotBeWrittenIsSaid() throws {
+    @Test func `a folder that cannot be written is an error`() throws {
         try FileManager.default.createDirectory(at: folder.appendingPathComponent(".config"), withIntermediateDirectories: true)
         try Data().write(to: folder.appendingPathComponent(".config/systemd"))
         #expect(throws: StoreError.self) { try install() }

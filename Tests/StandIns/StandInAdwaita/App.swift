@@ -1,5 +1,6 @@
-// Adwaita for Swift as far as a bridge to it goes: names and shape of the protocols of Adwaita and its Meta, as of 2024. A window is a line in a
-// file. Not under the name of the library: a package must not have a module of that name when an author's app has the library itself.
+// The part of Adwaita for Swift that a bridge needs: names and forms of the protocols of Adwaita and its Meta, as of 2024. A
+// window is a line in a file. The module does not have the name of the library. A package must not have a module of that name if
+// an author's app uses the library.
 
 public protocol App {
     associatedtype Storage: AppStorage
@@ -9,7 +10,7 @@ public protocol App {
 }
 
 extension App {
-    /// Shows the windows until a person closes them; here at once.
+    /// Shows the windows and returns. The library returns when the user closes the windows.
     public static func main() {
         let instance = Self()
         instance.app.run { for element in instance.scene { element.setupInitialContainers(app: instance.app) } }

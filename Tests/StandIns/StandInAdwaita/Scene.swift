@@ -1,6 +1,6 @@
 import Foundation
 
-/// A scene is a list, so that it is each element that a modifier is for.
+/// A list, so that a modifier belongs to each element.
 public typealias Scene = [any SceneElement]
 
 public protocol SceneElement {
@@ -47,7 +47,7 @@ public struct Window: SceneElement {
     }
 }
 
-/// What a person would see, a line for each window that opens.
+/// The visible windows, one line for each window that opens.
 enum Screen {
     static func open(_ line: String) {
         guard let path = ProcessInfo.processInfo.environment["WINDOW_LOG"] else { return print(line) }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A scene is what its node makes of it: there is no body to ask.
+/// A scene is defined by its node and has no body.
 @MainActor
 public protocol Scene {
     associatedtype Node: SceneGraphNode where Node.NodeScene == Self
@@ -37,7 +37,7 @@ public final class WindowGroupNode<Content: View>: SceneGraphNode {
     }
 }
 
-/// What a person would see, a line for each window that opens.
+/// The visible windows, one line for each window that opens.
 enum Screen {
     static func open(_ line: String) {
         guard let path = ProcessInfo.processInfo.environment["WINDOW_LOG"] else { return print(line) }

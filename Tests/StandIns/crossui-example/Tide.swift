@@ -15,6 +15,6 @@ func tellOfTide() async {
         try await UNUserNotificationCenter.current().add(
             UNNotificationRequest(identifier: "tide", content: content, trigger: nil))
     } catch {
-        BGTaskScheduler.shared.failCurrentLaunch("the tide could not be told: \(error)")
+        BGTaskScheduler.shared.failCurrentLaunch("the tide could not be shown:  \(error)")
     }
 }
