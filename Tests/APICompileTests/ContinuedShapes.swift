@@ -1,10 +1,9 @@
-// Shapes of the newer BackgroundTasks API, as public apps write them. That they compile, and keep what they are given, is
-// the test.
+// Code of public apps that uses the newer BackgroundTasks API. The code must compile, and the objects must keep their values.
 import BackgroundScenes
 import Foundation
 import Testing
 
-/// An app that puts the scheduler behind protocols of its own, to test without it.
+/// Protocols of an app that tests its code without the scheduler.
 protocol BGTaskScheduling {
     @discardableResult
     func register(
@@ -86,7 +85,7 @@ struct EverySceneApp: App {
 }
 
 @Suite struct ContinuedShapeTests {
-    @Test func aContinuedRequestIsCopiedWhole() throws {
+    @Test func `a copy of a continued processing request has every property`() throws {
         let request = BGContinuedProcessingTaskRequest(identifier: "a.1", title: "T", subtitle: "S")
         #expect(request.strategy == .queue)
         #expect(request.requiredResources == [])
@@ -99,25 +98,25 @@ struct EverySceneApp: App {
         #expect(copy.requiredResources == .gpu)
     }
 
-    @Test func rawValuesAreApples() {
+    @Test func `raw values are the values of Apple`() {
         #expect(BGContinuedProcessingTaskRequest.SubmissionStrategy.fail.rawValue == 0)
         #expect(BGContinuedProcessingTaskRequest.SubmissionStrategy.queue.rawValue == 1)
         #expect(BGContinuedProcessingTaskRequest.Resources.gpu.rawValue == 1)
         #expect(BGContinuedProcessingTaskRequest.Resources().rawValue == 0)
     }
 
-    @Test func healthResearchIsNotPermittedHere() {
+    @Test func `a health research request is not permitted`() {
         let request = BGHealthResearchTaskRequest(identifier: "nobody.listed.this")
         #expect(request.protectionTypeOfRequiredData == .complete)
         #expect(throws: BGTaskScheduler.Error(.notPermitted)) { try BGTaskScheduler.shared.submit(request) }
     }
 }
 
-/// The spellings in which apps ask what went wrong.
+/// The spellings in which apps examine errors.
 @Suite struct ErrorShapeTests {
     private func fail(_ code: BGTaskScheduler.Error.Code) throws { throw BGTaskScheduler.Error(code) }
 
-    @Test func errorsAreMatchedInEverySpelling() {
+    @Test func `errors are matched in every spelling`() {
         do {
             try fail(.notPermitted)
         } catch BGTaskScheduler.Error.tooManyPendingTaskRequests {

@@ -1,11 +1,11 @@
-// Names that code for iOS has beside the large ones, as it writes them. What must hold is that it compiles, and that nothing of it is lost.
+// Smaller APIs that iOS code uses in addition to the large ones. The code must compile, and the objects must keep their values.
 import BackgroundTasks
 import BackgroundTransfer
 import Foundation
 import Testing
 
 @Suite struct DarwinNameShapes {
-    @Test func aConfigurationKeepsWhatHasNoEffect() {
+    @Test func `a configuration keeps properties that have no effect`() {
         let configuration = URLSessionConfiguration.default
         configuration.tlsMinimumSupportedProtocolVersion = .TLSv12
         configuration.tlsMaximumSupportedProtocolVersion = .TLSv12
@@ -17,7 +17,7 @@ import Testing
         #expect(kept.enablesEarlyData && kept.allowsUltraConstrainedNetworkAccess)
     }
 
-    @Test func aRequestKeepsWhoWantedIt() throws {
+    @Test func `a request keeps its attribution and other properties that have no effect`() throws {
         var request = URLRequest(url: try #require(URL(string: "https://example.org/")))
         #expect(request.attribution == .developer && !request.requiresDNSSECValidation)
         request.attribution = .user
@@ -29,7 +29,7 @@ import Testing
         #expect(request.attribution == .developer && request.requiresDNSSECValidation)
     }
 
-    /// As loggers of network traffic write it.
+    /// Code in the form that loggers of network traffic use.
     private func describe(_ metrics: URLSessionTaskMetrics) -> [String] {
         metrics.transactionMetrics.map { transaction in
             let version = transaction.negotiatedTLSProtocolVersion.map { "\($0.rawValue)" } ?? "unknown"
@@ -38,13 +38,13 @@ import Testing
         }
     }
 
-    @Test func errorsAreAskedByTheirKeys() {
+    @Test func `the user info keys of URL errors exist`() {
         let error = NSError(domain: NSURLErrorDomain, code: NSURLErrorNetworkConnectionLost)
         #expect(error.userInfo[NSURLSessionUploadTaskResumeData] == nil)
         #expect(error.userInfo[NSURLErrorNetworkUnavailableReasonKey] == nil)
     }
 
-    @Test func aFileIsReadByLinesAndBytes() async throws {
+    @Test func `a file is read by lines and by bytes`() async throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: file) }
         try Data("one\r\ntwo\n\nthree".utf8).write(to: file)
@@ -56,12 +56,12 @@ import Testing
         #expect(count == 15)
     }
 
-    @Test func aPoolRunsItsBody() throws {
+    @Test func `an autorelease pool runs its body`() throws {
         #expect(autoreleasepool { 7 } == 7)
         #expect(throws: CancellationError.self) { try autoreleasepool { throw CancellationError() } }
     }
 
-    @Test func anActivityIsDone() async {
+    @Test func `an expiring activity is run`() async {
         await withCheckedContinuation { continuation in
             ProcessInfo.processInfo.performExpiringActivity(withReason: "saves a draft") { isExpired in
                 if !isExpired { continuation.resume() }

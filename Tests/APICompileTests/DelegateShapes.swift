@@ -1,5 +1,5 @@
-// Delegates in the shapes of real code: mutable classes that are not final, conformances in another place, calls through optional methods. That they
-// compile in Swift 6 mode is half of the test.
+// Delegates in the forms of real code: mutable classes that are not final, conformances in extensions, and calls of optional
+// methods. The code must compile in Swift 6 mode.
 import BackgroundTransfer
 import Testing
 import UserNotifications
@@ -36,7 +36,7 @@ extension TransferCenter: URLSessionDownloadDelegate {
     }
 }
 
-/// A base class that conforms, and a subclass with one method of its own and one that overrides.
+/// A base class that conforms, and a subclass that overrides one method and adds one method.
 class BaseDelegate: NSObject, URLSessionTaskDelegate {
     var heard: [String] = []
 
@@ -90,8 +90,8 @@ class ForwardingDelegate: NSObject, URLSessionDataDelegate {
 }
 
 @Suite struct DelegateShapeTests {
-    /// An answer in the address: no network, and a file all the same.
-    @Test func aForwardingLayerHearsAndForwards() async throws {
+    /// The URL contains the response, so the download of a file needs no network.
+    @Test func `a forwarding delegate receives and forwards the calls`() async throws {
         let (center, outer) = (TransferCenter(), TransferCenter())
         outer.forward = center
         let session = URLSession(configuration: .ephemeral, delegate: outer, delegateQueue: nil)
@@ -103,8 +103,8 @@ class ForwardingDelegate: NSObject, URLSessionDataDelegate {
         #expect(outer.heard == ["file", "end"] && center.heard == ["file", "end"])
     }
 
-    /// On iOS it would hear of the metrics, too.
-    @Test func aSubclassIsHeardWhereItOverrides() async throws {
+    /// On iOS the subclass would also receive the metrics.
+    @Test func `a subclass of a delegate receives only calls of methods that it overrides`() async throws {
         let derived = DerivedDelegate()
         let session = URLSession(configuration: .ephemeral, delegate: derived, delegateQueue: nil)
         session.dataTask(with: try #require(URL(string: "data:,hello"))).resume()
@@ -114,7 +114,7 @@ class ForwardingDelegate: NSObject, URLSessionDataDelegate {
         #expect(derived.heard == ["derived"])
     }
 
-    @Test func namesOfDarwinsAreThere() throws {
+    @Test func `properties that exist on Darwin can be used`() throws {
         let configuration = URLSessionConfiguration()
         configuration.multipathServiceType = .handover
         configuration.tlsMinimumSupportedProtocolVersion = .TLSv13

@@ -1,8 +1,8 @@
-// How an app asks what this desktop keeps. That it compiles is the test.
+// The app reads the capabilities of this desktop. The code must compile.
 import BackgroundTasks
 import Foundation
 
-/// A page of settings that says what a person can count on.
+/// A settings page that shows the guarantees to the user.
 struct SettingsPage: Sendable {
     let guarantees: BackgroundGuarantees
 
@@ -25,7 +25,7 @@ struct SettingsPage: Sendable {
 
     var canAskByButton: Bool { guarantees.buttonsAreLive.isKept }
 
-    /// To another process, or into a report of a fault.
+    /// The guarantees for another process or for a bug report.
     func report() throws -> Data { try JSONEncoder().encode(guarantees) }
 
     func hasChanged() -> Bool { guarantees != .current }

@@ -8,7 +8,7 @@ import UserNotifications
         AppManifest(appIdentifier: "a", displayName: "A", version: "1", permittedIdentifiers: permitted)
     }
 
-    @Test func permitsWhatIsListed() {
+    @Test func `a manifest permits only listed identifiers`() {
         let manifest = manifest(["a.refresh", "a.export.*"])
         #expect(manifest.permits("a.refresh"))
         #expect(!manifest.permits("a.refresh.more"))
@@ -19,13 +19,13 @@ import UserNotifications
     }
 
     @Test(arguments: ["", ".", "..", "a/b", "a b", "ä", String(repeating: "a", count: 65)])
-    func refusesIdentifiersThatAreNoFolderNames(_ identifier: String) throws {
+    func `an app identifier that is not a valid folder name is refused`(_ identifier: String) throws {
         let plist = try PropertyListSerialization.data(
             fromPropertyList: ["CFBundleIdentifier": identifier], format: .xml, options: 0)
         #expect(throws: AppManifest.Failure.badIdentifier(identifier)) { try AppManifest(propertyList: plist) }
     }
 
-    @Test func `the variables that launches inherit are an array of strings`() throws {
+    @Test func `the variables that launches inherit must be an array of strings`() throws {
         func read(_ value: Any) throws -> [String]? {
             let list: [String: Any] = ["CFBundleIdentifier": "a", "BackgroundLaunchEnvironment": value]
             let plist = try PropertyListSerialization.data(fromPropertyList: list, format: .xml, options: 0)
@@ -35,18 +35,18 @@ import UserNotifications
         #expect(throws: AppManifest.Failure.badLaunchVariables("Info.plist")) { try read("A_URL") }
     }
 
-    @Test func refusesWhatIsNoPropertyList() {
+    @Test func `data that is not a property list is refused`() {
         #expect(throws: AppManifest.Failure.self) { try AppManifest(propertyList: Data("{".utf8)) }
     }
 
-    @Test func anUnlistedIdentifierIsNotRegistered() {
+    @Test func `an identifier that is not listed is neither registered nor submitted`() {
         #expect(!BGTaskScheduler.shared.register(forTaskWithIdentifier: "nobody.listed.this", using: nil) { _ in })
         #expect(throws: BGTaskScheduler.Error(.notPermitted)) {
             try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "nobody.listed.this"))
         }
     }
 
-    @Test func errorCodesHaveApplesNumbers() {
+    @Test func `error codes have the numbers of Apple`() {
         let codes: [BGTaskScheduler.Error.Code] = [
             .unavailable, .tooManyPendingTaskRequests, .notPermitted, .immediateRunIneligible,
         ]

@@ -1,4 +1,5 @@
-// Mocks as the tests of real apps write them: subclasses, as Apple's classes are open. That they compile, and are what is called, is the test.
+// Mocks in the form that tests of real apps use: subclasses, because the classes of Apple are open. The tests check that the
+// mocks compile and are called.
 import BackgroundTasks
 import BackgroundTransfer
 import Foundation
@@ -66,7 +67,7 @@ private final class MarkedProcessing: BGProcessingTaskRequest, @unchecked Sendab
 private final class MarkedContinued: BGContinuedProcessingTaskRequest, @unchecked Sendable {}  // because its base is
 
 @Suite struct MockShapeTests {
-    @Test func aMockOfTheSchedulerHearsEveryCall() async throws {
+    @Test func `a mock of the scheduler receives every call`() async throws {
         let mock = MockScheduler()
         let scheduler: BGTaskScheduler = mock
         #expect(scheduler.register(forTaskWithIdentifier: "a", using: nil) { $0.setTaskCompleted(success: true) })
@@ -86,7 +87,7 @@ private final class MarkedContinued: BGContinuedProcessingTaskRequest, @unchecke
         #expect(MarkedContinued(identifier: "c.1", title: "T", subtitle: "S").title == "T")
     }
 
-    @Test func mocksOfTasksAreWhatTheHandlerGets() {
+    @Test func `methods that mocks of tasks override are called`() {
         let processing: BGTask = MockProcessingTask(identifier: "b")
         processing.expirationHandler = { processing.setTaskCompleted(success: false) }
         #expect((processing as? MockProcessingTask)?.expiration != nil)
@@ -99,10 +100,12 @@ private final class MarkedContinued: BGContinuedProcessingTaskRequest, @unchecke
         #expect(MockResearchTask(identifier: "d").identifier == "d")
     }
 
-    @Test func theSharedOneIsTheRealOne() { #expect(type(of: MockScheduler.shared) == BGTaskScheduler.self) }
+    @Test func `the shared scheduler of a subclass is the real scheduler`() {
+        #expect(type(of: MockScheduler.shared) == BGTaskScheduler.self)
+    }
 }
 
-/// The mocks that tests of networking layers have had since 2015.
+/// Mocks that tests of networking layers have used since 2015.
 private final class MockDataTask: URLSessionDataTask, @unchecked Sendable {
     private let onResume: () -> Void
 
@@ -131,7 +134,7 @@ private final class MockSession: URLSession, @unchecked Sendable {
 }
 
 @Suite struct MockSessionTests {
-    @Test func aMockAnswersInTheSessionsPlace() throws {
+    @Test func `a mock of a session responds instead of the session`() throws {
         let session = MockSession()
         session.answer = (Data("mocked".utf8), nil, nil)
         let url = try #require(URL(string: "https://example.org/"))

@@ -2,8 +2,8 @@ import BackgroundTasks
 import Foundation
 import UserNotifications
 
-// The shapes in which real iOS code uses notifications, by how often they were counted. What must hold is that they compile; which of the
-// delegates are called is tested in NotificationAPITests.
+// Notification code in the forms that real iOS code uses, ordered by frequency. The code must compile. NotificationAPITests
+// tests which delegate methods are called.
 
 final class NotificationManager: NSObject, UNUserNotificationCenterDelegate, @unchecked Sendable {
     static let shared = NotificationManager()
@@ -135,7 +135,7 @@ final class NotificationManager: NSObject, UNUserNotificationCenterDelegate, @un
     func userNotificationCenter(_ center: UNUserNotificationCenter, openSettingsFor notification: UNNotification?) {}
 }
 
-/// The same with async, isolated to the main actor as view models are.
+/// The same functions with async, isolated to the main actor like many view models.
 @MainActor final class NotificationModel: NSObject, UNUserNotificationCenterDelegate {
     var isAuthorized = false
 
@@ -167,7 +167,7 @@ final class NotificationManager: NSObject, UNUserNotificationCenterDelegate, @un
     }
 }
 
-/// Handlers as newer code writes them, and a subclass of an action.
+/// Completion handlers in the form of newer code, and a subclass of an action.
 final class NotificationDelegate: NSObject, UNUserNotificationCenterDelegate {
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,

@@ -1,4 +1,4 @@
-// Shapes in which real iOS apps use these APIs. That they compile is the test.
+// Code of real iOS apps in its usual forms. The code must compile.
 import BackgroundTasks
 import BackgroundTransfer
 import UserNotifications

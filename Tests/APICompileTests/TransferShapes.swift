@@ -1,9 +1,9 @@
-// Shapes of real download and upload code: as written for iOS but for the import. What must hold is that it compiles.
+// Real download and upload code that was written for iOS. Only the imports are changed. The code must compile.
 import BackgroundTransfer
 import Foundation
 import Testing
 
-/// A manager as most apps have one: one session, found again by identifier, state found again by label.
+/// A manager in the form that most apps use: the session is found by its identifier, and a task by its description.
 class DownloadManager: NSObject, URLSessionDownloadDelegate, @unchecked Sendable {
     static let shared = DownloadManager()
 
@@ -171,7 +171,7 @@ enum Fetching {
         return data.count
     }
 
-    /// WWDC22: an await that hands over when its time runs out.
+    /// WWDC22: an async call that hands the download over when its time is used up.
     static func handOver(_ request: URLRequest) async -> Bool {
         let config = URLSessionConfiguration.background(withIdentifier: "isStormy")
         config.sessionSendsLaunchEvents = true
@@ -187,8 +187,8 @@ enum Fetching {
 }
 
 @Suite struct TransferShapesTests {
-    /// They are called nowhere: that this file is built is the test.
-    @Test func theyCompile() {
+    /// The code is not called. The test passes if this file compiles.
+    @Test func `code of real downloads and uploads compiles`() {
         #expect(DownloadManager.self is any URLSessionDownloadDelegate.Type)
         #expect(Uploader.self is any URLSessionDataDelegate.Type)
     }

@@ -1,6 +1,6 @@
-// The app of WWDC22's "Efficiency awaits: Background tasks in SwiftUI", as its author wrote it. What was changed:
-// the imports (SwiftUI → BackgroundScenes, which brings the others), and the parts that the talk only names
-// (ContentView, the address, the decoding).
+// The app of the WWDC22 session "Efficiency awaits: Background tasks in SwiftUI" in its original form. Two parts are changed:
+// the import is BackgroundScenes instead of SwiftUI, and parts that the session only names were added (ContentView, the URL, the
+// decoding).
 import BackgroundScenes
 
 struct SampleStormyApp: App {

@@ -21,7 +21,7 @@ import Testing
 
         init(_ directories: AppDirectories) throws { bell = try Bell(directories) }
 
-        /// Takes a ring; `timeout` in milliseconds bounds the wait for it.
+        /// Returns whether a change notification arrives within `timeout` milliseconds, and consumes the notification.
         func rings(within timeout: Int32) -> Bool {
             var entry = pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)
             defer { bell.drain() }
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func ringsForAnotherHandlesCommit() throws {
+    @Test func `a commit of another handle sends a change notification`() throws {
         let bell = try Listener(test.directories)
         #expect(!bell.rings(within: 0))
         for number in 1...3 {
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func ringsForAnotherProcessesCommit() throws {
+    @Test func `a commit of another process sends a change notification`() throws {
         let bell = try Listener(test.directories)
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -59,7 +59,7 @@ import Testing
         #expect(process.terminationStatus == 0)
     }
 
-    @Test func isSilentWhenNothingIsWritten() throws {
+    @Test func `a write that changes nothing sends no change notification`() throws {
         try other.write { try $0.setFact(.lastTaskIdentifier, 7) }
         let bell = try Listener(test.directories)
         _ = try other.read { try $0.fact(.lastTaskIdentifier) }
@@ -76,8 +76,8 @@ import Testing
         #expect(!bell.rings(within: 0))
     }
 
-    /// The last handle that closes removes the write-ahead file: not while the listener has the ledger open.
-    @Test func stillRingsWhenOtherHandlesCameAndWent() throws {
+    /// The last handle that is closed removes the write-ahead log, but not while another handle is open.
+    @Test func `change notifications are sent after other handles were closed`() throws {
         let bell = try Listener(test.directories)
         for number in 1...3 {
             do { try test.open().write { try $0.setFact(.lastTaskIdentifier, number) } }
@@ -85,9 +85,9 @@ import Testing
         }
     }
 
-    /// Somebody tidied up below a running agent: what it writes from now on nobody reads.
+    /// If the ledger of a running agent is removed, no other process reads what the agent writes.
     @Test(arguments: ["removed", "moved", "replaced"])
-    func ringsWhenTheLedgerGoesAway(_ fate: String) throws {
+    func `a removed, moved or replaced ledger causes a change notification`(_ fate: String) throws {
         let bell = try Listener(test.directories)
         let path = test.directories.ledger
         let elsewhere = path.deletingLastPathComponent().appendingPathComponent("elsewhere")
@@ -103,8 +103,8 @@ import Testing
         #expect(ledger.isReplaced)
     }
 
-    /// The agent may have brought what was in the log into the ledger just before the commit, and nobody looks into that log again.
-    @Test func aCommitIntoARemovedLogIsNone() throws {
+    /// The agent may have copied the log into the ledger just before the commit. No process reads the removed log again.
+    @Test func `a commit to a removed write-ahead log fails`() throws {
         let log = URL(fileURLWithPath: test.directories.ledger.path + "-wal")
         #expect(throws: StoreError.replaced(path: test.directories.ledger.path)) {
             try ledger.write { transaction in
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func needsTheLedgerOpenedBefore() throws {
+    @Test func `a listener for change notifications requires an existing ledger`() throws {
         let nobody = try TestLedger()
         #expect(throws: StoreError.self) { _ = try Listener(nobody.directories) }
     }

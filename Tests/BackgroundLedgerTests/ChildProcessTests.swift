@@ -3,10 +3,10 @@ import Foundation
 import ProcessSupport
 import Testing
 
-/// Children that end, and those that do not.
+/// Child processes that end, and child processes that do not end.
 @Suite struct ChildProcessTests {
     private let test: TestLedger
-    /// Whoever reads this waits for ever.
+    /// A named pipe. A process that reads from the pipe waits forever.
     private let fifo: String
 
     init() throws {
@@ -20,39 +20,40 @@ import Testing
             within: seconds, outputLimit: limit)
     }
 
-    @Test func whatEndsTellsHow() throws {
+    @Test func `a child that ends reports its exit code and its output`() throws {
         let end = try run("echo out; echo err >&2; exit 7", within: 300)
         #expect(end.code == 7 && end.output == "out\nerr\n" && !end.wasLate)
         #expect(try run("kill -9 $$", within: 300).code == 137)
         #expect(try run("echo 123456789", within: 300, limit: 4).output == "1234")
     }
 
-    /// With its output open or closed, and whatever it makes of a polite signal.
-    @Test(arguments: ["", "exec >&- 2>&-; ", "trap '' TERM; "]) func whatDoesNotEndIsKilled(_ first: String) throws {
+    /// The output of the child is open or closed, or the child ignores SIGTERM.
+    @Test(arguments: ["", "exec >&- 2>&-; ", "trap '' TERM; "])
+    func `a child that does not end in time is killed`(_ first: String) throws {
         let end = try run(first + "read line < $FIFO", within: 0.2)
         #expect(end.wasLate && end.code == 137)
     }
 
-    /// The child has ended; who still writes is somebody else.
-    @Test func whatItLeavesBehindIsNotWaitedForLonger() throws {
+    /// The child has ended, but its background process can still write to the output.
+    @Test func `a background process of an ended child does not delay the result`() throws {
         let end = try run("echo $$; (exec cat $FIFO) & exit 3", within: 0.2)
         #expect(end.code == 3 && !end.wasLate && !end.output.isEmpty)
-        // Lets that go.
+        // Ends the background process.
         let writer = open(fifo, O_WRONLY | O_NONBLOCK)
         #expect(writer >= 0)
         close(writer)
     }
 
-    @Test func whatIsNotThereIsSaid() {
+    @Test func `a missing program is reported as a failure`() {
         let missing = ChildProcess(path: "/nowhere/program", arguments: [], environment: [:])
         #expect(throws: ChildProcess.Failure.self) { try missing.run(within: 300, outputLimit: 1) }
     }
 
-    @Test func `the arguments are those of the process`() {
+    @Test func `ThisProcess has the arguments of the process`() {
         #expect(ThisProcess.arguments == CommandLine.arguments && !ThisProcess.arguments.isEmpty)
     }
 
-    /// The first thread waits.
+    /// The first thread waits, and the second thread works.
     @Test func `a process is at work if one of its threads is`() throws {
         let script = """
             import os, threading
@@ -70,7 +71,7 @@ import Testing
             kill(pid, SIGKILL)
             waitpid(pid, nil, 0)
         }
-        // Opens when the thread begins.
+        // The call returns when the second thread has started.
         close(open(fifo, O_RDONLY))
         #expect(RunningProcess(pid).isAtWork)
     }

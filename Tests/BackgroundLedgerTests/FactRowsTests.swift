@@ -3,9 +3,9 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// What is written as a fact is read again, whole.
+/// Facts are read with every field that was written.
 @Suite struct FactRowsTests {
-    /// Everything but the default. A setting that is added and not named here fails the test.
+    /// Settings that all differ from their defaults. The test fails if a new setting is missing here.
     private static var changed: AgentSettings {
         var settings = AgentSettings()
         (settings.refreshBudget, settings.processingBudget, settings.grace) = (1, 2, 3)
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func everySettingComesBack() throws {
+    @Test func `every setting is read as it was written`() throws {
         expectAllChanged(Self.changed, from: AgentSettings())
         let test = try TestLedger()
         let ledger = try test.open()
@@ -31,7 +31,7 @@ import Testing
         #expect(try ledger.read { try $0.fact(.settings) } == Self.changed)
     }
 
-    @Test func everyConditionComesBack() throws {
+    @Test func `every condition is decoded as it was encoded`() throws {
         let standard = DesktopConditions(isNetworkAvailable: false, isNetworkMetered: false, isOnExternalPower: false)
         let changed = DesktopConditions(
             isNetworkAvailable: true, isNetworkMetered: true, isNetworkConstrained: true, isNetworkCellular: true,

@@ -6,7 +6,7 @@ import TransferMachines
 @testable import BackgroundLedger
 
 @Suite struct RunningDigestTests {
-    /// FIPS 180-4's examples.
+    /// The examples of FIPS 180-4.
     @Test(arguments: [
         ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
         ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -16,11 +16,11 @@ import TransferMachines
         ),
         (String(repeating: "a", count: 1_000_000), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"),
     ])
-    func knownVectors(_ text: String, _ expected: String) {
+    func `SHA-256 digests of known texts have the documented values`(_ text: String, _ expected: String) {
         #expect(FileDigest.sha256(of: Data(text.utf8)) == expected)
     }
 
-    @Test func theCutsDoNotMatterAndAskingDoesNotEnd() {
+    @Test func `a digest does not depend on the parts, and can be read before its end`() {
         let bytes = Array("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq".utf8)
         for cut in 0...bytes.count {
             var digest = RunningDigest()
@@ -31,7 +31,7 @@ import TransferMachines
         }
     }
 
-    @Test func aCopyGoesItsOwnWay() {
+    @Test func `a copy of a running digest does not depend on the original`() {
         var one = RunningDigest()
         Array("ab".utf8).withUnsafeBytes { one.update($0) }
         var other = one
@@ -42,7 +42,7 @@ import TransferMachines
     }
 
     /// The examples of FIPS 180-4 and RFC 1321 for "abc".
-    @Test func otherAlgorithms() throws {
+    @Test func `digests of abc have the documented values for every algorithm`() throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("abc-" + UUID().uuidString)
         try Data("abc".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
@@ -60,18 +60,18 @@ import TransferMachines
         #expect(FileDigest.sha1(of: file.appendingPathComponent("gone")) == "")
     }
 
-    /// RFC 4231's case 2, and the code of nothing with an empty key.
+    /// Case 2 of RFC 4231, and the code of an empty text with an empty key.
     @Test(arguments: [
         ("Jefe", "what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
         ("", "", "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad"),
     ])
-    func knownCodes(_ key: String, _ text: String, _ expected: String) {
+    func `HMAC-SHA-256 codes of known texts have the documented values`(_ key: String, _ text: String, _ expected: String) {
         let code = CryptoHashing().hmacSHA256(Data(text.utf8), key: Data(key.utf8))
         #expect(code.map { String(format: "%02x", $0) }.joined() == expected)
     }
 
-    /// RFC 4231, case 6.
-    @Test func aKeyLongerThanABlock() {
+    /// Case 6 of RFC 4231.
+    @Test func `HMAC-SHA-256 accepts a key that is longer than a block`() {
         let code = CryptoHashing().hmacSHA256(
             Data("Test Using Larger Than Block-Size Key - Hash Key First".utf8), key: Data(repeating: 0xaa, count: 131))
         #expect(

@@ -13,7 +13,7 @@ import Testing
         url = test.folder.appendingPathComponent("a.lock")
     }
 
-    @Test func onlyOneHoldsIt() throws {
+    @Test func `a lock has at most one holder`() throws {
         #expect(!FileLock.isHeld(url), "a missing file is not held")
         do {
             let lock = try #require(try Holder.acquire(url))
@@ -27,7 +27,7 @@ import Testing
         #expect(test.mode(url) == 0o600)
     }
 
-    @Test func askingDoesNotTake() throws {
+    @Test func `a query does not take the lock`() throws {
         _ = try Holder.acquire(url)
         for _ in 0..<100 {
             #expect(isFree())
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    /// A child that another test starts in this moment holds a copy between its fork and its exec.
+    /// A child that another test starts at the same time has a copy of the lock between fork and exec.
     private func isFree() -> Bool {
         (0..<10_000).contains { _ in
             sched_yield()
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func aChildThatInheritedItHoldsIt() throws {
+    @Test func `a child that inherited the lock holds the lock`() throws {
         let fifo = test.folder.appendingPathComponent("end")
         #expect(mkfifo(fifo.path, 0o600) == 0)
         let pid = try start("read line < '\(fifo.path)'")
@@ -53,7 +53,7 @@ import Testing
         #expect(!FileLock.isHeld(url))
     }
 
-    @Test func aKilledChildLetsGo() throws {
+    @Test func `a killed child releases the lock`() throws {
         let fifo = test.folder.appendingPathComponent("end")
         #expect(mkfifo(fifo.path, 0o600) == 0)
         let pid = try start("read line < '\(fifo.path)'")
@@ -64,7 +64,7 @@ import Testing
         #expect(!FileLock.isHeld(url))
     }
 
-    @Test func waitingForItTakesTurns() throws {
+    @Test func `a thread that waits for the lock receives it after the release`() throws {
         let url = url
         let lock = try #require(try Holder.acquire(url))
         let other = Background {
@@ -75,7 +75,7 @@ import Testing
         #expect(!FileLock.isHeld(url))
     }
 
-    /// A child with the lock as its descriptor 3; our own hold on it ends here.
+    /// Starts a child that inherits the lock as descriptor 3. This process releases the lock on return.
     private func start(_ script: String) throws -> Int32 {
         let lock = try #require(try Holder.acquire(url))
         var child = ChildProcess(path: "/bin/sh", arguments: ["-c", script], environment: [:])
@@ -83,7 +83,7 @@ import Testing
         return try child.start()
     }
 
-    /// Opening the named pipe waits until the child reads from it; closing ends the child.
+    /// Opens the named pipe, which waits until the child reads from it. Closing the pipe ends the child.
     private func end(_ fifo: URL, _ pid: Int32) {
         close(clinux_open(fifo.path, O_WRONLY | O_CLOEXEC, 0))
         var status: Int32 = 0
@@ -108,22 +108,22 @@ final class Holder {
 }
 
 @Suite struct ProcessIdentityTests {
-    @Test func knowsItself() throws {
+    @Test func `the current process has an identity and is alive`() throws {
         let me = ProcessIdentity.current
         #expect(me.pid == getpid())
         #expect(me.isAlive)
         #expect(ProcessIdentity(pid: getpid()) == me)
     }
 
-    @Test func aLaterProcessOfTheSameNumberIsAnother() {
+    @Test func `a process with the same number and another start time is not alive`() {
         let me = ProcessIdentity.current
         #expect(!ProcessIdentity(pid: me.pid, start: me.start + 1).isAlive)
     }
 
-    @Test func theDeadAreDead() throws {
+    @Test func `a process that has ended is not alive, even before it is reaped`() throws {
         let pid = try ChildProcess(path: "/bin/true", arguments: [], environment: [:]).start()
         let identity = ProcessIdentity(pid: pid)
-        // Dead, but not yet reaped: a zombie.
+        // The process has ended but is not reaped yet (a zombie).
         var information = siginfo_t()
         waitid(P_PID, id_t(pid), &information, WEXITED | WNOWAIT)
         #expect(identity?.isAlive != true)
@@ -147,7 +147,7 @@ final class Holder {
         #expect(!foreign.isAlive(in: directories))
     }
 
-    /// In another time namespace, or on another machine with the same home, the number means another process.
+    /// In another time namespace, or on another machine with the same home, the number belongs to another process.
     @Test func `a process whose start time differs is alive as long as its lock is held`() throws {
         let test = try TestLedger()
         try test.directories.createStateFolders()
@@ -167,7 +167,7 @@ final class Holder {
         try FileManager.default.createSymbolicLink(atPath: url.path, withDestinationPath: ThisProcess.executablePath)
     }
 
-    @Test func `a lock that cannot be looked at for now ends no process`() throws {
+    @Test func `a process counts as alive while its lock cannot be examined`() throws {
         let test = try TestLedger()
         try test.directories.createStateFolders()
         let (me, lock) = (ProcessIdentity.current, test.directories.processLock)
@@ -179,7 +179,7 @@ final class Holder {
         #expect(!foreign.isAlive(in: test.directories))
     }
 
-    @Test func `a process that could not show itself tries again when it writes`() throws {
+    @Test func `a process whose presence could not be recorded retries when it writes`() throws {
         let test = try TestLedger()
         try test.directories.createStateFolders()
         try link(test.directories.processLock)
@@ -196,7 +196,7 @@ final class Holder {
         withExtendedLifetime(ledger) { #expect(ProcessPresence.isShown(by: .current, in: test.directories)) }
     }
 
-    @Test func nobodyHasNumbersBelowOne() {
+    @Test func `numbers below 1 do not identify a process`() {
         #expect(ProcessIdentity(pid: 0) == nil)
         #expect(ProcessIdentity(pid: -1) == nil)
     }

@@ -15,7 +15,7 @@ import Testing
         try test.open().write { try $0.setFact(.lastTaskIdentifier, 1) }
     }
 
-    /// Neither root nor its owner can make the index of the log now.
+    /// Replaces the index of the log by a dead link. Neither root nor the owner of the ledger can create the index then.
     private func takeIndexAway(log: Data) throws {
         for ending in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + ending) }
         try FileManager.default.createSymbolicLink(atPath: path + "-shm", withDestinationPath: "/nowhere/index")

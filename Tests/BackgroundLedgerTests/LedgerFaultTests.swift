@@ -12,7 +12,7 @@ import Testing
     init() throws { test = try TestLedger() }
 
     /// A program that runs can be read, but not opened for writing (ETXTBSY), not even by root.
-    @Test func `a ledger whose log cannot be opened for now is troubled and not read-only`() throws {
+    @Test func `a log that cannot be opened for now is reported as a temporary fault, not as read-only`() throws {
         try test.open().write { try $0.setFact(.lastTaskIdentifier, 1) }
         let (path, log) = (test.directories.ledger.path, test.directories.ledger.path + "-wal")
         for ending in ["-wal", "-shm"] { try FileManager.default.removeItem(atPath: path + ending) }

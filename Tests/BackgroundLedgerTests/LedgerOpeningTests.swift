@@ -11,7 +11,7 @@ import Testing
 
     init() throws { test = try TestLedger() }
 
-    @Test func foldersAndFilesAreTheirOwnersAlone() throws {
+    @Test func `folders and files are accessible only to their owner`() throws {
         let old = umask(0)
         defer { umask(old) }
         let ledger = try test.open()
@@ -24,29 +24,29 @@ import Testing
         }
     }
 
-    @Test func aWiderFolderIsNarrowed() throws {
+    @Test func `the permissions of an existing state folder are restricted to the owner`() throws {
         try FileManager.default.createDirectory(at: test.directories.state, withIntermediateDirectories: true)
         chmod(test.directories.state.path, 0o755)
         _ = try test.open()
         #expect(test.mode(test.directories.state) == 0o700)
     }
 
-    /// Its owner could name the program that the agent launches.
-    @Test(.enabled(if: getuid() == 0)) func somebodyElsesFolderIsRefused() throws {
+    /// The owner of the folder could change which program the agent launches.
+    @Test(.enabled(if: getuid() == 0)) func `a state folder of another user is refused`() throws {
         try FileManager.default.createDirectory(at: test.directories.state, withIntermediateDirectories: true)
         #expect(chown(test.directories.state.path, 23_456, 23_456) == 0)
         #expect(throws: StoreError.self) { try test.open() }
     }
 
-    @Test func aCommitSurvivesAPowerCut() throws {
+    @Test func `the ledger uses full synchronization and a write-ahead log`() throws {
         let ledger = try test.open()
         #expect(try ledger.pragma("synchronous") == "2")
         #expect(try ledger.pragma("journal_mode") == "wal")
-        // Also on a ledger that exists.
+        // The setting also applies to a ledger that already exists.
         #expect(try test.open().pragma("synchronous") == "2")
     }
 
-    @Test func aWriteWaitsForAnotherWriter() throws {
+    @Test func `a write waits for another writer`() throws {
         let (first, second) = (try test.open(), try test.open())
         let (isHeld, hasEnded) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         Thread.detachNewThread {
@@ -57,14 +57,14 @@ import Testing
         try first.write { transaction in
             try transaction.setFact(.lastTaskIdentifier, 1)
             isHeld.signal()
-            // Whoever does not wait fails at once.
+            // A write that does not wait would fail and signal immediately.
             #expect(hasEnded.wait(timeout: .now() + 0.1) == .timedOut)
         }
         hasEnded.wait()
         #expect(try first.read { try $0.fact(.lastTaskIdentifier) } == 2)
     }
 
-    @Test func aNewerVersionIsRefusedAndUntouched() throws {
+    @Test func `a ledger of a newer version is refused and not changed`() throws {
         do {
             _ = try test.open()
             let queue = try DatabaseQueue(path: test.directories.ledger.path)
@@ -78,27 +78,27 @@ import Testing
     }
 
     @Test(arguments: [10, 100, 5_000])
-    func garbageIsRefusedAndUntouched(_ length: Int) throws {
+    func `a file that is not a database is refused and not changed`(_ length: Int) throws {
         let garbage = Data((0..<length).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 11) })
         try test.place(garbage)
         #expect(throws: StoreError.notADatabase(path: test.directories.ledger.path)) { try test.open() }
         #expect(try Data(contentsOf: test.directories.ledger) == garbage)
     }
 
-    @Test func aFolderInItsPlaceIsNamed() throws {
+    @Test func `opening fails if a folder has the name of the ledger`() throws {
         try test.directories.createStateFolders()
         try FileManager.default.createDirectory(at: test.directories.ledger, withIntermediateDirectories: false)
         #expect(throws: StoreError.self) { try test.open() }
     }
 
     /// SQLite would wait for the other end of the pipe.
-    @Test func `a named pipe in its place is refused at once`() throws {
+    @Test func `a named pipe with the name of the ledger is refused immediately`() throws {
         try test.directories.createStateFolders()
         let path = test.directories.ledger.path
         #expect(mkfifo(path, 0o600) == 0)
         let reason = "something that is not a file has that name"
         #expect(throws: StoreError.cannotCreate(path: path, reason: reason)) { try test.open() }
-        // Reading a folder leaves an error, which does not belong to the pipe.
+        // This failed read leaves an error that must not be reported for the pipe.
         _ = try? DatabaseFile(path: test.directories.state.path, migrator: DatabaseMigrator()).openToRead().read {
             try $0.execute(sql: "SELECT 1")
         }
@@ -109,12 +109,12 @@ import Testing
         }
     }
 
-    @Test func anEmptyFileBecomesALedger() throws {
+    @Test func `an empty file becomes a ledger`() throws {
         try test.place(Data())
         #expect(try test.open().read { try $0.requests() }.isEmpty)
     }
 
-    /// The files are copied during a transaction: a killed process leaves them so.
+    /// The files are copied during a transaction. A killed process leaves the files in the same state.
     @Test func `a change that another process did not finish is rolled back`() throws {
         try test.directories.createStateFolders()
         let (source, ledger) = (test.folder.appendingPathComponent("source").path, test.directories.ledger.path)
@@ -154,13 +154,13 @@ import Testing
         }
     }
 
-    /// As SQLite opens a file: for writing, then for reading. `O_DIRECTORY` makes the first call fail.
+    /// SQLite opens a file for writing, then for reading. `O_DIRECTORY` makes the first call fail.
     @Test func `a fault that may pass does not make a database read-only`() throws {
         let path = test.folder.appendingPathComponent("file").path
         try Data("bytes".utf8).write(to: URL(fileURLWithPath: path))
         path.withCString { name in
             #expect(clinux_open_for_sqlite(name, O_RDWR | O_DIRECTORY, 0) < 0 && errno == ENOTDIR)
-            // The file can be read. SQLite would keep it read-only.
+            // The file can be opened for reading, but SQLite would then keep the database read-only.
             #expect(clinux_open_for_sqlite(name, O_RDONLY, 0) < 0 && errno == ENOTDIR)
             #expect(clinux_sqlite_open_fault() == ENOTDIR)
             let descriptor = clinux_open_for_sqlite(name, O_RDONLY, 0)
@@ -184,7 +184,7 @@ import Testing
         #expect("\(StoreError.readOnly(path: "/sys/agent.sqlite"))".hasSuffix("its disk is mounted read-only"))
     }
 
-    @Test func firstOpeningsAtOnceAllSucceed() throws {
+    @Test func `several first openings at the same time all succeed`() throws {
         for _ in 0..<5 {
             let test = try TestLedger()
             let directories = test.directories
@@ -202,7 +202,7 @@ import Testing
 
     // MARK: Writers take turns
 
-    @Test func aWriterWaitsForAnother() throws {
+    @Test func `a writer that waited reads the changes of the previous writer`() throws {
         let first = try test.open()
         let second = try test.open()
         var other: Background<Int?>?
@@ -218,7 +218,7 @@ import Testing
         #expect(try other?.value() == 200, "what it reads inside its transaction is current")
     }
 
-    @Test func aReaderDoesNotWait() throws {
+    @Test func `a reader does not wait for a writer`() throws {
         let first = try test.open()
         let second = try test.open()
         try first.write { try $0.setFact(.lastTaskIdentifier, 1) }
@@ -229,8 +229,8 @@ import Testing
         #expect(try second.read { try $0.fact(.lastTaskIdentifier) } == 2)
     }
 
-    /// Takes the busy timeout's 5 s.
-    @Test func aWriterGivesUpAfterItsTimeout() throws {
+    /// The test takes 5 s, which is the busy timeout.
+    @Test func `a writer reports that the ledger is busy after its timeout`() throws {
         let first = try test.open()
         let second = try test.open()
         try first.write { _ in
@@ -240,7 +240,7 @@ import Testing
         try second.write { try $0.setFact(.lastTaskIdentifier, 1) }
     }
 
-    @Test func whatThrowsIsRolledBack() throws {
+    @Test func `a transaction that throws is rolled back`() throws {
         struct Stop: Error {}
         let ledger = try test.open()
         #expect(throws: StoreError.self) {
@@ -254,7 +254,7 @@ import Testing
 
     // MARK: Folders
 
-    @Test func relativeVariablesAreIgnored() {
+    @Test func `relative paths in environment variables are ignored`() {
         let directories = AppDirectories(
             appIdentifier: "a",
             environment: ["HOME": "/h", "XDG_STATE_HOME": "state", "XDG_DATA_HOME": "/d", "XDG_RUNTIME_DIR": "run"])

@@ -4,7 +4,7 @@ import GRDB
 import Testing
 @testable import BackgroundLedger
 
-/// A ledger of the first version, brought up by a newer program.
+/// A ledger of the first version is upgraded by a newer program.
 @Suite struct LedgerUpgradeTests {
     private let test: TestLedger
 
@@ -14,7 +14,7 @@ import Testing
         let queue = try DatabaseQueue(path: test.directories.ledger.path)
         try LedgerSchema.migrator.migrate(queue, upTo: "1: requests, launches, transfers, notifications")
         try queue.write { database in
-            // As version 1 wrote them.
+            // The rows have the form that version 1 wrote.
             try database.execute(
                 sql: """
                     INSERT INTO request (identifier, token, kind, earliestBegin, recurrence, occurrence, spread, missed,
@@ -35,7 +35,7 @@ import Testing
         try queue.close()
     }
 
-    @Test func nothingOfItIsLost() throws {
+    @Test func `an upgrade keeps the rows of the first version`() throws {
         try test.open().read { transaction throws -> Void in
             let request = try #require(try transaction.request("StormyNoon"))
             #expect(request.recurrence == .daily(.noon))
@@ -55,8 +55,8 @@ import Testing
         }
     }
 
-    /// An agent of the first version still runs and writes as it knows: what is computed stays right.
-    @Test func theEarlierProgramGoesOnWriting() throws {
+    /// An agent of the first version still runs and writes the columns that it knows. The computed columns stay correct.
+    @Test func `a program of the first version can still write to the upgraded ledger`() throws {
         let ledger = try test.open()
         let old = try DatabaseQueue(path: test.directories.ledger.path)
         try old.write { try $0.execute(sql: "UPDATE request SET earliestBegin = 2000") }
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func aNewerMigrationIsNoticedWhileItIsOpen() throws {
+    @Test func `a newer migration is detected while the ledger is open`() throws {
         let ledger = try test.open()
         #expect(try !ledger.read { try $0.isSuperseded() })
         let newer = try DatabaseQueue(path: test.directories.ledger.path)

@@ -3,7 +3,7 @@ import BackgroundNotices
 import Foundation
 import Testing
 
-/// What `add` means: the same identifier with equal content is told already.
+/// Adding notifications, and adding them again with equal or with other content.
 @Suite struct NotificationRowsTests {
     private let test: TestLedger
     private let ledger: Ledger
@@ -39,8 +39,9 @@ import Testing
         }
     }
 
-    /// Held for an answer: equal content is told once all the same, and an answer counts for what was held alone.
-    @Test func whatIsHeldForAnAnswer() throws {
+    /// A notification that was held for a response is shown once per content, even if the delegate suppressed the sound. The
+    /// response does not apply to a later notification that was not held.
+    @Test func `the response of a delegate applies only to the notification that was held`() throws {
         let test = try TestLedger()
         let ledger = try test.open()
         let now = Date(timeIntervalSince1970: 1_800_000_000)
@@ -68,8 +69,8 @@ import Testing
         }
     }
 
-    /// Whoever held it has died, and the clock was ahead by a year then: nothing waits that long.
-    @Test func noClockHoldsItLonger() throws {
+    /// The process that held the notification has ended, and its clock was one year ahead.
+    @Test func `a wrong clock does not extend the hold of a notification`() throws {
         let now = Date(timeIntervalSince1970: 1_800_000_000)
         let test = try TestLedger()
         let ledger = try test.open()
@@ -83,8 +84,8 @@ import Testing
         #expect(record.isHeld(now: now) && !record.isHeld(now: now + 5) && !record.isHeld(now: now - 31_536_000))
     }
 
-    /// A delegate is asked about each showing of one that repeats, and what it wants of one is not what it wants of the next.
-    @Test func eachOfARepeatedOneIsAskedAbout() throws {
+    /// The response of the delegate for one occurrence does not apply to the next occurrence.
+    @Test func `the delegate decides about each occurrence of a repeated notification`() throws {
         let test = try TestLedger()
         let ledger = try test.open()
         let start = Date(timeIntervalSince1970: 1_800_000_000)
@@ -107,18 +108,18 @@ import Testing
             record.handle(.presented(serverID: 1, now: start + 60))
             record.takeInstant(now: start + 60, zone: .gmt)
             try transaction.save(record)
-            // Nothing of the next is wanted; it is answered before the agent has looked.
+            // The delegate suppresses the second occurrence, and responds before the agent has read the ledger.
             #expect(try held(start + 120) != nil)
             try transaction.settleNotification("n", revision: 1, [], now: start + 120, zone: .gmt)
             record = try #require(try transaction.notification("n"))
             #expect(record.state == .delivered && record.schedule?.next == start + 180, "what stands there stays")
-            // Nobody is there to be asked about the third.
+            // No process holds the third occurrence for a response.
             record.beginNext(now: start + 180)
             #expect(record.life.isWaiting && record.presentation == nil && record.dueAt == start + 180)
         }
     }
 
-    @Test func aNewOneIsPending() throws {
+    @Test func `a new notification is pending`() throws {
         let record = try add("a")
         #expect(record.state == .pending)
         #expect(record.revision == 1)
@@ -128,7 +129,7 @@ import Testing
     @Test(arguments: [
         NotificationRecord.State.pending, .presenting, .delivered, .closed,
     ])
-    func equalContentIsToldOnceWhereThatIsWished(_ state: NotificationRecord.State) throws {
+    func `equal content is shown once if the app requests it`(_ state: NotificationRecord.State) throws {
         try add("a")
         try change {
             $0.state = state
@@ -141,9 +142,9 @@ import Testing
         #expect(again.createdAt == now)
     }
 
-    /// As on iOS: an app that adds "tide" every day alerts every day.
+    /// The behaviour is the same on iOS: an app that adds "tide" every day alerts every day.
     @Test(arguments: [NotificationRecord.State.delivered, .closed])
-    func addingItAgainAlertsAgain(_ state: NotificationRecord.State) throws {
+    func `a notification that was shown is shown again if it is added again`(_ state: NotificationRecord.State) throws {
         try add("a")
         try change {
             $0.state = state
@@ -156,13 +157,13 @@ import Testing
     }
 
     @Test(arguments: [NotificationRecord.State.pending, .presenting])
-    func whatWasNotShownYetIsShownOnce(_ state: NotificationRecord.State) throws {
+    func `a notification that is added twice before it is shown is shown once`(_ state: NotificationRecord.State) throws {
         try add("a")
         try change { $0.state = state }
         #expect(try add("a", at: now + 60).revision == 1)
     }
 
-    @Test func otherContentReplacesItOnTheScreen() throws {
+    @Test func `other content replaces the notification on the screen`() throws {
         try add("a")
         try change {
             $0.state = .delivered
@@ -175,7 +176,7 @@ import Testing
         #expect(record.content.title == "b")
     }
 
-    @Test func otherContentAfterItWasClosedIsANewOne() throws {
+    @Test func `other content after the notification was closed is a new notification`() throws {
         try add("a")
         try change {
             $0.state = .closed
@@ -189,7 +190,7 @@ import Testing
     }
 
     @Test(arguments: [NotificationRecord.State.withdrawing, .withdrawn])
-    func whatTheAppTookBackMayBeToldAgain(_ state: NotificationRecord.State) throws {
+    func `a withdrawn notification can be added again`(_ state: NotificationRecord.State) throws {
         try add("a")
         try change {
             $0.state = state
@@ -201,7 +202,7 @@ import Testing
         #expect(record.endedAt == nil)
     }
 
-    @Test func anotherTimeReplacesIt() throws {
+    @Test func `another due time replaces the notification`() throws {
         try add("a", due: now + 10)
         #expect(try add("a", due: now + 10).revision == 1)
         let record = try add("a", due: now + 20)
@@ -209,7 +210,7 @@ import Testing
         #expect(record.dueAt == now + 20)
     }
 
-    @Test func endedOnesAreRememberedForAMonth() throws {
+    @Test func `ended notifications are removed after 30 days if many newer ones have ended`() throws {
         try add("a")
         try change {
             $0.state = .closed
@@ -222,7 +223,7 @@ import Testing
             }
         }
         #expect(try rowsAfter(days: 29) == ["n"])
-        // A clock that is ahead by a year makes nobody forget what was told last.
+        // The last notifications are kept even if the clock is one year ahead.
         #expect(try rowsAfter(days: 366) == ["n"])
         try ledger.write { transaction in
             for number in 1...LedgerTransaction.endedNotificationLimit {
@@ -236,7 +237,7 @@ import Testing
         #expect(try rowsAfter(days: 31) == [])
     }
 
-    @Test func categoriesAreKeptByName() throws {
+    @Test func `categories are stored by name`() throws {
         let actions = [NoticeAction(key: "photo", label: "Add a photo")]
         try ledger.write { transaction in
             try transaction.setCategory("storm", actions: actions)
@@ -248,7 +249,7 @@ import Testing
         #expect(try ledger.read { try $0.actions(ofCategory: "") } == [])
     }
 
-    @Test func responsesWaitUntilTheyWereDelivered() throws {
+    @Test func `a response is stored until it is delivered`() throws {
         let record = try add("a")
         try ledger.write { try $0.addResponse("photo", to: record, now: now) }
         let waiting = try ledger.read { try $0.undeliveredResponses() }
@@ -258,8 +259,9 @@ import Testing
         #expect(try ledger.read { try $0.undeliveredResponses() }.isEmpty)
     }
 
-    /// A picture that is drawn anew is not the reason to tell the same thing again; and who keeps which file is known.
-    @Test func filesAreKeptWithTheContentTheyBelongTo() throws {
+    /// If the app requests each content once, another picture does not show the notification again. The files that must be kept
+    /// are known.
+    @Test func `attachment files are kept while a notification or a response needs them`() throws {
         func picture(_ file: String, _ digest: String) -> NotificationContent {
             var content = content("a")
             content.attachments = [NoticeAttachment(identifier: "p", type: "public.png", file: file, sha256: digest)]
@@ -274,11 +276,11 @@ import Testing
         #expect(try !add(content("a"), once: true))
         #expect(try ledger.read { try $0.spoolFiles() } == ["attachment-1"])
         #expect(try ledger.read { try $0.notification("n")?.content } == picture("attachment-1", "aa"))
-        // Without that wish another picture is another content; a copy of the same is not.
+        // Without this request another picture is other content, but a copy of the same picture is not.
         #expect(try !add(picture("attachment-4", "aa"), once: false))
         #expect(try add(picture("attachment-5", "bb"), once: false))
         #expect(try ledger.read { try $0.spoolFiles() } == ["attachment-5"])
-        // Pressed and gone from the screen; the app that is to show it again has not run yet.
+        // The user pressed an action and the notification was closed. The app has not received the response yet.
         try ledger.write { transaction in
             var record = try #require(try transaction.notification("n"))
             try transaction.addResponse("snooze", to: record, now: now)

@@ -62,13 +62,13 @@ import Testing
         let due = lives.filter { $0.1.verdicts(in: world, now: now).allSatisfy(\.met) }
             .sorted { ($0.1.dueAt, $0.1.submittedAt, $0.0) < ($1.1.dueAt, $1.1.submittedAt, $1.0) }
         #expect(first?.identifier == due.first?.0)
-        // The patience after a sleep is the agent's own wake, beside the index.
+        // The index does not contain the delay after a sleep. The agent schedules a separate wake for this delay.
         let settling = NetworkSettling.until(resumedAt: world.resumedAt, conditions: world.conditions, now: now)
         if settling == nil { #expect(next == lives.compactMap { $0.1.nextAttempt(in: world, now: now) }.min()) }
     }
 
-    /// Bit for bit the set of the verdicts.
-    @Test func theColumnIsTheSet() throws {
+    /// The column is equal to the set of the verdicts, bit for bit.
+    @Test func `the needs column has the needs of the request`() throws {
         for kind in [LaunchKind.appRefresh, .processing] {
             for bits in 0..<8 {
                 let request = RequestRecord(
@@ -83,9 +83,9 @@ import Testing
         }
     }
 
-    /// The index is used: a query that scans would be slow with many requests, and nobody would see why.
+    /// A query that scans the table would be slow with many requests, and no other test would show the cause.
     @Test(arguments: [LedgerTransaction.firstDueQuery, LedgerTransaction.nextDueQuery])
-    func theIndexIsUsed(_ query: String) throws {
+    func `the queries for due requests use the index`(_ query: String) throws {
         let steps = try ledger.read { transaction in
             try Row.fetchAll(transaction.database, sql: "EXPLAIN QUERY PLAN " + query, arguments: [4, 1]).map {
                 $0["detail"] as String

@@ -17,7 +17,7 @@ import Testing
         RequestRecord(identifier: identifier, kind: kind, earliestBegin: nil, submittedAt: now)
     }
 
-    @Test func submittingAgainReplacesWithANewToken() throws {
+    @Test func `a request that is submitted again replaces the old request and has a new token`() throws {
         let first = request("a")
         let second = request("a")
         #expect(first.token != second.token)
@@ -29,7 +29,7 @@ import Testing
         #expect(try ledger.read { try $0.requests() } == [second], "nothing of the replaced one is left")
     }
 
-    @Test func theSameIdentifierDoesNotCountAgainstItself() throws {
+    @Test func `the count of pending requests excludes the given identifier`() throws {
         try ledger.write { transaction in
             for identifier in ["a", "b"] { try transaction.save(request(identifier, .processing)) }
             try transaction.save(request("c"))
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func cancelling() throws {
+    @Test func `requests are deleted one by one or all at once`() throws {
         try ledger.write { transaction in
             try transaction.save(request("a"))
             try transaction.save(request("b"))
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func everythingSurvivesTheDisk() throws {
+    @Test func `a request is read from the disk with every field unchanged`() throws {
         let berlin = try #require(TimeZone(identifier: "Europe/Berlin"))
         let noon = RequestRecord(
             identifier: "StormyNoon", kind: .appRefresh, recurrence: .daily(try #require(WallClockTime(hour: 12, minute: 0))),
@@ -63,7 +63,7 @@ import Testing
 
     // MARK: Waking
 
-    @Test func whatIsMadeUpForWakesNobody() throws {
+    @Test func `a request that waits for a retry does not wake the system`() throws {
         try ledger.write { transaction in
             for (identifier, wakes, seconds) in [("waking", true, 100.0), ("sleeping", false, 50)] {
                 try transaction.save(
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func theFirstWordOnAResultCounts() throws {
+    @Test func `the first result of a launch is kept`() throws {
         let id = try launch("a")
         try ledger.write {
             try $0.setResult(.completed, detail: nil, ofLaunch: id)
@@ -103,7 +103,7 @@ import Testing
         #expect(record.detail == nil)
     }
 
-    @Test func servedIsTheLatestMomentOfAnEndedLaunch() throws {
+    @Test func `the last served occurrence belongs to a launch that has ended`() throws {
         let first = try launch("a", occurrence: now)
         _ = try launch("a", occurrence: now + 86_400)
         #expect(try ledger.read { try $0.lastServedOccurrence("a", now: now) } == nil, "nothing has ended")
@@ -116,7 +116,7 @@ import Testing
         #expect(try ledger.read { try $0.liveLaunches() }.count == 1)
     }
 
-    @Test func theHistoryIsBounded() throws {
+    @Test func `the history keeps the last 1000 ended launches and every running launch`() throws {
         for number in 1...1_005 {
             let id = try launch("a\(number)")
             guard number != 2 else { continue }
@@ -130,7 +130,7 @@ import Testing
 
     // MARK: Questions
 
-    @Test func questionsWaitForAnAnswer() throws {
+    @Test func `a question is open until it is answered, and the answer is removed after a day`() throws {
         let id = try ledger.write { try $0.ask(.simulateLaunch, "a", now: now) }
         #expect(try ledger.read { try $0.openQuestions() }.map(\.argument) == ["a"])
         #expect(try ledger.read { try $0.answer(to: id) } == nil)
@@ -141,7 +141,7 @@ import Testing
         #expect(try ledger.read { try $0.answer(to: id) } == nil, "of no use after a day")
     }
 
-    @Test func factsAreOneOfAKind() throws {
+    @Test func `a new fact replaces the fact of the same kind`() throws {
         var settings = AgentSettings()
         settings.grace = 2
         try ledger.write {
@@ -155,7 +155,7 @@ import Testing
 }
 
 extension LedgerTransaction {
-    /// A launch of the request failed, and the next one waits.
+    /// Records that a launch of the request failed and that the next launch waits until `date`.
     fileprivate func fail(_ identifier: String, until date: Date) throws {
         try database.run(
             sql: "UPDATE request SET failures = 1, backoffUntil = ? WHERE identifier = ?",

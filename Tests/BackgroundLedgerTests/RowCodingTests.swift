@@ -5,7 +5,7 @@ import GRDB
 import Testing
 import TransferMachines
 
-/// The columns of a transfer are those that GRDB's own coding writes and reads.
+/// Transfers are written to and read from the same columns as with GRDB's coding.
 @Suite struct RowCodingTests {
     private static let now = Date(timeIntervalSince1970: 1_796_000_000.123_456)
 
@@ -33,7 +33,8 @@ import TransferMachines
         return queue
     }
 
-    @Test(arguments: [false, true]) func `a record has the columns of GRDB's coding`(_ isFilled: Bool) throws {
+    @Test(arguments: [false, true])
+    func `a record has the same columns and values as with the coding of GRDB`(_ isFilled: Bool) throws {
         let record = Self.record(isFilled: isFilled)
         let (names, values) = try record.columns()
         let expected = try record.databaseDictionary
@@ -49,13 +50,13 @@ import TransferMachines
             record.note = "changed"
             try record.updateRow(record.id, database)
             #expect(try TransferRecord.fetchAll(database) == [record])
-            // Other columns may stand before, between and after.
+            // A query may return other columns before and after the columns of the transfer.
             let joined = "SELECT 1 AS other, t.*, 2 AS another FROM transfer t"
             #expect(try TransferRecord.fetchOne(database, sql: joined) == record)
         }
     }
 
-    /// As SQLite reads it where GRDB asks for a number.
+    /// SQLite returns 0 for such a text if GRDB requests a number.
     @Test func `a text where a number is expected is 0`() throws {
         let record = Self.record(isFilled: true)
         try database().write { database in
@@ -76,7 +77,7 @@ import TransferMachines
     @Test(arguments: [
         "state = 'bogus'", "upload = '{'", "createdAt = 'today'", "headers = x'00'", "needs = 'all'",
     ])
-    func `a value of another type is an error`(_ change: String) throws {
+    func `a value of another type causes an error`(_ change: String) throws {
         let record = Self.record(isFilled: true)
         try database().write { database in
             _ = try record.insertRow(database)

@@ -3,7 +3,7 @@ import Foundation
 @testable import ProcessSupport
 import Testing
 
-/// Which folder a path leads to, for processes with equal and with different mounts.
+/// Processes with equal mounts and processes with different mounts recognize the folder of a path.
 @Suite struct SeenFolderTests {
     private let test: TestLedger
     private var place: String { test.folder.appendingPathComponent("place").path }
@@ -52,15 +52,15 @@ import Testing
         #expect(SeenFolder(text: folder.text) == folder)
     }
 
-    @Test func `a drive that is not connected is noticed by its mount point`() throws {
+    @Test func `a drive that is not connected is detected by its mount point`() throws {
         let own = try #require(SeenFolder(place))
         #expect(own.absentMount == nil)
-        // Nothing is mounted at the folder, and the files of processes are always mounted.
+        // Nothing is mounted at the folder. The file system at `/proc` is always mounted.
         let away = SeenFolder(view: own.view, folder: own.folder, mount: place)
         #expect(away.absentMount == place)
         #expect(SeenFolder(view: own.view, folder: own.folder, mount: "/proc").absentMount == nil)
         #expect(SeenFolder("/proc/self")?.mount == "/proc")
-        // In a container other drives are mounted.
+        // A container has other mounts.
         #expect(SeenFolder(view: "1:2:3", folder: own.folder, mount: place).absentMount == nil)
         // A mount point that was removed with its drive is a folder that is missing.
         #expect(SeenFolder(view: own.view, folder: own.folder, mount: place + "/gone").absentMount == nil)
@@ -72,7 +72,7 @@ import Testing
         #expect(SeenFolder(text: folder.text) == folder)
     }
 
-    @Test(arguments: ["", "1:2", "a b c d"]) func `another text gives no folder`(_ text: String) {
+    @Test(arguments: ["", "1:2", "a b c d"]) func `an invalid text gives no folder`(_ text: String) {
         #expect(SeenFolder(text: text) == nil)
     }
 
@@ -89,7 +89,7 @@ import Testing
         #expect(record("/a", here).hasDestination(of: record("/a", here)))
         #expect(!record("/a", here).hasDestination(of: record("/a", there)))
         #expect(!record("/a", here).hasDestination(of: record("/b", here)))
-        // Queued by an earlier version.
+        // An earlier version did not record the folder.
         #expect(record("/a", here).hasDestination(of: record("/a", nil)))
         var new = record(nil, nil)
         new.takeDestination(of: record("/a", there))

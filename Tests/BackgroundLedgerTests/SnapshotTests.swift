@@ -21,7 +21,7 @@ import Testing
         try Snapshot.take(of: source, in: test.directories, allowsEmpty: allowsEmpty)
     }
 
-    @Test func isAWholeCopyOfItsOwn() throws {
+    @Test func `a snapshot is a complete copy that does not depend on the original`() throws {
         let bytes = Data((0..<1_000_003).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         try bytes.write(to: source)
         let snapshot = try take()
@@ -29,14 +29,14 @@ import Testing
         #expect(snapshot.byteCount == 1_000_003)
         #expect(snapshot.sha256 == FileDigest.sha256(of: bytes))
         #expect(test.mode(copy) == 0o600)
-        // What happens to the original changes nothing.
+        // Later changes of the original do not change the copy.
         try Data("other".utf8).write(to: source)
         try FileManager.default.removeItem(at: source)
         #expect(try Data(contentsOf: copy) == bytes)
         #expect(try FileDigest.sha256(of: copy) == (snapshot.sha256, 1_000_003))
     }
 
-    /// The reason is read before the path of the copy is made, which may change the error number.
+    /// The error number must be read before the path of the copy is created, because that may change the number.
     @Test func `a copy that cannot be opened is reported with the reason of the system`() throws {
         try Data("a".utf8).write(to: source)
         let error = try #require(throws: Snapshot.Failure.self) {
@@ -52,15 +52,15 @@ import Testing
         #expect(spooled == [])
     }
 
-    /// As long as one of its copies waits for a row, this process has a claim on the spool; never for one that could not be made.
-    @Test func claimsTheSpoolUntilTheLastIsSettled() throws {
+    /// The process claims the spool while one of its copies waits for a row. A copy that could not be created makes no claim.
+    @Test func `the spool is claimed until the last snapshot is kept or discarded`() throws {
         #expect(throws: Snapshot.Failure.self) { try take() }
         #expect(isFree)
         try Data("a".utf8).write(to: source)
         struct Refused: Error {}
         #expect(throws: Refused.self) { try Snapshot.take(of: source, in: test.directories) { _ in throw Refused() } }
         #expect(isFree && spooled == [])
-        // What is open is looked at, whatever its name leads to by now.
+        // The check examines the open file, because the name may lead to another file by now.
         #expect(throws: Refused.self) {
             try Snapshot.take(of: source, in: test.directories) { _ in
                 Issue.record("it was copied")
@@ -79,16 +79,16 @@ import Testing
         other.discard()
         #expect(isFree)
         #expect(spooled == [one.name])
-        // Again is no harm, and what is kept is no longer ours to discard.
+        // A second discard has no effect, and a copy that was kept cannot be discarded.
         other.discard()
         one.discard()
         #expect(spooled == [one.name])
-        // Let go of by whatever way out: nothing is left.
+        // A snapshot that is neither kept nor discarded leaves no copy.
         _ = try take()
         #expect(isFree && spooled == [one.name])
     }
 
-    /// A child that another test starts in this moment holds a copy of the lock between its fork and its exec.
+    /// A child that another test starts at the same time has a copy of the lock between fork and exec.
     private var isFree: Bool {
         (0..<10_000).contains { _ in
             sched_yield()
@@ -99,7 +99,7 @@ import Testing
     @Test func `a copy has the holes of its file`() throws {
         let descriptor = clinux_open(source.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         defer { close(descriptor) }
-        // Data at the beginning and in the middle, a hole at the end.
+        // The file has data at the beginning and in the middle, and a hole at the end.
         for offset in [0, 5 << 20] as [off_t] {
             var bytes: [UInt8] = [1, 2, 3]
             #expect(pwrite(descriptor, &bytes, 3, offset) == 3)
@@ -119,56 +119,56 @@ import Testing
         #expect(try take().sha256 == FileDigest.sha256(of: Data(count: 1 << 20)))
     }
 
-    @Test func twoOfOneFileAreTwo() throws {
+    @Test func `two snapshots of one file have different names`() throws {
         try Data("a".utf8).write(to: source)
         #expect(try take().name != take().name)
     }
 
-    @Test func aMissingFile() {
+    @Test func `a missing file is reported and leaves no copy`() {
         #expect(throws: Snapshot.Failure.missing(source.path)) { try take() }
         #expect(spooled.isEmpty)
     }
 
-    @Test func aFileInAFileIsMissing() throws {
+    @Test func `a path below a regular file is reported as missing`() throws {
         try Data("a".utf8).write(to: source)
         let inside = source.appendingPathComponent("b")
         #expect(throws: Snapshot.Failure.missing(inside.path)) { try Snapshot.take(of: inside, in: test.directories) }
     }
 
-    @Test func aFolder() throws {
+    @Test func `a folder is refused and leaves no copy`() throws {
         try FileManager.default.createDirectory(at: source, withIntermediateDirectories: false)
         #expect(throws: Snapshot.Failure.notAFile(source.path)) { try take() }
         #expect(spooled.isEmpty)
     }
 
-    @Test func aNamedPipeDoesNotHang() {
+    @Test func `a named pipe is refused without blocking`() {
         #expect(mkfifo(source.path, 0o600) == 0)
         #expect(throws: Snapshot.Failure.notAFile(source.path)) { try take() }
     }
 
-    @Test func aDevice() {
+    @Test func `a device is refused`() {
         let null = URL(fileURLWithPath: "/dev/null")
         #expect(throws: Snapshot.Failure.notAFile("/dev/null")) { try Snapshot.take(of: null, in: test.directories) }
     }
 
-    @Test func anEmptyFile() throws {
+    @Test func `an empty file is refused unless empty files are allowed`() throws {
         try Data().write(to: source)
         #expect(throws: Snapshot.Failure.empty(source.path)) { try take() }
         #expect(try take(allowsEmpty: true).sha256.hasPrefix("e3b0c442"))
     }
 
-    /// The superuser reads everything: there the case cannot be made.
-    @Test(.enabled(if: geteuid() != 0)) func anUnreadableFile() throws {
+    /// The superuser can read every file, so the test is skipped for the superuser.
+    @Test(.enabled(if: geteuid() != 0)) func `an unreadable file is refused`() throws {
         try Data("a".utf8).write(to: source)
         chmod(source.path, 0)
         #expect(throws: Snapshot.Failure.self) { try take() }
     }
 
-    /// Changes a file again and again, from before `body` to its end.
+    /// Changes the file repeatedly while `body` runs.
     ///
-    /// - Parameter change: gets the file, open for writing.
+    /// - Parameter change: Receives the descriptor of the file, which is open for writing.
     private func whileChanging(_ change: @escaping @Sendable (Int32) -> Void, _ body: () throws -> Void) throws {
-        // Long enough to copy that the writer gets its turn in the middle, on a busy machine too.
+        // The file is so large that the writer runs during the copy, even on a busy machine.
         try Data(count: 64 << 20).write(to: source)
         let path = source.path
         let started = DispatchSemaphore(value: 0)
@@ -187,7 +187,7 @@ import Testing
         try writer.value()
     }
 
-    @Test func aFileThatGrowsMeanwhile() throws {
+    @Test func `a file that grows while it is copied is refused`() throws {
         let path = source.path
         try whileChanging { descriptor in
             var byte: UInt8 = 1
@@ -199,8 +199,8 @@ import Testing
         #expect(spooled.isEmpty, "nothing is left behind")
     }
 
-    /// Some programs for photos write in place and set the time of the file back.
-    @Test func `a file that is written in place with its old time`() throws {
+    /// Some photo programs write in place and then restore the modification time.
+    @Test func `a file that is changed in place with its old modification time is refused`() throws {
         let path = source.path
         try whileChanging { descriptor in
             var (value, times) = (
@@ -214,8 +214,8 @@ import Testing
         #expect(spooled.isEmpty)
     }
 
-    /// The copy is whole whatever happens to the name and the rights.
-    @Test func `a file whose rights change while it is copied`() throws {
+    /// A change of the name or of the permissions does not change the content.
+    @Test func `a file whose permissions change while it is copied is accepted`() throws {
         try whileChanging { descriptor in
             fchmod(descriptor, 0o600)
         } _: {
@@ -223,7 +223,7 @@ import Testing
         }
     }
 
-    @Test func aSpoolThatIsGone() throws {
+    @Test func `a snapshot fails if the spool is missing`() throws {
         try Data("a".utf8).write(to: source)
         try FileManager.default.removeItem(at: test.directories.spool)
         #expect(throws: Snapshot.Failure.self) { try take() }

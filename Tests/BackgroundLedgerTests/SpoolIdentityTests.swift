@@ -3,7 +3,7 @@ import Foundation
 @testable import ProcessSupport
 import Testing
 
-/// Which folder the queued copies are in, and which copies are missing there.
+/// The ledger recognizes the folder of the queued copies, and finds copies that are missing in the folder.
 @Suite struct SpoolIdentityTests {
     private let test: TestLedger
     private var spool: URL { test.directories.spool }
@@ -11,7 +11,7 @@ import Testing
 
     init() throws { test = try TestLedger() }
 
-    /// A queued upload with its copy.
+    /// Creates a queued upload and its copy.
     private func upload(_ ledger: Ledger, _ name: String = "upload-1") throws -> Int64 {
         try Data("photo".utf8).write(to: spool.appendingPathComponent(name))
         return try ledger.write { transaction in
@@ -65,7 +65,8 @@ import Testing
     }
 
     /// An earlier version did not record the folder.
-    @Test(arguments: [true, false]) func `a ledger learns its spool if no copy is missing`(_ isMissing: Bool) throws {
+    @Test(arguments: [true, false])
+    func `a ledger without a recorded spool records the spool only if no copy is missing`(_ isMissing: Bool) throws {
         let ledger = try test.open()
         _ = try upload(ledger)
         try ledger.write { try $0.setFact(.spool, nil) }
@@ -84,7 +85,7 @@ import Testing
         #expect(try ledger.read { try $0.transfer(id)?.bodyFile } == (isSame ? "upload-2" : "upload-1"))
     }
 
-    @Test func `a copy that is there is not replaced`() throws {
+    @Test func `a copy that exists is not replaced`() throws {
         let ledger = try test.open()
         let id = try upload(ledger)
         try ledger.write { transaction in
@@ -96,14 +97,14 @@ import Testing
 
     // MARK: Folders
 
-    @Test func `folders are made with their parents, for their owner alone`() throws {
+    @Test func `folders are created with their parents and are accessible only to their owner`() throws {
         let folder = test.folder.appendingPathComponent("a/b/c")
         try AppDirectories.createPrivateFolder(folder)
         try AppDirectories.createPrivateFolder(folder)
         #expect(test.mode(folder) == 0o700)
     }
 
-    /// At the name itself, above it, or behind a link.
+    /// The file or link is at the path of the folder, at a parent of the folder, or at the end of a link.
     @Test(arguments: ["file", "file/below", "nowhere", "loop"]) func `a file or a dead link in the way of a folder is reported`(
         _ name: String
     ) throws {
@@ -125,14 +126,16 @@ import Testing
     }
 
     @Test(arguments: [EIO, EACCES, EPERM, ENOMEM, ESTALE])
-    func `a folder that cannot be seen for a moment is waited for`(_ number: Int32) {
+    func `a folder that cannot be examined is a temporary fault with the reason of the system`(_ number: Int32) {
         let error = AppDirectories.notSeen(spool, number)
         #expect(error.isPassing)
         #expect("\(error)".contains(String(cString: strerror(number))))
     }
 
     @Test(arguments: [EIO: true, ENOSPC: true, EMFILE: true, EACCES: false, EROFS: false, ENAMETOOLONG: false])
-    func `a folder that cannot be made is reported with the reason`(_ number: Int32, _ isPassing: Bool) {
+    func `the error number decides whether a folder that cannot be created is a temporary fault`(
+        _ number: Int32, _ isPassing: Bool
+    ) {
         #expect(AppDirectories.notMade(spool, number).isPassing == isPassing)
     }
 }

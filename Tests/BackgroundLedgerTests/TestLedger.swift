@@ -3,7 +3,7 @@ import ProcessSupport
 import CLinux
 import Foundation
 
-/// A throw-away app with folders of its own.
+/// A temporary app with separate folders.
 final class TestLedger {
     let folder: URL
     let directories: AppDirectories
@@ -20,7 +20,7 @@ final class TestLedger {
 
     func open() throws -> Ledger { try Ledger(directories) }
 
-    /// The ledger's file before anybody opened it.
+    /// Writes the file of the ledger before a ledger is opened.
     func place(_ content: Data) throws {
         try directories.createStateFolders()
         try content.write(to: directories.ledger)
@@ -34,7 +34,7 @@ final class TestLedger {
     static let now = Date(timeIntervalSince1970: 1_750_000_000)
 }
 
-/// What a thread ended with; to be waited for.
+/// The result of a thread. A test can wait for the result.
 final class Background<Value: Sendable>: @unchecked Sendable {  // because the semaphore orders write before read
     private var result: Result<Value, any Error>?
     private let done = DispatchSemaphore(value: 0)
@@ -49,7 +49,7 @@ final class Background<Value: Sendable>: @unchecked Sendable {  // because the s
 
     struct Late: Error {}
 
-    /// Bounded by 30 s.
+    /// Waits at most 30 s for the result.
     func value() throws -> Value {
         guard done.wait(timeout: .now() + 30) == .success, let result else { throw Late() }
         done.signal()

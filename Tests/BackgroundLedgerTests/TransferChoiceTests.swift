@@ -5,7 +5,7 @@ import Testing
 
 @testable import BackgroundLedger
 
-/// The index chooses as a person with the whole list would.
+/// The index chooses the same transfers as a search of the complete list.
 @Suite struct TransferChoiceTests {
     private let test: TestLedger
     private let ledger: Ledger
@@ -23,16 +23,16 @@ import Testing
         return record
     }
 
-    @Test(arguments: 1...60) func itIsTheListsChoice(_ seed: UInt64) throws {
+    @Test(arguments: 1...60) func `the index chooses the same transfers as the sorted list`(_ seed: UInt64) throws {
         var random = Seeded(state: seed)
         var rows: [TransferRecord] = []
-        // Every other seed so many of few classes that no class is seen whole.
+        // Every second seed creates so many rows of few classes that no class is read completely.
         let (most, classes) = seed.isMultiple(of: 2) ? (60, 16) : (400, 3)
         for _ in 0..<Int.random(in: 0...most, using: &random) {
             let host = ["a", "b", "c", "d"].randomElement(using: &random)!
             rows.append(
                 record(host) {
-                    // With so many, rows of one host allow the same number, as those of one app do.
+                    // With many rows, all rows of one host have the same limit, like the transfers of one app.
                     $0.hostLimit = most > 60 ? 1 + Int(host.utf8.first!) % 4 : Int.random(in: 1...4, using: &random)
                     $0.priority = [0.25, 0.5, 0.75].randomElement(using: &random)!
                     $0.needs = TransferNeeds(rawValue: Int.random(in: 0..<classes, using: &random))
@@ -57,8 +57,8 @@ import Testing
         #expect(chosen == wanted)
     }
 
-    /// One busy host with thousands at the front of the queue keeps nobody else waiting.
-    @Test func aBusyHostIsSteppedOver() throws {
+    /// The busy host has 2,000 transfers at the front of the queue.
+    @Test func `a busy host does not delay other hosts`() throws {
         let lone = try ledger.write { transaction -> Int64? in
             for _ in 0..<2_000 { _ = try transaction.insert(record("busy") { $0.priority = 0.9 }) }
             return try transaction.insert(record("lone")).id
@@ -68,8 +68,8 @@ import Testing
         #expect(chosen.map(\.id) == [lone])
     }
 
-    /// More hosts than are looked at, behind a busy one: everyone's turn comes.
-    @Test func manyHostsBehindABusyOneAllGetTheirTurn() throws {
+    /// There are more hosts behind the busy host than one query examines.
+    @Test func `all of many hosts behind a busy host are served`() throws {
         try ledger.write { transaction in
             for _ in 0..<40 { _ = try transaction.insert(record("busy") { $0.priority = 0.9 }) }
             for number in 0..<300 { _ = try transaction.insert(record("host\(number)")) }
@@ -82,7 +82,7 @@ import Testing
                 for candidate in chosen {
                     served.insert(candidate.host)
                     last = candidate.host
-                    // It comes again at once, as one whose host refuses it.
+                    // The transfer is queued again immediately, like a transfer that its host refused.
                     var again = try #require(try transaction.transfer(candidate.id))
                     (again.state, again.id) = (.queued, nil)
                     _ = try transaction.insert(again)
@@ -93,8 +93,8 @@ import Testing
         #expect(served.count == 300)
     }
 
-    /// None of the agent's questions walks over the table.
-    @Test func everyQuestionIsAnIndexSeek() throws {
+    /// No query of the agent scans the table.
+    @Test func `every query of the agent uses an index`() throws {
         var plans: [String] = []
         try ledger.write { transaction in
             for _ in 0..<20 { _ = try transaction.insert(record("a")) }
@@ -131,7 +131,7 @@ import Testing
     }
 }
 
-/// The same numbers for the same seed.
+/// A generator that returns the same numbers for the same seed.
 struct Seeded: RandomNumberGenerator {
     var state: UInt64
 

@@ -5,7 +5,7 @@ import TransferMachines
 
 @testable import BackgroundLedger
 
-/// A transfer's life stands in the columns of its row: what is written is what is read.
+/// The life of a transfer is stored in the columns of its row.
 @Suite struct TransferLifeRowTests {
     private static let start = Date(timeIntervalSince1970: 1_800_000_000)
 
@@ -32,7 +32,7 @@ import TransferMachines
         return events.randomElement(using: &dice)!
     }
 
-    @Test func whatIsWrittenIsRead() throws {
+    @Test func `a record handles every event like the life of its transfer`() throws {
         for seed in 0..<500 {
             var dice = Dice(state: UInt64(seed) &* 7_919 &+ 1)
             let isUpload = Bool.random(using: &dice)
@@ -54,7 +54,7 @@ import TransferMachines
         }
     }
 
-    @Test func aRowKeepsALife() throws {
+    @Test func `a row stores the life of a transfer`() throws {
         let test = try TestLedger()
         var record = TransferRecord(
             session: "s", key: "k", kind: .download, method: "GET", url: "http://a.test/", headers: [], now: Self.start)
@@ -105,8 +105,8 @@ import TransferMachines
         }
     }
 
-    /// Neither in the file nor in its log, as whoever finds the disk would look for them.
-    @Test func secretsLeaveTheDisk() throws {
+    /// The secrets must be neither in the file nor in its log, because another user of the disk can read both.
+    @Test func `the secrets of a cancelled upload are removed from the disk`() throws {
         let test = try TestLedger()
         let ledger = try test.open()
         let now = TestLedger.now
@@ -122,7 +122,7 @@ import TransferMachines
         #expect(try isOnDisk(test), "it is needed")
         try ledger.write { transaction in
             try transaction.handle(.cancelled(message: nil, now: now), transfer: id, now: now)
-            // The agent does so, once it has asked the server to forget what it has of it.
+            // The agent does this after it has asked the server to delete the uploaded part.
             for var row in try transaction.collectableTransfers(now: now) {
                 try transaction.handle(.collected(now: now), &row, now: now)
             }
@@ -133,7 +133,7 @@ import TransferMachines
         #expect(try !isOnDisk(test))
     }
 
-    @Test func `a download's query, user, password and response headers leave the disk after its end was delivered`() throws {
+    @Test func `the query, user, password and response headers of a delivered download leave the disk`() throws {
         let test = try TestLedger()
         let ledger = try test.open()
         let now = TestLedger.now

@@ -3,7 +3,7 @@ import ProcessSupport
 import Foundation
 import Testing
 
-/// Waiters, adoption, collection: who still wants a transfer.
+/// Waiters, adoption and collection of transfers.
 @Suite struct TransferRowsTests {
     private let test: TestLedger
     private let ledger: Ledger
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func `transfers are found by their keys and the newest one of a key counts`() throws {
+    @Test func `transfers are found by key, and the newest transfer of a key is returned`() throws {
         let first = try insert("a") { $0.state = .failed }
         let (second, other) = (try insert("a") { $0.state = .running }, try insert("b") { $0.state = .completed })
         _ = try insert("c", session: "another")
@@ -37,8 +37,8 @@ import Testing
         #expect(try ledger.read { try $0.states(ofKeys: keys, session: "s") } == ["a": .running, "b": .completed])
     }
 
-    /// What a progress bar shows, of these and no others.
-    @Test func theTallyOfSome() throws {
+    /// A progress bar shows the tally of its transfers.
+    @Test func `a tally includes only the given transfers`() throws {
         let running = try insert("a") { ($0.state, $0.bytesDone, $0.bytesTotal) = (.running, 30, 100) }
         let waiting = try insert("b") { ($0.state, $0.bytesDone, $0.errorMessage) = (.waiting, 5, "The server is full.") }
         let later = try insert("c") { ($0.state, $0.errorMessage) = (.waiting, "Another.") }
@@ -53,8 +53,8 @@ import Testing
         #expect(try ledger.read { try $0.tally(of: []) }.unfinished == 0)
     }
 
-    /// The names that a new upload may collide with, and no others. A damaged receipt holds up nobody.
-    @Test func whatUploadsStoredIsFoundByItsName() throws {
+    /// Only names that a new upload may collide with are returned. A damaged receipt does not block other uploads.
+    @Test func `stored uploads are found by the beginning of their file names`() throws {
         func stored(_ key: String, in folder: String, at url: String, _ state: TransferRecord.State = .completed) throws -> Int64
         {
             try insert(key) { record in
@@ -100,14 +100,14 @@ import Testing
         try ledger.read { try $0.collectableTransfers(now: date).compactMap(\.id) }
     }
 
-    @Test func taskIdentifiersAreNeverGivenTwice() throws {
+    @Test func `each transfer has a new task identifier`() throws {
         let ids = try (0..<5).map { try transfer(insert("k\($0)")).taskIdentifier }
         #expect(ids == [1, 2, 3, 4, 5])
     }
 
     // MARK: Waiters
 
-    @Test func aTransferStaysAdoptableForTheGraceWhenItsLastWaiterLeaves() throws {
+    @Test func `a transfer can be joined for a grace period after its last waiter was removed`() throws {
         let id = try insert()
         let (first, second) = try ledger.write { transaction in
             (try transaction.addWaiter(to: id, process: somebody), try transaction.addWaiter(to: id, process: another))
@@ -117,12 +117,12 @@ import Testing
         try ledger.write { try $0.removeWaiter(second, grace: 5, now: now) }
         #expect(try transfer(id).adoptableUntil == now + 5)
         #expect(try ledger.read { try !$0.hasWaiter(id) })
-        // A second leave changes nothing.
+        // A second removal of the same waiter changes nothing.
         try ledger.write { try $0.removeWaiter(second, grace: 5, now: now + 60) }
         #expect(try transfer(id).adoptableUntil == now + 5)
     }
 
-    @Test func anAdoptedTransferNeedsNoWaiter() throws {
+    @Test func `an adopted transfer has no grace period after its last waiter was removed`() throws {
         let id = try insert { $0.isAdopted = true }
         let waiter = try ledger.write { try $0.addWaiter(to: id, process: somebody) }
         try ledger.write { try $0.removeWaiter(waiter, grace: 5, now: now) }
@@ -132,21 +132,21 @@ import Testing
     // MARK: Joining
 
     @Test(arguments: [TransferRecord.State.queued, .running, .waiting, .paused])
-    func anEqualRequestJoinsWhatIsUnfinished(_ state: TransferRecord.State) throws {
+    func `an equal request joins an unfinished transfer`(_ state: TransferRecord.State) throws {
         let id = try insert { $0.state = state }
         #expect(try adoptable(at: now) == id)
         #expect(try adoptable(at: now, key: "other") == nil)
         #expect(try adoptable(at: now, session: "other") == nil)
     }
 
-    /// A noon check does not wait for what the one of yesterday still waits for.
-    @Test func whatHasUsedHalfOfItsPatienceIsNotJoined() throws {
+    /// A daily check does not wait for an unfinished transfer of yesterday's check.
+    @Test func `a transfer that has used half of its patience is not joined`() throws {
         let id = try insert { $0.patience = 7_200 }
         #expect(try adoptable(at: now + 3_599) == id)
         #expect(try adoptable(at: now + 3_601) == nil)
     }
 
-    @Test func anAnswerThatIsThereIsJoinedWithinTheGrace() throws {
+    @Test func `a completed transfer is joined only within the grace period`() throws {
         let id = try insert {
             $0.state = .completed
             $0.adoptableUntil = now + 5
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test(arguments: [TransferRecord.State.failed, .cancelled])
-    func whatFailedIsNotJoined(_ state: TransferRecord.State) throws {
+    func `a failed or cancelled transfer is not joined`(_ state: TransferRecord.State) throws {
         _ = try insert {
             $0.state = state
             $0.adoptableUntil = now + 5
@@ -164,7 +164,7 @@ import Testing
         #expect(try adoptable(at: now) == nil)
     }
 
-    @Test func anAdoptedAnswerIsDeliveredNotJoined() throws {
+    @Test func `an adopted transfer that is complete is not joined`() throws {
         _ = try insert {
             $0.state = .completed
             $0.isAdopted = true
@@ -175,7 +175,7 @@ import Testing
 
     // MARK: Collecting
 
-    @Test func whatNobodyWantsIsCollectedAfterTheGrace() throws {
+    @Test func `a transfer without waiters is collected after the grace period`() throws {
         let id = try insert {
             $0.state = .running
             $0.adoptableUntil = now + 5
@@ -186,16 +186,16 @@ import Testing
         #expect(try ledger.read { try $0.nextCollection(after: now + 5) } == nil)
     }
 
-    @Test func awaitedOrAdoptedItIsNotCollected() throws {
+    @Test func `an awaited or adopted transfer is not collected`() throws {
         let awaited = try insert("a") { $0.adoptableUntil = now }
         _ = try ledger.write { try $0.addWaiter(to: awaited, process: somebody) }
         _ = try insert("b") { $0.isAdopted = true }
-        _ = try insert("c")  // Its waiter comes in the same transaction as the row: no date yet.
+        _ = try insert("c")  // No date is set, because the waiter is added together with the row.
         #expect(try collectable(at: now + 1_000) == [])
         #expect(try ledger.read { try $0.nextCollection(after: now - 1) } == nil)
     }
 
-    @Test func aDeliveredAnswersFileIsCollectedOnce() throws {
+    @Test func `the file of a delivered transfer is collected once`() throws {
         let id = try insert {
             $0.state = .completed
             $0.isAdopted = true
@@ -212,7 +212,7 @@ import Testing
 
     // MARK: Events
 
-    @Test func oneEventForOneEnd() throws {
+    @Test func `each end of a transfer has one event`() throws {
         let id = try insert("a") { $0.isAdopted = true }
         _ = try insert("b", session: "other") { $0.isAdopted = true }
         for _ in 0..<3 { try ledger.write { try $0.addEvent(for: #require(try $0.transfer(id)), now: now) } }
@@ -231,7 +231,7 @@ import Testing
         #expect(try ledger.read { try $0.undeliveredEvents() }.count == 1, "a retried transfer is told again")
     }
 
-    @Test func attachmentsAreCountedOnce() throws {
+    @Test func `repeated attachments of a process to a session count once`() throws {
         try ledger.write { transaction in
             try transaction.attach(session: "s", process: somebody)
             try transaction.attach(session: "s", process: somebody)
@@ -245,8 +245,8 @@ import Testing
         #expect(try ledger.read { try $0.attachedSessions() } == ["s"])
     }
 
-    /// A process that waits for one transfer takes the end of that one, and hides no other.
-    @Test func anAttachmentToOneTransferIsForThatOne() throws {
+    /// The process does not hide the ends of other transfers from other processes.
+    @Test func `a process that waits for one transfer claims only the event of this transfer`() throws {
         let ids = try ["a", "b"].map { try insert($0) { $0.isAdopted = true } }
         try ledger.write { transaction in
             try transaction.attach(session: "s", transfer: ids[0], process: somebody)
@@ -264,7 +264,7 @@ import Testing
 
     // MARK: Bounds
 
-    @Test func oldEndsAreDroppedWithTheirFiles() throws {
+    @Test func `old ended transfers are removed with their files`() throws {
         try ledger.write { transaction in
             for number in 1...2_010 {
                 var record = TransferRecord(
@@ -280,7 +280,7 @@ import Testing
                 }
             }
         }
-        // Of the last days all are there: somebody may follow them still.
+        // Transfers of the last days are kept, because an app may still observe them.
         #expect(try ledger.write { try $0.pruneTransfers(now: now + 29 * 86_400) }.isEmpty)
         let later = now + 31 * 86_400
         let dropped = try ledger.write { try $0.pruneTransfers(now: later) }.flatMap { [$0.file, $0.bodyFile] }.compactMap { $0 }
@@ -292,8 +292,8 @@ import Testing
         #expect(try ledger.read { try $0.spoolFiles() }.count == 3 * 2_003, "whole, and either part")
     }
 
-    /// A process that dies while it tells its delegate has told nothing for certain.
-    @Test func whatADeadProcessClaimedIsClaimedAgain() throws {
+    /// If a process dies while it calls its delegate, the delivery is not certain.
+    @Test func `events that a dead process claimed are claimed again`() throws {
         let id = try insert { ($0.state, $0.isAdopted) = (.completed, true) }
         func claim(_ process: ProcessIdentity, othersLive: Bool) throws -> [Int64] {
             try ledger.write { transaction in
@@ -308,8 +308,8 @@ import Testing
         #expect(try claim(another, othersLive: false) == [id])
     }
 
-    /// Every process dies over the same end: the others are told all the same, by the third process at the latest.
-    @Test func anEndThatKillsEveryProcessHoldsUpNoOther() throws {
+    /// Every process dies at the same event. The other events are delivered by the third process at the latest.
+    @Test func `an event that crashes every process does not block other events`() throws {
         let ids = try (1...6).map { number in try insert("\(number)") { ($0.state, $0.isAdopted) = (.completed, true) } }
         try ledger.write { transaction in
             for id in ids { try transaction.addEvent(for: #require(try transaction.transfer(id)), now: now) }
@@ -330,9 +330,9 @@ import Testing
         #expect(batches[2] == ids[3...].map { [$0] } + ids[...2].map { [$0] })
     }
 
-    /// Whatever state a row is in: a file that it names is nobody's orphan.
+    /// A file that a row names is never treated as an orphan.
     @Test(arguments: ["queued", "running", "waiting", "paused", "completed", "failed", "cancelled"])
-    func aFileThatARowNamesIsKnown(_ state: String) throws {
+    func `the files of a transfer in any state are known`(_ state: String) throws {
         _ = try insert { record in
             record.state = TransferRecord.State(rawValue: state)!
             (record.file, record.bodyFile) = ("part-\(state)", "body-\(state)")

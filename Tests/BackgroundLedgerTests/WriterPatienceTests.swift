@@ -6,11 +6,11 @@ import Testing
     private static let before: [FileIdentity?] = [nil]
     private static let after = [FileIdentity("/")]
 
-    /// Returns how long a process waits that tries every 10 ms.
+    /// Returns how long a process waits if it retries every 10 ms.
     ///
     /// - Parameters:
-    ///   - commits: how many commits there were after so many seconds.
-    ///   - holder: who holds the lock then.
+    ///   - commits: Returns the number of commits after the given number of seconds.
+    ///   - holder: Returns the process that holds the lock after the given number of seconds.
     private func wait(commits: (Double) -> Int, holder: (Double) -> RunningProcess?) -> Duration {
         let start = SuspendingClock.now
         var patience = WriterPatience(at: start, writes: Self.before)
@@ -29,11 +29,11 @@ import Testing
         RunningProcess(pid: pid, name: "writer", state: state)
     }
 
-    @Test func `a queue of writers that commits is waited for, for a quarter of an hour at most`() {
+    @Test func `a process waits at most 15 minutes for a queue of writers that commits`() {
         #expect(wait(commits: { Int($0) }, holder: { _ in process(7, "S") }) == .seconds(900))
     }
 
-    @Test func `a queue whose lock changes hands is waited for, for a quarter of an hour at most`() {
+    @Test func `a process waits at most 15 minutes for a queue whose lock changes its holder`() {
         #expect(wait(commits: { _ in 0 }, holder: { process(Int32($0), "S") }) == .seconds(900))
     }
 
@@ -41,7 +41,7 @@ import Testing
         #expect(wait(commits: { _ in 0 }, holder: { _ in process(7, "T") }) == .seconds(2))
     }
 
-    @Test func `a writer that stops in a queue that moved ends the wait two seconds later`() {
+    @Test func `a writer that is stopped after other commits ends the wait two seconds later`() {
         #expect(wait(commits: { Int(min($0, 10)) }, holder: { _ in process(7, "T") }) == .seconds(12))
     }
 
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: ["R", "D"] as [Character])
-    func `a writer that waits for a processor or a disk is waited for, for a minute at most`(_ state: Character) {
+    func `a process waits at most one minute for a writer that needs a processor or a disk`(_ state: Character) {
         #expect(wait(commits: { _ in 0 }, holder: { _ in process(7, state) }) == .seconds(60))
     }
 }

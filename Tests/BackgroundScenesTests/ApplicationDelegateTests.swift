@@ -6,7 +6,7 @@ import Testing
 @testable import BackgroundScenes
 
 extension OneEnvironment {
-    /// What a delegate hears, and when.
+    /// The calls that a delegate receives, and their order.
     @MainActor
     @Suite(.timeLimit(.minutes(30))) struct ApplicationDelegateTests {
         private final class Listening: ApplicationDelegate {
@@ -39,7 +39,7 @@ extension OneEnvironment {
 
         init() { EnvironmentValues.current = EnvironmentValues() }
 
-        @Test func aPersonsRunTellsWhatHappens() async throws {
+        @Test func `a manual start calls the delegate methods in order`() async throws {
             try await TestDriver.run(permitting: []) { _ in
                 await MainActor.run {}
                 let (process, delegate) = await MainActor.run { () -> (AppProcess, Listening) in
@@ -57,13 +57,13 @@ extension OneEnvironment {
             }
         }
 
-        @Test func oneThatSaysNothingHearsNothing() async throws {
+        @Test func `a process with an empty delegate finishes and exits`() async throws {
             try await TestDriver.run(permitting: []) { _ in
                 await AppProcess.begin(Silent()).serveThePerson()
             }
         }
 
-        /// Asks its server which photo to upload, and begins the upload when the answer is there.
+        /// Requests from its server which photo to upload, and begins the upload when the response arrives.
         private final class Asking: ApplicationDelegate {
             private let isAwaiting: Bool
 
@@ -92,7 +92,7 @@ extension OneEnvironment {
             }
         }
 
-        /// Lets virtual time pass until the process leaves.
+        /// Lets virtual time pass until the process exits.
         private func leave(_ process: AppProcess, _ driver: TestDriver) async throws {
             let hasLeft = Flag()
             let end = Task {
@@ -106,7 +106,7 @@ extension OneEnvironment {
         private final class Flag: Sendable { let value = Mutex(false) }
 
         @Test(arguments: [false, true])
-        func `a process that a user started stays until the answer to its request is handled`(_ isAwaiting: Bool) async throws {
+        func `a process that a user started runs until the response to its request is handled`(_ isAwaiting: Bool) async throws {
             try await TestDriver.run(permitting: []) { driver in
                 let server = driver.network.server("https://api.test")
                 server.route("GET", "/list", .status(200, body: .text("photo")).after(.delay(20)))
@@ -116,8 +116,8 @@ extension OneEnvironment {
             }
         }
 
-        /// The app would begin an upload with the answer.
-        @Test func `a process does not wait for a request without an end`() async throws {
+        /// The app would begin an upload after the response.
+        @Test func `a process does not wait without a limit for a response`() async throws {
             try await TestDriver.run(permitting: []) { driver in
                 driver.network.server("https://api.test").route("GET", "/list", .status(200).after(.delay(80_000)))
                 try await leave(await AppProcess.begin(Asking()), driver)
@@ -135,7 +135,7 @@ extension OneEnvironment {
             }
         }
 
-        @Test func aSecondDelegateTraps() async {
+        @Test func `a second delegate adaptor traps`() async {
             let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
                 await MainActor.run { _ = MountingTwo() }
             }
@@ -143,8 +143,9 @@ extension OneEnvironment {
             #expect(said.contains("an app has one delegate"))
         }
 
-        /// Registered at the end of launching; woken to refresh; woken for the session, whose events it asked to be told of.
-        @Test func theSampleIsWokenForItsTaskAndItsSession() async throws {
+        /// The sample registers its handler at the end of launching. The agent launches the sample for the refresh, then for the
+        /// events of the session.
+        @Test func `the sample app is launched for its task and for its session`() async throws {
             try await TestDriver.run(permitting: ["refresh"]) { driver in
                 driver.network.server("https://podcast.test").route(
                     nil, "/1.mp3", .status(200, body: .text("episode")).after(.delay(40)))
@@ -158,7 +159,7 @@ extension OneEnvironment {
                 #expect(session.kind == .urlSession)
                 #expect(try await driver.finish(session).outcome == .completed)
                 #expect(Downloader.kept.withLock { $0.sorted() } == ["episode", "reconnected"])
-                // Never in the foreground: what is scheduled is the handler's.
+                // The app was never in the foreground, so only the handler scheduled a request.
                 #expect(driver.ledger.requests.map(\.id) == ["refresh"])
             }
         }

@@ -3,7 +3,7 @@ import BackgroundTasksTesting
 import Foundation
 import Testing
 
-/// What scenes of another library make known, in a test of such an app.
+/// The scenes of another library register actions, in a test of an app with such scenes.
 @Suite(.timeLimit(.minutes(30))) struct BackgroundLaunchTests {
     private actor Heard {
         var words: [String] = []
@@ -11,13 +11,13 @@ import Testing
         func add(_ word: String) { words.append(word) }
     }
 
-    @Test func everyActionOfTheLaunchRunsAndNoOther() async throws {
+    @Test func `a launch runs every action of its task and no other action`() async throws {
         let heard = Heard()
         try await TestDriver.run(permitting: ["a", "b"]) { driver in
             BackgroundLaunch.handle(.appRefresh("a")) { await heard.add("one") }
             BackgroundLaunch.handle(.appRefresh("a")) { await heard.add("two") }
             BackgroundLaunch.handle(.processing("b")) { await heard.add("another") }
-            // A person's start comes so far; what a GUI says of its scenes later is known already.
+            // A manual start continues after `run()`. Actions that a GUI declares later are ignored.
             BackgroundLaunch.run()
             BackgroundLaunch.handle(.appRefresh("a")) { await heard.add("again") }
             try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "a"))

@@ -1,4 +1,5 @@
-// An iOS app's delegate after the rewrite of the page "From UIApplicationDelegate", which shows its first class as it stands here.
+// The delegate of an iOS app after the changes of the page "From UIApplicationDelegate". The page shows the first class of this
+// file.
 import BackgroundScenes
 import Synchronization
 
@@ -38,7 +39,7 @@ extension AppDelegate {
 final class Downloader: NSObject, URLSessionDownloadDelegate {
     nonisolated static let kept = Mutex<[String]>([])
 
-    /// Of a name that is open already it is the same one.
+    /// A session with an open identifier is the same session.
     private var session: URLSession {
         URLSession(configuration: .background(withIdentifier: "episodes"), delegate: self, delegateQueue: nil)
     }

@@ -3,7 +3,7 @@ import Testing
 @testable import BackgroundScenes
 
 extension OneEnvironment {
-    /// What an app has around its scenes, as iOS apps write it.
+    /// The state that an iOS app declares around its scenes.
     @MainActor
     @Suite struct ModelTests {
         @Observable final class Library {
@@ -49,7 +49,7 @@ extension OneEnvironment {
 
         init() { EnvironmentValues.current = EnvironmentValues() }
 
-        @Test func anAppKeepsItsModelAndItsDefaults() async {
+        @Test func `an app keeps its model and its defaults`() async {
             for key in ["started", "sorting", "address"] { UserDefaults.standard.removeObject(forKey: "ModelTests." + key) }
             let app = Reader()
             let observation = SceneObservation { app.body.collectParts().observers }

@@ -1,5 +1,5 @@
 import Testing
 
-/// The tests that read or change what a process has once: its environment values. One at a time over all their suites, because a suite
-/// alone that is serialized still runs beside the others.
+/// The tests that read or change the environment values, which exist once in a process. The tests of all these suites run one at
+/// a time, because a serialized suite alone still runs in parallel with other suites.
 @Suite(.serialized) enum OneEnvironment {}

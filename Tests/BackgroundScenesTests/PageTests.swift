@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The pages show code that is compiled, and run by the tests.
+/// The pages show code that is compiled and tested.
 @Suite struct PageTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -17,9 +17,9 @@ import Testing
         .map { String($0.1) }
     }
 
-    /// Under the library's own name, whose import comes where the alphabet has it.
+    /// The page imports the real library instead of its test double, with the imports in alphabetical order.
     @Test(arguments: ["crossui-example/Bridge", "crossui-example/TideApp", "adwaita-example/Bridge", "adwaita-example/TideApp"])
-    func theRecipeIsWhatTheExamplesAre(_ file: String) throws {
+    func `the page shows the code of the examples`(_ file: String) throws {
         var lines = try text("Tests/StandIns/\(file).swift").replacing("import StandIn", with: "import ").split(
             separator: "\n", omittingEmptySubsequences: false)
         let imports = lines.prefix { $0.hasPrefix("import ") }.count
@@ -27,7 +27,7 @@ import Testing
         #expect(try blocks(of: "BesideAGUI").contains(lines.joined(separator: "\n")), "\(file) is not on the page")
     }
 
-    @Test func theRewrittenDelegateIsWhatTheSampleIs() throws {
+    @Test func `the page shows the delegate of the sample`() throws {
         let sample = try text("Tests/BackgroundScenesTests/DelegateSample.swift")
         let start = try #require(sample.range(of: "final class AppDelegate"))
         let end = try #require(sample.range(of: "\n}\n", range: start.lowerBound..<sample.endIndex))

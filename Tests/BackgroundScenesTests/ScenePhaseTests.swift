@@ -8,7 +8,8 @@ private final class Heard {
 }
 
 extension OneEnvironment {
-    /// `@Environment(\.scenePhase)` and `.onChange(of:)`, as iOS apps use them to schedule when the person leaves.
+    /// `@Environment(\.scenePhase)` and `.onChange(of:)` in the form in which iOS apps use them to schedule work in the
+    /// background phase.
     @MainActor
     @Suite struct ScenePhaseTests {
         private struct Observing: App {
@@ -33,7 +34,7 @@ extension OneEnvironment {
 
         init() { EnvironmentValues.current = EnvironmentValues() }
 
-        @Test func aPersonsRunGoesThroughThePhases() {
+        @Test func `the scenes observe every phase of a manual start`() {
             let app = Observing()
             let observation = SceneObservation { app.body.collectParts().observers }
             #expect(app.heard.lines == ["active: false"], "the initial value, once")
@@ -51,11 +52,11 @@ extension OneEnvironment {
             #expect(app.heard.lines == ["active to inactive", "active: false", "schedule", "inactive to background"])
         }
 
-        @Test func phasesAreOrderedAsApplesAre() {
+        @Test func `the phases have the same order as on iOS`() {
             #expect(ScenePhase.background < .inactive && ScenePhase.inactive < .active)
         }
 
-        @Test func severalScenesAreAllFollowed() {
+        @Test func `changes in several scenes are all observed`() {
             struct Two: App {
                 @Environment(\.scenePhase) private var phase
                 let heard = Heard()

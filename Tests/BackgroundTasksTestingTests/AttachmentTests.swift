@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import UserNotifications
 
-/// Files of notifications: what is taken, what is refused, and that a copy is shown.
+/// Attachment files of notifications: accepted files, refused files, and the copy that is shown.
 @Suite final class AttachmentTests: Sendable {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("attachments-\(UUID().uuidString)")
 
@@ -28,8 +28,8 @@ import UserNotifications
             UNNotificationRequest(identifier: "storm", content: content, trigger: nil))
     }
 
-    /// A theme's name, a file, and one that is not there: what the app gave is what it is told.
-    @Test func aSoundIsOfTheThemeOrOfAFile() async throws {
+    /// The app reads the sound that it set, even if another sound is played.
+    @Test func `a sound is a theme sound or a file, and the default sound if the file is missing`() async throws {
         let ping = try file("ping.oga", Data("OggS".utf8)).path
         for (name, shown) in [
             ("bell", "bell"), (ping, ping), (ping + "x", "message-new-instant"), ("gone.caf", "message-new-instant"),
@@ -47,13 +47,13 @@ import UserNotifications
         }
     }
 
-    @Test func aCopyIsShown() async throws {
+    @Test func `a notification shows a copy of the attached picture`() async throws {
         let original = try file("hours.png", Self.pixel)
         try await TestDriver.run(permitting: []) { driver in
             let attachment = try UNNotificationAttachment(identifier: "hours", url: original)
             #expect(attachment.type == "public.png")
             try await self.add(attachment)
-            // What happens to the original changes nothing, and it is the app's own.
+            // The original is not changed, and the copy is shown after the original was removed.
             #expect(try Data(contentsOf: original) == Self.pixel)
             try FileManager.default.removeItem(at: original)
             try await driver.advance(by: .seconds(1))
@@ -63,7 +63,7 @@ import UserNotifications
             #expect((copy.identifier, copy.type) == ("hours", "public.png"))
             #expect(try Data(contentsOf: copy.url) == Self.pixel)
             #expect(shown.picture == copy.url.path)
-            // A file that is gone is an error, and nothing is told.
+            // A missing file is an error.
             await #expect { try await self.add(attachment) } throws: {
                 ($0 as? UNError)?.code == .attachmentInvalidURL
             }
@@ -73,12 +73,12 @@ import UserNotifications
     @Test(arguments: [
         ("a.png", "no picture", UNError.Code.attachmentCorrupt), ("a.txt", "words", .attachmentUnrecognizedType),
         ("a.mp3", "", .attachmentCorrupt), ("a", "", .attachmentUnrecognizedType), ("a.jpg", "\u{89}PNG", .attachmentCorrupt),
-    ]) func whatIsNoPictureIsRefused(_ name: String, _ content: String, _ code: UNError.Code) throws {
+    ]) func `an invalid attachment file is refused`(_ name: String, _ content: String, _ code: UNError.Code) throws {
         let url = try file(name, Data(content.utf8))
         #expect { try UNNotificationAttachment(identifier: "", url: url) } throws: { ($0 as? UNError)?.code == code }
     }
 
-    @Test func whatCannotBeTakenIsSaid() throws {
+    @Test func `an attachment is checked by its location, type and size`() throws {
         func code(_ url: URL, _ options: [AnyHashable: Any]? = nil) -> UNError.Code? {
             do {
                 _ = try UNNotificationAttachment(identifier: "a", url: url, options: options)
@@ -94,7 +94,7 @@ import UserNotifications
         let pipe = folder.appendingPathComponent("pipe.png")
         mkfifo(pipe.path, 0o600)
         #expect(code(pipe) == .attachmentInvalidURL)
-        // By what it is, whatever its name says.
+        // The type follows from the content, not from the name.
         #expect(try code(file("photo.jpg", Self.pixel)) == nil)
         #expect(try UNNotificationAttachment(identifier: "", url: file("photo", Self.pixel)).type == "public.png")
         #expect(

@@ -24,10 +24,10 @@ import Testing
 
     private func launch() throws -> LaunchRecord? { try machine.ledger.read { try $0.launch(1) } }
 
-    @Test func itIsWarnedAndKilledAllTheSame() throws {
+    @Test func `a launch is warned and killed while the ledger cannot be written`() throws {
         try machine.pass(28)
         #expect(program.warnings.withLock { $0 } == [])
-        // The agent looks at its budget, and then after each of its tries to write.
+        // The agent checks the budget first, and then after each try to write.
         try machine.pass(30)
         #expect(program.warnings.withLock { $0 } == [1])
         #expect(machine.livingProcesses == [])
@@ -39,19 +39,19 @@ import Testing
         #expect(try machine.ledger.read { try $0.launch(2)?.generation } == 2, "and it is made up for")
     }
 
-    @Test func aWordAfterTheWarningCounts() throws {
+    @Test func `a result that is written after the warning counts`() throws {
         program.endsWhenWarned.withLock { $0 = true }
         try machine.pass(32)
         #expect(machine.livingProcesses == [])
         machine.troubleLedger(nil)
-        // It wrote its result as soon as it could, before the agent did.
+        // The process writes its result before the agent writes.
         try machine.ledger.write { try $0.setResult(.expired, detail: nil, ofLaunch: 1) }
         try machine.pass(60)
         #expect(try launch()?.outcome == .expired)
         #expect(try machine.ledger.read { try $0.request("once") } == nil)
     }
 
-    @Test func aClockThatIsSetMeanwhileEndsNothing() throws {
+    @Test func `a change of the clock does not end a launch early`() throws {
         try machine.pass(5)
         try machine.stepClock(365 * 86_400)
         try machine.pass(20)
@@ -61,7 +61,7 @@ import Testing
     }
 }
 
-/// Goes on whatever it is told, unless it is asked not to.
+/// A program that ignores warnings unless `endsWhenWarned` is set.
 private final class Stubborn: VirtualProgram {
     let warnings = Mutex<[Int64]>([])
     let endsWhenWarned = Mutex(false)

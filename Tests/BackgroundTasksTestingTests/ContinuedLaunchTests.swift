@@ -5,7 +5,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Launches whose handlers return while transfers that they began are under way.
+/// Launches whose handlers return while transfers of these launches are running.
 @Suite(.timeLimit(.minutes(30))) struct ContinuedLaunchTests {
     private final class Heard: NSObject, URLSessionDownloadDelegate, Sendable {
         let files = Mutex<[String]>([])
@@ -32,7 +32,7 @@ import Testing
         isBackground ? .background(withIdentifier: "episodes") : .ephemeral
     }
 
-    /// A handler that begins a download and returns at once.
+    /// Registers a handler that begins a download and returns immediately.
     private static func register(
         _ heard: Heard, first: URL, _ configuration: @escaping @Sendable () -> URLSessionConfiguration
     ) {
@@ -51,7 +51,7 @@ import Testing
         try #require(launch.endedAt).timeIntervalSince(launch.startedAt)
     }
 
-    /// As on iOS. Repeated, it would begin its transfers again.
+    /// The behaviour is the same on iOS. A repeated launch would begin its transfers again.
     @Test(arguments: [true, false])
     func `a launch that began transfers and used up its time is not repeated`(_ begins: Bool) async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in
@@ -62,7 +62,7 @@ import Testing
             BGTaskScheduler.shared.register(forTaskWithIdentifier: "refresh", using: nil) { task in
                 calls.withLock { $0 += 1 }
                 if begins { URLSession(configuration: Self.configuration(true)).downloadTask(with: first).resume() }
-                // It never completes its task.
+                // The handler never completes its task.
                 task.expirationHandler = {}
             }
             try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "refresh"))
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a launch continues until what it began has ended`(_ isBackground: Bool) async throws {
+    func `a launch continues until the transfers that it began have ended`(_ isBackground: Bool) async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
             driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(10)))
             let heard = Heard()
@@ -101,7 +101,7 @@ import Testing
     }
 
     /// The handlers of a refresh have thirty seconds.
-    @Test func `the time of the handlers does not count`() async throws {
+    @Test func `the time of the handlers does not count as continuation`() async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
             driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(20)))
             let (heard, first) = (Heard(), try Self.url("/1"))
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a launch continues for what a delegate begins`(_ isBackground: Bool) async throws {
+    func `a launch continues for transfers that a delegate begins`(_ isBackground: Bool) async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
             let server = driver.network.server(Self.origin)
             for path in ["/1", "/2"] { server.route(nil, path, .status(200, body: .text(path)).after(.delay(5))) }
@@ -136,7 +136,7 @@ import Testing
 
     /// The transfer waits for its next try, or for a condition.
     @Test(arguments: ["server", "condition"])
-    func `a transfer of which no attempt is under way does not hold a launch`(_ what: String) async throws {
+    func `a transfer without a running attempt does not extend a launch`(_ what: String) async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
             driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one"))
             if what == "server" {
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test func `a suspended task does not hold a launch`() async throws {
+    @Test func `a suspended task does not extend a launch`() async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
             driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(10)))
             let (heard, first) = (Heard(), try Self.url("/1"))
@@ -190,7 +190,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `an app can have its launches end with their handlers`(_ isBackground: Bool) async throws {
+    func `launches end with their handlers if the app disables continuation`(_ isBackground: Bool) async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
             driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(10)))
             var settings = BackgroundSettings()
@@ -205,7 +205,9 @@ import Testing
 
     /// The handler still has work when its delegate has received the end.
     @Test(arguments: [LaunchOutcome.failed, .expired, .crashed])
-    func `an end that a delegate received is delivered once, whatever the launch reports`(_ outcome: LaunchOutcome) async throws {
+    func `an end that a delegate received is delivered once for every outcome of the launch`(
+        _ outcome: LaunchOutcome
+    ) async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
             driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one"))
             let (heard, first) = (Heard(), try Self.url("/1"))

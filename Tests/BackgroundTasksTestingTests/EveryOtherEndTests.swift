@@ -10,9 +10,9 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// Row by row what the tutorial's table says that a test can bring about.
+/// The rows of the table in the tutorial, which lists the events that a test can cause.
 @Suite(.timeLimit(.minutes(30))) struct EveryOtherEndTests {
-    /// A driver with a handler "work", which takes two virtual minutes and stops when it is told to.
+    /// Runs a driver with the handlers "work" and "refresh". Each handler takes two virtual minutes and stops when it expires.
     private func run(_ body: @escaping @Sendable (TestDriver) async throws -> Void) async throws {
         try await TestDriver.run(permitting: ["work", "refresh", "job.*"]) { driver in
             for identifier in ["work", "refresh"] {
@@ -49,9 +49,9 @@ import UserNotifications
         let inside = Mutex((now: 0, most: 0))
     }
 
-    // MARK: Launches by hand, and their ends
+    // MARK: Manual launches, and their ends
 
-    @Test func aLaunchByHandIsMarked() async throws {
+    @Test func `a manual launch is marked as simulated`() async throws {
         try await run { driver in
             try submitWork { $0.earliestBeginDate = driver.clock.date.addingTimeInterval(86_400) }
             let launch = try await driver.simulateLaunch("work")
@@ -61,7 +61,7 @@ import UserNotifications
         }
     }
 
-    @Test func timeIsEndedByHand() async throws {
+    @Test func `a test can end the time of a launch`() async throws {
         try await run { driver in
             try submitWork()
             _ = try await driver.advanceToNextLaunch()
@@ -72,7 +72,7 @@ import UserNotifications
         }
     }
 
-    @Test func theAgentIsToldToStop() async throws {
+    @Test func `a launch stops when the agent quits`() async throws {
         try await run { driver in
             try submitWork()
             _ = try await driver.advanceToNextLaunch()
@@ -81,13 +81,13 @@ import UserNotifications
         }
     }
 
-    @Test func aConditionIsLost() async throws {
+    @Test func `a launch stops when its condition is lost`() async throws {
         try await run { driver in
             try submitWork { $0.requiresNetworkConnectivity = true }
             _ = try await driver.advanceToNextLaunch()
             let ended = try await driver.stop(reason: .conditionLost)
             #expect(ended.outcome == .expired && ended.stopReason == .conditionLost)
-            // It stays gone until somebody brings it back.
+            // The condition stays lost until the test restores it.
             try submitWork { $0.requiresNetworkConnectivity = true }
             await #expect(throws: NothingIsLaunched.self) { try await driver.advanceToNextLaunch() }
             try await driver.setConditions { ($0.isNetworkAvailable, $0.isOnExternalPower) = (true, true) }
@@ -95,8 +95,8 @@ import UserNotifications
         }
     }
 
-    /// A reason that did not come about is no success.
-    @Test func whatRequiresNothingIsNotStopped() async throws {
+    /// The call fails if the launch did not end for the given reason.
+    @Test func `a launch without requirements is not stopped by a lost condition`() async throws {
         try await run { driver in
             try submitWork()
             _ = try await driver.advanceToNextLaunch()
@@ -105,7 +105,7 @@ import UserNotifications
         }
     }
 
-    @Test func aBudgetRunsOut() async throws {
+    @Test func `a launch stops when its budget is used up`() async throws {
         try await run { driver in
             try submitRefresh(after: 0, of: driver)
             _ = try await driver.advanceToNextLaunch()
@@ -114,7 +114,7 @@ import UserNotifications
     }
 
     @Test(arguments: [StopReason.cancelled, .noProgress])
-    func continuedProcessingIsStopped(_ reason: StopReason) async throws {
+    func `continued processing is stopped for the given reason`(_ reason: StopReason) async throws {
         try await run { driver in
             let seen = Seen()
             let (begun, begin) = AsyncStream.makeStream(of: Void.self)
@@ -127,7 +127,7 @@ import UserNotifications
             }
             try BGTaskScheduler.shared.submit(BGContinuedProcessingTaskRequest(identifier: "job.1", title: "T", subtitle: "S"))
             _ = try await driver.advanceToNextLaunch()
-            // In this process, on a queue of its own: before that there is nobody to be told.
+            // The handler runs in this process on another queue. It sets its expiration handler before it finishes the stream.
             for await _ in begun {}
             await #expect(throws: TestDriver.Refused.self) { try await driver.killApp() }
             let ended = try await driver.stop(reason: reason)
@@ -136,7 +136,7 @@ import UserNotifications
         }
     }
 
-    @Test func theAppIsKilled() async throws {
+    @Test func `a killed app is launched again`() async throws {
         try await run { driver in
             try submitWork()
             _ = try await driver.advanceToNextLaunch()
@@ -147,7 +147,7 @@ import UserNotifications
         }
     }
 
-    @Test func theAgentIsKilled() async throws {
+    @Test func `a killed agent launches nothing until it is started again`() async throws {
         try await run { driver in
             try submitRefresh(after: 3_600, of: driver)
             try await driver.settle()
@@ -159,7 +159,7 @@ import UserNotifications
         }
     }
 
-    @Test func anEndThatDoesNotComeIsAnError() async throws {
+    @Test func `a launch that does not end in time is an error`() async throws {
         try await run { driver in
             try submitWork()
             let launch = try await driver.advanceToNextLaunch()
@@ -170,7 +170,7 @@ import UserNotifications
 
     // MARK: The machine
 
-    @Test func networkAndPowerAreWaitedFor() async throws {
+    @Test func `a request waits for network and power`() async throws {
         try await run { driver in
             try await driver.setConditions { ($0.isNetworkAvailable, $0.isOnExternalPower) = (false, false) }
             try submitWork { ($0.requiresNetworkConnectivity, $0.requiresExternalPower) = (true, true) }
@@ -182,7 +182,7 @@ import UserNotifications
         }
     }
 
-    @Test func sleepIsMadeUpForAtTheWakeUp() async throws {
+    @Test func `a request that is due during sleep is launched at the wake-up`() async throws {
         try await run { driver in
             let start = driver.clock.date
             try submitRefresh(after: 3_600, of: driver)
@@ -191,7 +191,7 @@ import UserNotifications
         }
     }
 
-    @Test func aClockIsSet() async throws {
+    @Test func `a request is launched at its date after the clock was set back`() async throws {
         try await run { driver in
             let (start, began) = (driver.clock.date, driver.clock.now)
             try submitRefresh(after: 3_600, of: driver)
@@ -202,7 +202,7 @@ import UserNotifications
         }
     }
 
-    @Test func aPersonTravels() async throws {
+    @Test func `a daily request is launched at noon in a new time zone`() async throws {
         try await run { driver in
             let request = BGAppRefreshTaskRequest(identifier: "refresh")
             request.recurrence = .daily(.noon)
@@ -219,7 +219,7 @@ import UserNotifications
     // MARK: The network
 
     @Test(arguments: ["cut", "away"])
-    func aDownloadGoesOn(_ fault: String) async throws {
+    func `a download continues after a connection fault`(_ fault: String) async throws {
         try await run { driver in
             let origin = "https://files.test"
             driver.network.server(origin).route(nil, "/file", .served(ServedFile(.pattern(200_000), etag: "\"v1\"")))
@@ -242,8 +242,8 @@ import UserNotifications
         }
     }
 
-    /// A handler's own session reaches the same servers, in the same time.
-    @Test func anOrdinaryRequestIsAnsweredInVirtualTime() async throws {
+    /// An ordinary session of a handler reaches the same virtual servers in virtual time.
+    @Test func `an ordinary request is answered in virtual time`() async throws {
         let seen = Seen()
         try await TestDriver.run(permitting: ["ask"]) { driver in
             driver.network.server("https://api.test").route("GET", "/slow", .dripping("hello", seconds: 20))
@@ -258,7 +258,7 @@ import UserNotifications
             let launch = try await driver.finish(driver.advanceToNextLaunch())
             #expect(launch.outcome == .completed)
             #expect(try #require(launch.endedAt).timeIntervalSince(launch.startedAt) >= 15)
-            // The test's own.
+            // An ordinary request of the test itself.
             async let own = URLSession.shared.data(from: URL(string: "https://api.test/slow")!).0
             while driver.network.server("https://api.test").requests().count < 2 { try await driver.advance(by: .seconds(1)) }
             try await driver.advance(by: .seconds(30))
@@ -267,7 +267,7 @@ import UserNotifications
         #expect(seen.answers.withLock { $0 } == ["hello"])
     }
 
-    @Test func anOrdinaryRequestThatWasNotSetUpFailsTheTest() async throws {
+    @Test func `an ordinary request to an unknown server fails the test`() async throws {
         struct Own: Error {}
         let error = await #expect(throws: UnimplementedEffects.self) {
             try await TestDriver.run(permitting: ["ask"]) { driver in
@@ -279,7 +279,7 @@ import UserNotifications
                 }
                 try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "ask"))
                 _ = try await driver.finish(driver.advanceToNextLaunch())
-                // As a failed `#require` does.
+                // A failed `#require` has the same effect.
                 throw Own()
             }
         }
@@ -287,8 +287,8 @@ import UserNotifications
         #expect(error?.underlying is Own)
     }
 
-    /// Another test of this process, with a server of its own on loopback, does not notice the driver.
-    @Test func workThatIsNoneOfTheTestsReachesLoopback() async throws {
+    /// Another test of this process, with a server on loopback, is not affected by the driver.
+    @Test func `work outside the test reaches loopback`() async throws {
         let server = try await FaultyServer.start()
         server.route("GET", "/own", .status(200, body: "own"))
         let url = try #require(URL(string: server.url + "/own"))
@@ -301,7 +301,7 @@ import UserNotifications
 
     // MARK: Notifications
 
-    @Test func aButtonIsPressedAndAServerComesLate() async throws {
+    @Test func `a notification is shown when its server appears, and its button is delivered`() async throws {
         let heard = Heard()
         try await run { driver in
             let center = UNUserNotificationCenter.current()
@@ -335,8 +335,8 @@ import UserNotifications
         }
     }
 
-    /// A wrapper that forks and exits, say: what it left begins when its launch is over, and perhaps relaunched.
-    @Test func aProcessOfALaunchThatIsOverRunsNothing() async throws {
+    /// For example, a wrapper forks and exits. The remaining process begins after its launch has ended and was perhaps repeated.
+    @Test func `a process of a launch that has ended runs no handler`() async throws {
         let seen = Seen()
         try await TestDriver.run(permitting: ["refresh"]) { driver in
             BGTaskScheduler.shared.register(forTaskWithIdentifier: "refresh", using: nil) { task in
@@ -356,7 +356,7 @@ import UserNotifications
 
     // MARK: The driver
 
-    @Test func launchesAreFollowedAlong() async throws {
+    @Test func `launches are reported when they begin and when they end`() async throws {
         try await run { driver in
             try submitWork()
             _ = try await driver.finish(driver.advanceToNextLaunch())
@@ -369,8 +369,7 @@ import UserNotifications
         }
     }
 
-    /// Each has a machine of its own, one after the other.
-    @Test func twoDriversDoNotMeet() async throws {
+    @Test func `drivers run one after another on separate machines`() async throws {
         let seen = Seen()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<4 {
@@ -388,7 +387,7 @@ import UserNotifications
         #expect(seen.inside.withLock { $0.most } == 1)
     }
 
-    @Test func oneWithinTheOtherIsRefused() async throws {
+    @Test func `a driver within another driver is refused`() async throws {
         try await run { _ in
             await #expect(throws: NestedRun.self) { try await TestDriver.run(permitting: []) { _ in } }
         }

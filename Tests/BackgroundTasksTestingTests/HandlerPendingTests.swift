@@ -6,15 +6,15 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// What iOS tells an app inside its own handlers.
+/// Values that an app reads back, with the same results as on iOS.
 @Suite struct HandlerPendingTests {
     private final class Seen: Sendable {
         let counts = Mutex<[Int]>([])
         func note(_ count: Int) { counts.withLock { $0.append(count) } }
     }
 
-    /// "Submit unless one is pending" in a handler: the chain goes on.
-    @Test func whatALaunchServesIsNotPending() async throws {
+    /// A handler that submits a request unless one is pending continues its chain.
+    @Test func `the request that a launch serves is not pending`() async throws {
         let seen = Seen()
         try await TestDriver.run(permitting: ["work"]) { driver in
             BGTaskScheduler.shared.register(forTaskWithIdentifier: "work", using: nil) { task in
@@ -37,8 +37,8 @@ import UserNotifications
         #expect(seen.counts.withLock { $0 } == [0, 1, 0, 1])
     }
 
-    /// Any property list: JSON has no dates and no bytes.
-    @Test func anAppsOwnValuesComeBack() async throws {
+    /// The user info can be any property list. JSON has no dates and no bytes.
+    @Test func `the user info of a notification is read as it was written`() async throws {
         try await TestDriver.run(permitting: []) { _ in
             let content = UNMutableNotificationContent()
             content.title = "Due"

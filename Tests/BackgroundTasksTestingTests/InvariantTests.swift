@@ -6,7 +6,7 @@ import Testing
 @testable import BackgroundTasksTesting
 @testable import Simulation
 
-/// Every checker of the simulation, shown what it is there for: a ledger in which a promise was broken by hand.
+/// Every check of the simulation finds a ledger in which the test broke a promise.
 @Suite struct InvariantTests {
     private func machine() throws -> SimulatedHost {
         try SimulatedHost(
@@ -44,11 +44,11 @@ import Testing
         return watch.broken
     }
 
-    // MARK: At every moment
+    // MARK: Invariants at every moment
 
-    @Test func nothingIsBrokenInAnEmptyLedger() throws { #expect(try found { _, _ in } == []) }
+    @Test func `an empty ledger breaks no invariant`() throws { #expect(try found { _, _ in } == []) }
 
-    @Test func twoLiveLaunchesOfOneRequest() throws {
+    @Test func `two live launches of one request are found`() throws {
         let broken = try found { machine, _ in
             try insert(launch("noon", token: "t"), machine)
             try insert(launch("noon", token: "t"), machine)
@@ -56,7 +56,7 @@ import Testing
         #expect(broken == ["two launches of one request live at once"])
     }
 
-    @Test func anOutcomeThatChanges() throws {
+    @Test func `an outcome that changes after its end is found`() throws {
         let broken = try found { machine, watch in
             let id = try insert(launch("once", token: "t"), ended: .crashed, machine)
             try watch.look(machine)
@@ -67,14 +67,14 @@ import Testing
         #expect(broken == ["the outcome of launch 1 changed after its end"])
     }
 
-    @Test func aNoonThatIsServedTwice() throws {
+    @Test func `a daily check that is served twice is found`() throws {
         let broken = try found { machine, watch in
             for token in ["a", "b"] { try insert(launch("noon", token: token), ended: .completed, machine) }
         }
         #expect(broken.count == 1 && broken[0].hasSuffix("was served twice"))
     }
 
-    @Test func aLaunchThatRepeatsOneWithAResult() throws {
+    @Test func `a launch that repeats a launch with a result is found`() throws {
         let broken = try found { machine, watch in
             try insert(launch("once", token: "t"), ended: .completed, machine)
             try insert(launch("once", token: "t", generation: 2), machine)
@@ -82,15 +82,15 @@ import Testing
         #expect(broken == ["launch 2 of once repeats one that had a result"])
     }
 
-    @Test func aLaunchThatSaysNotWhy() throws {
+    @Test func `a launch without a reason is found`() throws {
         #expect(
             try found { machine, _ in try insert(launch("once", token: "t", reason: ""), machine) } == [
                 "launch 1 does not say why"
             ])
     }
 
-    @Test func aProcessThatNobodyStops() throws {
-        // An agent that is there and looks away: what it should have killed is started behind its back.
+    @Test func `a process that the agent does not stop is found`() throws {
+        // The agent is running. The test starts a process that the agent does not know of.
         let broken = try found { machine, watch in
             try machine.ledger.write { transaction in
                 let far = RequestRecord(
@@ -110,9 +110,9 @@ import Testing
         #expect(broken.count == 1 && broken[0].contains("under the eyes of an agent"))
     }
 
-    // MARK: In the end
+    // MARK: Invariants at the end
 
-    /// A quiet day, then something by hand, then the look back.
+    /// Simulates a quiet day, applies a change of the test, and returns the broken invariants.
     private func inTheEnd(_ before: (Simulation) throws -> Void = { _ in }, _ after: (Simulation) throws -> Void) throws
         -> [String]
     {
@@ -130,11 +130,11 @@ import Testing
         }
     }
 
-    @Test func nothingIsBrokenAfterQuiet() throws {
+    @Test func `a quiet day breaks no invariant`() throws {
         #expect(try inTheEnd({ $0.app.download("a") }, { _ in }) == [])
     }
 
-    @Test func anAcceptedRequestThatIsGone() throws {
+    @Test func `an accepted request that is missing is found`() throws {
         let broken = try inTheEnd { simulation in
             simulation.app.submitOnce(after: 3_600)
             try simulation.machine.ledger.write { try $0.deleteRequest("once") }
@@ -142,23 +142,23 @@ import Testing
         #expect(broken == ["once was accepted, and neither launched to a result nor is it waiting"])
     }
 
-    @Test func aDueRequestThatIsNotLaunched() throws {
+    @Test func `a due request that is not launched is found`() throws {
         #expect(try inTheEnd { $0.app.submitOnce(after: -3_600) } == ["once is due and not launched"])
     }
 
-    @Test func anAcceptedTransferThatIsGone() throws {
+    @Test func `an accepted transfer that is missing is found`() throws {
         let broken = try inTheEnd({ $0.app.download("a") }, { try empty("sessionEvent", "transfer", of: $0) })
         #expect(broken.contains("transfer 1 was accepted and is gone"))
     }
 
-    @Test func anEndThatNobodyHandled() throws {
+    @Test func `an end that no launch handled is found`() throws {
         #expect(
             try inTheEnd({ $0.app.download("a") }, { $0.app.memory.handled = [:] }) == [
                 "transfer 1 ended and no launch handled it"
             ])
     }
 
-    @Test func aDownloadOfNoVersion() throws {
+    @Test func `a download that matches no version of its file is found`() throws {
         let broken = try inTheEnd(
             { simulation in
                 simulation.app.digests = { _ in ["of another file"] }
@@ -167,36 +167,36 @@ import Testing
         #expect(broken == ["download 1 of a is no version that the server ever had"])
     }
 
-    @Test func aPhotoThatIsNotThere() throws {
+    @Test func `a photo that is missing on the server is found`() throws {
         let broken = try inTheEnd(
             { $0.app.upload(Data("photo".utf8), .webdav, name: "a.jpg") }, { $0.app.memory.photos[1] = Data("another".utf8) })
         #expect(broken == ["photo 1 is there 0 times"])
     }
 
-    @Test func `a wanted photo of whose end no launch heard`() throws {
+    @Test func `a wanted photo whose end no launch received is found`() throws {
         let broken = try inTheEnd(
             { $0.app.want(Data("photo".utf8), .webdav, name: "a.jpg") }, { $0.app.memory.heard = [] })
         #expect(broken == ["wanted-0-a.jpg was wanted, and no launch heard of its end"])
     }
 
-    @Test func aNotificationThatWasNotShown() throws {
+    @Test func `a notification that was not shown is found`() throws {
         #expect(try inTheEnd { _ = $0.app.memory.told.insert("storm") } == ["storm was never shown"])
     }
 
-    @Test func aFileThatNoRowKnows() throws {
+    @Test func `a file that no row knows is found`() throws {
         let broken = try inTheEnd { simulation in
             try Data().write(to: simulation.machine.directories.spool.appendingPathComponent("orphan"))
         }
         #expect(broken == ["files in the spool that no row knows: [\"orphan\"]"])
     }
 
-    @Test func aNoonThatWasNotServed() throws {
+    @Test func `a daily check that was not served is found`() throws {
         let broken = try inTheEnd { try empty("launch", of: $0) }
         #expect(broken.count == 2 && broken.allSatisfy { $0.hasSuffix("was served 0 times") })
     }
 }
 
-/// A program that does nothing, and hears nothing.
+/// A program that does nothing and ignores every call.
 private final class Deaf: VirtualProgram {
     func begin(_ process: VirtualProcess) {}
     func warned(_ process: VirtualProcess) {}

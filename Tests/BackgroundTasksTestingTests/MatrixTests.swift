@@ -3,9 +3,9 @@ import Simulation
 import TestSamples
 import Testing
 
-/// Every cause in every state, in virtual time; the page in the documentation is made of them.
+/// Every cause in every state, in virtual time. The page in the documentation is generated from these cells.
 @Suite struct MatrixTests {
-    @Test(arguments: MatrixState.allCases) func everyPromiseIsKept(state: MatrixState) throws {
+    @Test(arguments: MatrixState.allCases) func `every promise of the matrix is kept`(state: MatrixState) throws {
         for cause in TableSample.rows(of: MatrixCause.allCases, in: state.rawValue) {
             let cell = MatrixCell(state, cause)
             let seen = try cell.play()
@@ -16,16 +16,17 @@ import Testing
     private static let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Sources/API/BackgroundTasks/BackgroundTasks.docc/Matrix.md")
 
-    @Test func thePageSaysTheSame() throws {
+    @Test func `the page shows the cells of the matrix`() throws {
         var text = """
-            # What is promised, cell by cell
+            # Every cause in every state
 
-            Sixteen states of work and what can happen in the middle of each, played in virtual time by the real agent. What is seen when
-            all is over is promised, word for word; `as usual` is as if nothing had happened, and `–` says that the cause found nobody: no
-            process of the app runs then, whose time could run out or that could be ended.
+            Sixteen states of work, and the causes that can interrupt each state. The real agent plays every combination in virtual time. The result
+            must be equal to the promise, word for word. `as usual` means that the result is the same as without the cause. `–` means that no process
+            of the app runs in this state, so that its time cannot run out and it cannot be ended.
 
-            "told" and "heard" count what the app was told; "shown" what its server showed; "version" is which of the server's two
-            versions of the file was handed over.
+            "told" counts the notifications of a check, and the ends of an upload that the app received. "heard" counts the presses that the app
+            received. "shown" counts the notifications that the server showed. "version" is the version of the file, of two on the server, that the
+            app received.
 
             Written by its test: `WRITE_TABLES=1 swift test --filter MatrixTests`.
 

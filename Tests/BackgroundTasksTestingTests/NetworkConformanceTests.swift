@@ -8,13 +8,13 @@ import TransferMachines
 @testable import BackgroundTasksTesting
 @testable import BackgroundTransfer
 
-/// One suite for both networks: libcurl over sockets to a `FaultyServer`, and the virtual one. What an attempt comes to must not
-/// depend on which of them carried it.
+/// One suite for both networks: libcurl over sockets to a `FaultyServer`, and the virtual network. The outcome of an attempt
+/// must not depend on the network.
 @Suite(.timeLimit(.minutes(30))) struct NetworkConformanceTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
         let scripts: [ResponseScript]
-        /// On a busy machine an answer may take seconds.
+        /// On a busy machine a response may take seconds.
         var request = WireRequest(method: "GET", url: "/f", idleTimeout: 60)
         var body: Data?
         var testDescription: String { name }
@@ -25,7 +25,7 @@ import TransferMachines
         }
     }
 
-    /// What can be seen of an attempt, by whoever started it and by the server.
+    /// The outcome of an attempt, as its caller and the server see it.
     struct Outcome: Equatable {
         var status: Int?
         var headers: [String]
@@ -81,7 +81,7 @@ import TransferMachines
         },
     ]
 
-    @Test(arguments: cases) func bothComeToTheSame(_ example: Case) async throws {
+    @Test(arguments: cases) func `both networks have the same outcome`(_ example: Case) async throws {
         let real = try await overSockets(example)
         let virtual = overTheVirtualNetwork(example)
         #expect(real == virtual)
@@ -139,7 +139,7 @@ import TransferMachines
         let head = end.head
         let told = ["ETag", "Content-Length", "Content-Range", "Content-Type", "Retry-After", "Location"]
         var failure = end.failure
-        // Words are each library's own.
+        // The texts of the two networks differ.
         if case .badAnswer = failure { failure = .badAnswer("") }
         return Outcome(
             status: head?.status, headers: told.compactMap { name in head?[name].map { "\(name): \($0)" } },

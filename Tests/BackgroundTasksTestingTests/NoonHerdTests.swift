@@ -1,7 +1,7 @@
 import Simulation
 import Testing
 
-/// Many installations, and one service that they all ask.
+/// Many installations that send requests to one service.
 @Suite struct NoonHerdTests {
     private func herd(spread: Double, retryAfter: Double?, capacity: Int) -> NoonHerd.Outcome {
         var herd = NoonHerd(spread: spread, retryAfter: retryAfter)
@@ -9,19 +9,19 @@ import Testing
         return herd.play()
     }
 
-    /// A thousand of each zone, over two minutes.
-    @Test func theSpreadTakesThePeakAway() {
+    /// In each time zone 1,000 installations send their requests, either at the same time or within two minutes.
+    @Test func `a spread lowers the peak of the requests`() {
         let (sharp, spread) = (herd(spread: 0, retryAfter: nil, capacity: 20), herd(spread: 120, retryAfter: nil, capacity: 20))
         #expect(sharp.peak == 1_000)
         #expect(spread.peak < 30, "\(spread)")
         #expect(sharp.givenUp == 0 && spread.givenUp == 0)
     }
 
-    /// A service that asks all for the same pause does not see the same crowd again and again.
-    @Test(arguments: [60, 600] as [Double]) func whoIsRefusedComesBackSpread(_ retryAfter: Double) {
+    /// A service that requests the same pause from all installations must not receive all retries at the same time.
+    @Test(arguments: [60, 600] as [Double]) func `all refused installations succeed after their retries`(_ retryAfter: Double) {
         let outcome = herd(spread: 0, retryAfter: retryAfter, capacity: 4)
         #expect(outcome.givenUp == 0, "\(outcome)")
-        // Once refused, once again, and few a third time.
+        // The bound is ten requests per installation.
         #expect(outcome.requests < 24_000 * 10, "\(outcome)")
     }
 }

@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// `UNUserNotificationCenter` as code from iOS uses it.
+/// `UNUserNotificationCenter` in the forms that iOS code uses.
 @Suite struct NotificationAPITests {
     private func center() -> UNUserNotificationCenter { .current() }
 
@@ -28,7 +28,7 @@ import UserNotifications
         ) {
             heard.withLock { $0.append(response.actionIdentifier) }
             completionHandler()
-            // Some call it twice.
+            // Some apps call the handler twice.
             completionHandler()
         }
     }
@@ -63,8 +63,8 @@ import UserNotifications
         }
     }
 
-    /// Every form an author may write is called, and its launch ends when it is done.
-    @Test func everyFormOfDidReceiveIsCalled() async throws {
+    /// The launch ends when the delegate has finished.
+    @Test func `every form of didReceive is called`() async throws {
         let (one, two, three) = (WithHandler(), WithSendableHandler(), WithAsync())
         let four = await OnMainActor()
         let forms: [(any UNUserNotificationCenterDelegate, @Sendable () -> [String])] = [
@@ -100,8 +100,8 @@ import UserNotifications
         }
     }
 
-    /// What was typed, and a dismissal where the category wants to hear of it.
-    @Test func whatIsTypedAndDismissedIsHeard() async throws {
+    /// A dismissal is delivered if the category has the option `customDismissAction`.
+    @Test func `a delegate receives typed text, and a dismissal if the category requests it`() async throws {
         let delegate = Replies()
         try await TestDriver.run(permitting: []) { driver in
             center().delegate = delegate
@@ -125,7 +125,7 @@ import UserNotifications
         #expect(delegate.heard.withLock { $0 } == ["reply: Wild out here", "UNNotificationDismissActionIdentifier: -"])
     }
 
-    @Test func theNumberOnTheIcon() async throws {
+    @Test func `the badge shows the last number`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             try await center().setBadgeCount(5)
             try await driver.advance(by: .seconds(1))
@@ -143,7 +143,7 @@ import UserNotifications
 
     // MARK: Triggers
 
-    @Test func aDailyOneIsListedShownAndCancelled() async throws {
+    @Test func `a daily notification is listed, shown and cancelled`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             var noon = DateComponents()
             (noon.hour, noon.timeZone) = (12, .gmt)
@@ -168,8 +168,8 @@ import UserNotifications
         }
     }
 
-    /// An agent gave it to a server and died: it waits again after its removal was looked at, and is not on the screen before.
-    @Test func whatAServerWasGivenIsTakenBackToo() async throws {
+    /// An agent sent the notification to a server and died. After its removal the notification must not be shown.
+    @Test func `a notification that was sent to a server can be removed before it is shown`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             try AppRuntime.shared.ledger().write { transaction in
                 let words = NotificationContent(
@@ -192,7 +192,7 @@ import UserNotifications
         }
     }
 
-    @Test func whatNeverComesIsRefused() async throws {
+    @Test func `a trigger that never fires is refused`() async throws {
         try await TestDriver.run(permitting: []) { _ in
             var never = DateComponents()
             (never.month, never.day) = (2, 30)
@@ -214,7 +214,7 @@ import UserNotifications
 
     // MARK: Values
 
-    @Test func contentsAreValues() throws {
+    @Test func `contents, requests and triggers are compared and copied like values`() throws {
         let content = self.content()
         content.userInfo = ["b": 1, "a": ["x"]]
         let request = UNNotificationRequest(identifier: "n", content: content, trigger: nil)
@@ -232,7 +232,7 @@ import UserNotifications
         #expect(one != two && one == UNTimeIntervalNotificationTrigger(timeInterval: 60, repeats: true))
     }
 
-    @Test func everythingOfAContentComesBack() async throws {
+    @Test func `every field of a content is read as it was written`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             let content = self.content("Title", category: "category")
             (content.subtitle, content.body, content.threadIdentifier) = ("Subtitle", "Body", "thread")
@@ -249,7 +249,7 @@ import UserNotifications
         }
     }
 
-    @Test func categoriesComeBack() async throws {
+    @Test func `categories are read as they were written`() async throws {
         try await TestDriver.run(permitting: []) { _ in
             let field = UNTextInputNotificationAction(
                 identifier: "reply", title: "Reply", options: [.authenticationRequired], textInputButtonTitle: "Send",
@@ -270,7 +270,7 @@ import UserNotifications
         }
     }
 
-    @Test func textsAreLookedUp() {
+    @Test func `a localized string contains its arguments`() {
         func text(_ key: String, _ arguments: Any...) -> String {
             NSString.localizedUserNotificationString(forKey: key, arguments: arguments)
         }
@@ -280,14 +280,14 @@ import UserNotifications
         #expect(NSString.localizedUserNotificationString(forKey: "Storm", arguments: nil) == "Storm")
     }
 
-    /// The shape that most real code has.
-    @Test func aReplyNeedsNoWordsOfItsOwn() {
+    /// Most apps use this initializer.
+    @Test func `a text input action has default texts`() {
         let action = UNTextInputNotificationAction(identifier: "reply", title: "Reply", options: [])
         #expect(action.textInputButtonTitle == "Send" && action.textInputPlaceholder.isEmpty)
     }
 
-    /// A test's content that overrides what it says is asked, and not copied away.
-    @Test func aContentOfASubclassIsKept() {
+    /// Tests may override properties in a subclass. A copy would lose the overrides.
+    @Test func `a request keeps a content of a subclass`() {
         final class Odd: UNNotificationContent, @unchecked Sendable {
             override var title: String { "odd" }
         }
@@ -298,7 +298,7 @@ import UserNotifications
         #expect(request.content.title.isEmpty)
     }
 
-    @Test func handlersAreCalled() async throws {
+    @Test func `every completion handler is called with the result`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             let center = self.center()
             try await center.add(UNNotificationRequest(identifier: "n", content: content(), trigger: nil))

@@ -5,9 +5,9 @@ import Foundation
 import Synchronization
 import Testing
 
-/// The tests that somebody from outside writes first.
+/// The tests that app developers write first.
 @Suite(.timeLimit(.minutes(30))) struct OutsidersTests {
-    /// A podcast app: its session, with a delegate, lives as long as the app.
+    /// A podcast app whose session and delegate live as long as the app.
     private final class Episodes: NSObject, URLSessionDownloadDelegate, Sendable {
         let kept = Mutex<[String]>([])
         let written = Mutex<Int64>(0)
@@ -23,8 +23,8 @@ import Testing
         ) { written.withLock { $0 = max($0, totalBytesWritten) } }
     }
 
-    /// A refresh begins downloads and is over; what becomes of them the delegate hears at the virtual time at which it happens.
-    @Test func aPodcastAppHearsOfItsEpisodesInTime() async throws {
+    /// A refresh begins downloads and ends. The delegate is called at the virtual time at which a download ends.
+    @Test func `a podcast app receives its episodes in virtual time`() async throws {
         try await TestDriver.run(permitting: ["feed"]) { driver in
             let server = driver.network.server("https://podcast.test")
             for number in 1...3 { server.route(nil, "/\(number)", .status(200, body: .text("episode \(number)"))) }
@@ -47,9 +47,8 @@ import Testing
         }
     }
 
-    /// A processing task that asks for its next run, before or after it says that it is done.
     @Test(arguments: [true, false])
-    func aProcessingTaskGoesOn(_ submitsFirst: Bool) async throws {
+    func `a processing task can submit its next request before or after its completion`(_ submitsFirst: Bool) async throws {
         try await TestDriver.run(permitting: ["clean"]) { driver in
             let submit: @Sendable () -> Void = {
                 let request = BGProcessingTaskRequest(identifier: "clean")
@@ -75,8 +74,8 @@ import Testing
         }
     }
 
-    /// One that is due again as soon as the last one ends begins while the test waits for that end: it is the next one all the same.
-    @Test func aLaunchThatBeginsMeanwhileIsTheNext() async throws {
+    /// The second request becomes due while the test waits for the end of the first launch.
+    @Test func `a launch that begins while the test waits for another launch is the next launch`() async throws {
         try await TestDriver.run(permitting: ["a", "b"]) { driver in
             for identifier in ["a", "b"] {
                 BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: nil) { task in

@@ -7,9 +7,9 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Between the copy of a file and the row that names it, no agent may take it for something that was left behind.
+/// An agent must not remove the copy of a file before a row names the copy.
 @Suite(.timeLimit(.minutes(30))) struct QueuedCopyTests {
-    /// A background session's upload of a small file, not resumed, and where its copies are.
+    /// Creates a task of a background session that uploads a small file. The task is not resumed.
     private func upload(in folder: URL, of session: URLSession? = nil) throws -> URLSessionUploadTask {
         let file = folder.appendingPathComponent("photo")
         try Data("photo".utf8).write(to: file)
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// A child that another test starts in this moment holds a copy of the lock between its fork and its exec.
+    /// A child that another test starts at the same time has a copy of the lock between fork and exec.
     private func isFree(_ directories: AppDirectories) -> Bool {
         (0..<10_000).contains { _ in
             sched_yield()
@@ -45,11 +45,11 @@ import Testing
         try FileManager.default.contentsOfDirectory(atPath: directories.spool.path)
     }
 
-    @Test func anAgentThatStartsMeanwhileLeavesIt() async throws {
+    @Test func `an agent that starts keeps a copy that no row names yet`() async throws {
         try await run { driver, directories in
             let task = try upload(in: directories.state)
             let copy = try task.takeSnapshot().file
-            // Older than anything would wait for, by the only clock that its age could be told by.
+            // By the clock, the copy is older than any wait.
             try await driver.stepClock(by: .seconds(400 * 86_400))
             await driver.killAgent()
             try await driver.startAgent()
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func oneThatIsNotSentAfterAllIsNobodys() async throws {
+    @Test func `a discarded copy is removed and releases the spool`() async throws {
         try await run { _, directories in
             let task = try upload(in: directories.state)
             try task.takeSnapshot()
@@ -73,8 +73,8 @@ import Testing
         }
     }
 
-    /// Whoever follows transfers may ask for them, and may take its time: nobody waits for the ledger meanwhile.
-    @Test func whoFollowsMayAsk() async throws {
+    /// The callback may read the transfers and may be slow, because no process waits for the ledger during the callback.
+    @Test func `an observer of transfers can read the transfers in its callback`() async throws {
         try await run { driver, directories in
             let task = try upload(in: directories.state)
             try task.takeSnapshot()
@@ -93,8 +93,7 @@ import Testing
         }
     }
 
-    /// A second task under the key of an upload that has ended ends like it.
-    @Test func aTaskOfAnUploadThatHasEndedEndsToo() async throws {
+    @Test func `a second task with the key of an ended upload ends in the same way`() async throws {
         try await run { driver, directories in
             let ends = Ends()
             let session = URLSession(configuration: .background(withIdentifier: "photos"), delegate: ends, delegateQueue: nil)
@@ -115,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func theOneThatJoinsAnotherIsRemoved() async throws {
+    @Test func `the copy of a task that joins another task is removed`() async throws {
         try await run { driver, directories in
             let tasks = try (0..<2).map { _ in try upload(in: directories.state) }
             for task in tasks { task.submissionKey = "the same" }

@@ -38,8 +38,8 @@ import Testing
         task.resume()
     }
 
-    /// One is ending, its tasks under way, when the next of its name is made: each hears of its own tasks, and the first ends.
-    @Test func oneThatEndsHearsItsOwn() async throws {
+    /// A second session with the same identifier is created while the first session waits for its tasks.
+    @Test func `a session that is ending receives the ends of its tasks only`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             let server = driver.network.server("https://api.test")
             server.route(nil, "/first", .status(200, body: "1"))
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// Lists the tasks of its session while it is told of an end.
+    /// Lists the tasks of its session during the callback for an end.
     private final class Listing: NSObject, URLSessionTaskDelegate, Sendable {
         let ended = Mutex<[URLSessionTask]>([])
         let listed = Mutex<[[URLSessionTask.State]]>([])
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `a task that ended keeps its response when its row is gone`() async throws {
+    @Test func `a task that ended keeps its response when its row is missing`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route(nil, "/photo", .status(201, headers: ["Location": "/photos/1"]))
             let heard = Listing()
@@ -111,9 +111,8 @@ import Testing
         }
     }
 
-    /// The upload is of another process, so that the session reports that it delivered all events.
-    @Test func `an end is delivered when the delegate has received it, however late it decides about the response`() async throws
-    {
+    /// Another process began the upload, so that the session reports that it delivered all events.
+    @Test func `an end is delivered when the delegate has received it, even after a late decision`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route("PUT", "/photo", .status(201, body: "stored"))
             try await uploadInACommand(to: try #require(URL(string: "https://api.test/photo")), driver)
@@ -137,14 +136,14 @@ import Testing
         }
     }
 
-    /// Ends are delivered to no launch.
+    /// The agent launches no app for the ends of this session.
     private static var quietConfiguration: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.background(withIdentifier: "files")
         configuration.sessionSendsLaunchEvents = false
         return configuration
     }
 
-    /// Another process begins an upload, which ends when that process is gone.
+    /// Begins an upload in another process. The upload ends after the process has exited.
     private func uploadInACommand(to url: URL, _ driver: TestDriver) async throws {
         try await driver.run(
             command: {
@@ -154,7 +153,7 @@ import Testing
         try await driver.advance(by: .seconds(60))
     }
 
-    /// Another process began it, and it ended when that process was gone. A failed upload keeps its copy for another try.
+    /// Another process began the task and exited before the end. A failed upload keeps its copy for another try.
     @Test(arguments: [(201, TransferReport.State.completed), (403, .failed)])
     func `a task whose end was not delivered stays in the list`(_ status: Int, _ end: TransferReport.State) async throws {
         try await TestDriver.run(permitting: []) { driver in
@@ -185,7 +184,7 @@ import Testing
     }
 
     /// The ledger could not be read when the app requested the list.
-    @Test func `a new task is refused if the list that the app received may lack it`() async throws {
+    @Test func `a new task is refused if the list that the app received may be incomplete`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route("PUT", "/photo", .status(201).after(.delay(10)))
             let url = try #require(URL(string: "https://api.test/photo"))
@@ -202,13 +201,13 @@ import Testing
             #expect(driver.ledger.transfers.count == 1)
             #expect(await session.allTasks.count == 1)
             #expect(upload().error == nil && driver.ledger.transfers.count == 2)
-            // This process knows all tasks: the list lacked none.
+            // This process knows all tasks, so the list was complete.
             engine.state.withLock { $0.isListIncomplete = true }
             #expect(upload().error == nil && driver.ledger.transfers.count == 3)
         }
     }
 
-    @Test func `a task without an identifier of the ledger is refused and has no other task's identifier`() async throws {
+    @Test func `a task without an identifier from the ledger is refused and has a unique identifier`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             let session = URLSession(configuration: Self.quietConfiguration)
             let engine = try #require(session.engine as? BackgroundSession)
@@ -233,7 +232,7 @@ import Testing
     }
 
     /// The upload ends between two launches of the app.
-    @Test func `an app that begins what it does not find in the list makes an upload once`() async throws {
+    @Test func `an app that begins only uploads that are not in the list begins an upload once`() async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
             let server = driver.network.server("https://api.test")
             server.route("PUT", "/photo", .status(201).after(.delay(40)))
@@ -257,7 +256,7 @@ import Testing
         }
     }
 
-    @Test func `a session of an earlier test takes no ends of the next test`() async throws {
+    @Test func `a session of an earlier test does not receive ends of the next test`() async throws {
         let (queue, heard) = (OperationQueue(), Heard())
         queue.maxConcurrentOperationCount = 1
         let url = try #require(URL(string: "https://api.test/photo"))
@@ -278,7 +277,7 @@ import Testing
     }
 
     /// The agent decodes nothing, so the app would get bytes that it cannot read.
-    @Test func `a background session asks for no coding`() async throws {
+    @Test func `a background session requests responses without compression`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             let server = driver.network.server("https://api.test")
             server.route(nil, "/file", .status(200, body: "all of it"))
@@ -298,8 +297,8 @@ import Testing
         (try? FileManager.default.contentsOfDirectory(atPath: AppRuntime.shared.directories.spool.path)) ?? []
     }
 
-    /// An app moves what it is told of, and may die before that is known: it is told again, and the file is there again.
-    @Test func whatAnAppMovesIsThereUntilItIsKnownToBeTold() async throws {
+    /// The app may die before the delivery is recorded. Then the end is delivered again, and the file must exist again.
+    @Test func `a file that the app moves stays in the spool until its delivery is recorded`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route(nil, "/file", .status(200, body: .text("all of it")))
             let place = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
@@ -313,14 +312,14 @@ import Testing
             try begin("file", of: session)
             try await driver.advance(by: .seconds(60))
             #expect(try String(contentsOf: place, encoding: .utf8) == "all of it")
-            // Its part may still have a name, too.
+            // The partial file may also still have a name.
             #expect(left.withLock { !$0.isEmpty })
-            // Told and known to be told, nothing of it is left.
+            // After the delivery was recorded, no file is left.
             #expect(Self.spool() == [])
         }
     }
 
-    @Test func whatItDoesNotMoveIsRemoved() async throws {
+    @Test func `a file that the app does not move is removed`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route(nil, "/file", .status(200, body: .text("all of it")))
             let heard = Heard { #expect((try? String(contentsOf: $0, encoding: .utf8)) == "all of it") }
@@ -333,12 +332,12 @@ import Testing
         }
     }
 
-    /// A ledger from a backup speaks of a file that went with its first telling.
-    @Test func aFileThatIsGoneIsAnError() async throws {
+    /// A ledger from a backup may name a file that was removed after its first delivery.
+    @Test func `a missing file ends its task with an error`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route(nil, "/file", .status(200, body: .text("all of it")))
             let configuration = URLSessionConfiguration.background(withIdentifier: "files")
-            // Without a delegate nobody is told.
+            // A session without a delegate delivers no end.
             let silent = URLSession(configuration: configuration)
             try begin("file", of: silent)
             try await driver.advance(by: .seconds(60))

@@ -1,23 +1,23 @@
 import Simulation
 import Testing
 
-/// A few seeds of `make simulate`, so that a broken invariant is mostly seen here first.
+/// A few seeds of `make simulate`. Most broken invariants are found here first.
 @Suite struct SimulationTests {
-    @Test(arguments: 1...6) func everyInvariantHolds(seed: Int) throws {
+    @Test(arguments: 1...6) func `every invariant holds during a simulation`(seed: Int) throws {
         let tally = try Simulation(seed: UInt64(seed)).run()
         #expect(tally.launches > 2)
         #expect(tally.transfers > 2)
         #expect(tally.agents > 1)
     }
 
-    /// What `why` names is what keeps a request from running: without it that runs, with it it does not.
-    @Test(arguments: 1...4) func whatWhySaysIsTheCause(seed: Int) throws {
+    /// A request runs without the reasons that `why` names, and does not run with one of them.
+    @Test(arguments: 1...4) func `the reasons that why names keep a request from running`(seed: Int) throws {
         let tally = try WhyProof.play(seed: UInt64(seed))
         #expect(tally.questions > 0 && tally.days > 0.4)
     }
 
-    /// The same seed is the same story: what a failure prints can be played again.
-    @Test func aSeedIsPlayedTheSameTwice() throws {
+    /// A failure prints its seed, so that the simulation can be repeated.
+    @Test func `a seed produces the same simulation twice`() throws {
         let stories = try (0..<2).map { _ in
             let simulation = try Simulation(seed: 11)
             _ = try simulation.run()

@@ -144,7 +144,7 @@ import Testing
                     let resume = work.block {
                         begun.signal()
                         task.resume()
-                        // Durable for every thread that resumed it.
+                        // The task is in the ledger for every thread that resumed it.
                         #expect(task.transferNumber != nil)
                         threads.leave()
                     }

@@ -9,10 +9,10 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// An author's tests of an app, as the tutorial shows them.
+/// Tests of an app in the form that the tutorial shows.
 @Suite struct TestDriverTests {
-    /// A web socket must not find the real network, and says so.
-    @Test func noWebSocketLeavesATest() async throws {
+    /// The error message contains the reason.
+    @Test func `a web socket does not reach the real network during a test`() async throws {
         try await TestDriver.run(permitting: []) { _ in
             let task = URLSession.shared.webSocketTask(with: try #require(URL(string: "wss://example.org/chat")))
             task.resume()
@@ -21,14 +21,14 @@ import UserNotifications
         }
     }
 
-    @Test func aTestKeepsAllButWakingTheMachine() async throws {
+    @Test func `a test keeps every guarantee except waking the system`() async throws {
         try await TestDriver.run(permitting: []) { _ in
             let guarantees = BackgroundGuarantees.current
             #expect(guarantees.all.filter { !$0.isKept }.map(\.name) == [.wakesSystem])
         }
     }
 
-    @Test func aRefreshIsLaunchedWhenItsTimeHasCome() async throws {
+    @Test func `a refresh is launched at its earliest begin date`() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in
             let calls = Mutex(0)
             BGTaskScheduler.shared.register(forTaskWithIdentifier: "refresh", using: nil) { task in
@@ -51,8 +51,8 @@ import UserNotifications
         }
     }
 
-    /// An app that asks `Date()` asks for a launch far beyond the virtual clock.
-    @Test func whatIsNotLaunchedSaysHowFarItsDateIs() async throws {
+    /// An app that uses `Date()` requests a launch far beyond the virtual clock.
+    @Test func `the error for a missing launch shows the date of the request and the clock`() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in
             let request = BGAppRefreshTaskRequest(identifier: "refresh")
             request.earliestBeginDate = driver.clock.date.addingTimeInterval(7_200)
@@ -67,8 +67,8 @@ import UserNotifications
         }
     }
 
-    /// The commonest chain: the handler asks `Date()` for the moment of the next refresh.
-    @Test func `each step of a chain by the real clock keeps its six hours`() async throws {
+    /// In the most common chain, the handler computes the date of the next refresh with `Date()`.
+    @Test func `each step of a chain with dates of the real clock takes six hours`() async throws {
         try await TestDriver.run(permitting: ["refresh"], dates: .realClock) { driver in
             let times = Mutex<[Date]>([])
             @Sendable func submitNext() {
@@ -87,7 +87,7 @@ import UserNotifications
             let moments = [begin] + times.withLock { $0 }
             let pauses = zip(moments.dropFirst(), moments).map { $0.timeIntervalSince($1) }
             #expect(pauses.count == 4 && pauses.allSatisfy { abs($0 - 6 * 3_600) < 60 }, "\(pauses)")
-            // The app reads its own date back, on the clock that it knows.
+            // The app reads the date that it set, in the time of the real clock.
             let pending = await BGTaskScheduler.shared.pendingTaskRequests()
             let own = try #require(pending.first?.earliestBeginDate)
             #expect(abs(own.timeIntervalSinceNow - 6 * 3_600) < 60)
@@ -98,8 +98,9 @@ import UserNotifications
 
     private final class NoInterest: NSObject, URLSessionTaskDelegate, Sendable {}
 
-    /// What the app asks by `Date()` of a transfer and of a notification, hours after the virtual clock left the real one.
-    @Test func `transfers and notifications by the real clock keep their hours`() async throws {
+    /// The app computes the dates of a transfer and of a notification with `Date()`, hours after the virtual clock left the real
+    /// clock.
+    @Test func `transfers and notifications with dates of the real clock keep their hours`() async throws {
         try await TestDriver.run(permitting: [], dates: .realClock) { driver in
             try await driver.advance(by: .seconds(10 * 3_600))
             driver.network.server("https://files.test").route("GET", "/a", .json("{}"))
@@ -125,8 +126,7 @@ import UserNotifications
         }
     }
 
-    /// A wildcard's handler serves what it covers, the nearest one first.
-    @Test func aWildcardsHandlerServesWhatItCovers() async throws {
+    @Test func `the handler of the nearest wildcard serves an identifier`() async throws {
         try await TestDriver.run(permitting: ["app.*"]) { driver in
             let served = Mutex<[String]>([])
             func register(_ identifier: String) -> Bool {
@@ -151,10 +151,10 @@ import UserNotifications
         }
     }
 
-    @Test func thePersonsPowerSaverIsSeen() async throws {
+    @Test func `an app sees the power saver while an agent is running`() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in
             #expect(!ProcessInfo.processInfo.isLowPowerModeEnabled, "nobody watches")
-            // With work to wait for there is an agent.
+            // An agent is running while a request is pending.
             let request = BGAppRefreshTaskRequest(identifier: "refresh")
             request.earliestBeginDate = driver.clock.date.addingTimeInterval(7_200)
             try BGTaskScheduler.shared.submit(request)
@@ -165,8 +165,8 @@ import UserNotifications
         }
     }
 
-    /// Seven files of a corpus of real apps submit the next refresh in the handler of the last, without a date.
-    @Test func aRefreshThatAsksForItselfWithoutADateIsNotLaunchedWithoutAPause() async throws {
+    /// In seven files of a corpus of real apps, the handler submits the next refresh without a date.
+    @Test func `a refresh that submits itself without a date is launched with growing pauses`() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in
             let times = Mutex<[Date]>([])
             BGTaskScheduler.shared.register(forTaskWithIdentifier: "refresh", using: nil) { task in
@@ -179,14 +179,14 @@ import UserNotifications
             let launches = times.withLock { $0 }
             let pauses = zip(launches.dropFirst(), launches).map { Int($0.timeIntervalSince($1).rounded()) }
             #expect(pauses == [300, 600, 1_200, 2_400, 3_600, 3_600])
-            // What a person asks for begins at once.
+            // A request that the app submits outside a launch begins immediately.
             try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "refresh"))
             try await driver.advance(by: .seconds(5))
             #expect(times.withLock { $0.count } == launches.count + 1)
         }
     }
 
-    @Test func aYearHasItsNoons() async throws {
+    @Test func `a daily check runs at noon on each day of a year`() async throws {
         let noons = try await YearOfNoons.play().noons
         #expect(noons.count == 365)
         var calendar = Calendar(identifier: .gregorian)
@@ -194,7 +194,7 @@ import UserNotifications
         #expect(noons.allSatisfy { calendar.dateComponents([.hour, .minute], from: $0) == DateComponents(hour: 12, minute: 0) })
     }
 
-    @Test func timeRunsOutAndTheHandlerIsTold() async throws {
+    @Test func `the expiration handler is called when the time of a launch is used up`() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in
             BGTaskScheduler.shared.register(forTaskWithIdentifier: "refresh", using: nil) { task in
                 let work = Task { try await driver.clock.sleep(for: .seconds(600)) }
@@ -213,7 +213,7 @@ import UserNotifications
         }
     }
 
-    @Test func aHandlerThatDoesNotListenIsKilledAndMadeUpFor() async throws {
+    @Test func `a handler that ignores its expiration is killed and launched again`() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in
             await driver.setPatience(.milliseconds(50))
             let calls = Mutex(0)
@@ -222,7 +222,7 @@ import UserNotifications
                     calls += 1
                     return calls
                 }
-                // The first never completes its task.
+                // The first call never completes its task.
                 task.expirationHandler = {}
                 if number > 1 { task.setTaskCompleted(success: true) }
             }
@@ -236,7 +236,7 @@ import UserNotifications
         }
     }
 
-    @Test func aCheckHandsItsDownloadOver() async throws {
+    @Test func `a check hands over its download when its time is used up`() async throws {
         let app = WeatherApp.Log()
         try await TestDriver.run(permitting: ["noon"]) { driver in
             try await WeatherApp.$log.withValue(app) {
@@ -255,13 +255,13 @@ import UserNotifications
                 #expect(delivery.kind == .urlSession)
                 #expect(delivery.outcome == .completed)
             }
-            // One connection for all of it.
+            // The server receives one request for the check and the delivery.
             #expect(driver.network.server("https://weather.test").requests().count == 1)
             #expect(driver.notifications.shown.map(\.title) == ["Storm"])
         }
     }
 
-    @Test func whatWasNotSetUpFailsTheTest() async throws {
+    @Test func `a download from an unknown server fails the test`() async throws {
         let error = await #expect(throws: UnimplementedEffects.self) {
             try await TestDriver.run(permitting: []) { driver in
                 let session = URLSession(configuration: .background(withIdentifier: "x"))

@@ -1,16 +1,16 @@
 import BackgroundRuntime
 import Testing
 
-/// One that died is replaced; one that never stays is given up.
+/// An agent that exited is started again. If the agent always exits, the starts end.
 @Suite struct AgentKeeperTests {
-    @Test func whatRunsIsLeftAlone() {
+    @Test func `a running agent is not started again`() {
         var keeper = AgentKeeper()
         var starts = 0
         for _ in 0..<100 { #expect(keeper.tick(isRunning: true) { starts += 1 }) }
         #expect(starts == 0)
     }
 
-    @Test func whatNeverStaysIsGivenUpWithGrowingPauses() {
+    @Test func `an agent that always exits is started three times with growing pauses`() {
         var keeper = AgentKeeper()
         var starts: [Int] = []
         var ticks = 0
@@ -19,7 +19,7 @@ import Testing
         #expect(ticks == 17)
     }
 
-    @Test func oneThatStayedForAWhileStartsAfresh() {
+    @Test func `an agent that ran in between does not count as a failed start`() {
         var keeper = AgentKeeper()
         var starts = 0
         for _ in 0..<20 {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BackgroundRuntime
 
-/// One process at a time starts an agent. The agent is a script that never takes the agent's own lock.
+/// One process at a time starts an agent. The agent is a script that never takes the lock of the agent.
 @Suite final class AgentStarterTests {
     private let folder: URL
     private var record: URL { folder.appendingPathComponent("record") }
@@ -31,7 +31,7 @@ import Testing
 
     private var lines: [Substring] { ((try? String(contentsOf: record, encoding: .utf8)) ?? "").split(separator: "\n") }
 
-    @Test func `two starters do not start two agents at once`() async throws {
+    @Test func `two starters do not start two agents at the same time`() async throws {
         let pids = folder.appendingPathComponent("pids")
         let starter = try starter(
             "echo $$ >> '\(pids.path)'; echo begin >> '\(record.path)'; sleep 0.3; echo end >> '\(record.path)'")
@@ -54,10 +54,10 @@ import Testing
         withExtendedLifetime((turn, agent)) {}
     }
 
-    /// A process that is stopped is not waited for without an end.
-    @Test(.timeLimit(.minutes(30))) func `an agent that is stopped while it starts is not waited for`() throws {
+    /// The wait for a stopped process has a limit.
+    @Test(.timeLimit(.minutes(30))) func `a starter does not wait for an agent that is stopped while it starts`() throws {
         #expect(mkfifo(record.path, 0o600) == 0)
-        // Open for both, so that neither side waits for the other.
+        // The pipe is open for reading and writing, so that neither side waits for the other.
         let pipe = open(record.path, O_RDWR | O_CLOEXEC)
         defer { close(pipe) }
         let starter = try starter("echo $$ > '\(record.path)'; kill -STOP $$")
@@ -78,7 +78,7 @@ import Testing
         for pid in pids.split(separator: "\n") { waitpid(try #require(Int32(pid)), nil, 0) }
     }
 
-    /// Lets a reference own a lock.
+    /// Lets a reference hold a lock.
     private final class Held: Sendable {
         private let lock: FileLock
 

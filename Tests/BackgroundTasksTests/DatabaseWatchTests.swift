@@ -2,7 +2,7 @@ import BackgroundRuntime
 import Testing
 
 @Suite struct DatabaseWatchTests {
-    /// As if no inotify instance were left. A timer of libdispatch would need a descriptor.
+    /// The missing database has the same effect as a missing inotify instance. A timer of libdispatch would need a descriptor.
     @Test(.timeLimit(.minutes(30))) func `listeners are called at intervals if the database cannot be watched`() async {
         let watch = DatabaseWatch(database: "/nowhere/database")
         let (calls, continuation) = AsyncStream.makeStream(of: Void.self)

@@ -9,13 +9,13 @@ import Testing
     private func close() { gate.close { [self] in closings.withLock { $0 += 1 } } }
     private var count: Int { closings.withLock { $0 } }
 
-    @Test func anEmptyGateClosesAtOnce() {
+    @Test func `an empty gate closes immediately`() {
         close()
         #expect(count == 1)
         #expect(!gate.enter())
     }
 
-    @Test func theLastInsideClosesIt() {
+    @Test func `a gate closes when the last delivery leaves, and admits no new deliveries`() {
         #expect(gate.enter() && gate.enter())
         close()
         #expect(!gate.enter(), "whoever leaves waits for nobody new")
@@ -26,7 +26,7 @@ import Testing
         #expect(!gate.enter())
     }
 
-    @Test func whoLeavesBeforeClosesNothing() {
+    @Test func `a delivery that leaves an open gate does not close the gate`() {
         #expect(gate.enter())
         gate.leave()
         #expect(count == 0)
@@ -34,7 +34,7 @@ import Testing
         gate.leave()
     }
 
-    @Test func everyOneThatClosesIsCalled() {
+    @Test func `the action of every close call runs`() {
         #expect(gate.enter())
         close()
         close()

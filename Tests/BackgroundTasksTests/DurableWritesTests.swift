@@ -5,9 +5,9 @@ import ProcessSupport
 import Synchronization
 import Testing
 
-/// What `cancel()` and others write, which cannot throw.
+/// Writes of functions that cannot throw, for example `cancel()`.
 @Suite struct DurableWritesTests {
-    /// A store that refuses some writes, and what was said of them.
+    /// A store that refuses some writes and records the reports.
     private final class Store: Sendable {
         private struct State {
             var refusals: [StoreError]
@@ -34,7 +34,7 @@ import Testing
         var written: [String] { state.withLock { $0.written } }
         var said: [String] { state.withLock { $0.said } }
 
-        /// The names stand for the writes: none of them reads the ledger.
+        /// The names represent the writes, because none of the writes reads the ledger.
         func writes(pause: Double = 0.001) -> DurableWrites {
             DurableWrites(
                 firstPause: pause, calls: { self.calls }, report: { line in self.state.withLock { $0.said.append(line) } }
@@ -56,15 +56,15 @@ import Testing
 
     private let full = StoreError.diskFull(path: "ledger")
 
-    @Test func isDoneWhenTheCallReturns() {
+    @Test func `a write is complete when the call returns`() {
         let store = Store(refusing: [])
         store.add("a cancel", to: store.writes())
         #expect(store.written == ["a cancel"])
         #expect(store.calls.isEmpty && store.said.isEmpty)
     }
 
-    @Test func aFullDiskDelaysAndLosesNothing() async {
-        // As often as it is tried before there is room.
+    @Test func `a full disk delays writes and loses none`() async {
+        // The store refuses more writes than the test can try before the disk has space again.
         let store = Store(refusing: Array(repeating: full, count: 10_000))
         let writes = store.writes()
         store.add("a cancel", to: writes)
@@ -77,8 +77,9 @@ import Testing
         #expect(store.said.first?.hasPrefix("a cancel could not be recorded yet: no space left") == true)
     }
 
-    /// Whoever writes something that must come after what waits asks for that first: a submit is not taken away by an older cancel.
-    @Test func whatWaitsIsWrittenBeforeWhatComesAfterIt() async {
+    /// A caller flushes the delayed writes before a write that must come later. For example, an older cancel must not remove a
+    /// newer submit.
+    @Test func `delayed writes are flushed before later writes`() async {
         let store = Store(refusing: [full])
         let writes = store.writes(pause: 3_600)
         store.add("a cancel", to: writes)
@@ -91,7 +92,7 @@ import Testing
         #expect(waiting.settle() == full, "then neither is what comes after it")
     }
 
-    @Test func whatCannotBeWrittenAtAllIsSaid() async {
+    @Test func `a write that fails permanently is reported`() async {
         let store = Store(refusing: [full, .readOnly(path: "ledger")])
         let writes = store.writes()
         store.add("a cancel", to: writes)

@@ -5,7 +5,7 @@ import Foundation
 import ProcessSupport
 import Testing
 
-/// What follows from the facts of a desktop, over a table of desktops.
+/// The guarantees that follow from the facts of a desktop, for a table of desktops.
 @Suite struct GuaranteesTests {
     typealias Name = BackgroundGuarantees.Guarantee.Name
     typealias Verdict = BackgroundGuarantees.Guarantee.Verdict
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// Everything is there.
+    /// A desktop on which every guarantee is kept.
     private static let best = DesktopFacts(
         hasAgent: true, isInFlatpak: false, hasUserManager: true, lingers: true, entry: .userUnit(.asItShouldBe),
         waking: .alarmIsSet,
@@ -64,10 +64,10 @@ import Testing
         Row("a unit that is not enabled", survives(.notKept, .notKept, .kept), says: "not enabled") {
             $0.entry = .userUnit(.isNotEnabled)
         },
-        Row("a unit without its program", survives(.notKept, .notKept, .notKept), says: "not there") {
+        Row("a unit without its program", survives(.notKept, .notKept, .notKept), says: "does not exist") {
             $0.entry = .userUnit(.startsNothing("/gone"))
         },
-        Row("an entry without its program", survives(.notKept, .notKept, .notKept), says: "not there") {
+        Row("an entry without its program", survives(.notKept, .notKept, .notKept), says: "does not exist") {
             $0.entry = .xdgAutostart(.startsNothing("/gone"))
         },
         Row("another copy", [:]) { $0.entry = .userUnit(.starts("/other")) },
@@ -77,8 +77,8 @@ import Testing
         Row("battery", [.wakesSystem: .notKept], says: "on battery") { $0.waking = .hindered(.lowBattery) },
         Row("no capability", [.wakesSystem: .notKept], says: "CAP_WAKE_ALARM") { $0.waking = .notAllowed },
         Row("no request asked to be woken", [.wakesSystem: .unknown], says: "first one") { $0.waking = .untried },
-        Row("no network service", [.networkIsKnown: .notKept], says: "taken for granted") { $0.knowledge?.network = false },
-        Row("no NetworkManager", [.meteredIsKnown: .notKept], says: "counts as free") { $0.knowledge?.metered = false },
+        Row("no network service", [.networkIsKnown: .notKept], says: "assumes") { $0.knowledge?.network = false },
+        Row("no NetworkManager", [.meteredIsKnown: .notKept], says: "counts as unmetered") { $0.knowledge?.metered = false },
         Row("no power service", [.powerIsKnown: .notKept], says: "plugged in") { $0.knowledge?.power = false },
         Row(
             "nobody has looked", [.networkIsKnown: .unknown, .meteredIsKnown: .unknown, .powerIsKnown: .unknown],
@@ -93,7 +93,7 @@ import Testing
         Row("nobody has asked", [.buttonsAreLive: .unknown], says: "not asked yet") { $0.buttons = .unknown },
     ]
 
-    @Test(arguments: rows) func everyDesktopHasItsGuarantees(_ row: Row) {
+    @Test(arguments: rows) func `every desktop has the guarantees of its facts`(_ row: Row) {
         var facts = Self.best
         row.change(&facts)
         let guarantees = BackgroundGuarantees(facts)
@@ -107,16 +107,16 @@ import Testing
         }
     }
 
-    /// A table that never says "no" of one, or never "yes", proves nothing of it.
-    @Test func eachIsKeptAndNotKeptSomewhere() {
+    /// If a guarantee has the same verdict in every row, the table does not test this guarantee.
+    @Test func `the table has a kept row and a broken row for each guarantee`() {
         for name in Name.allCases {
             #expect(Self.rows.contains { $0.verdicts[name] == .notKept }, "\(name)")
             #expect(Self.rows.contains { $0.verdicts[name] == nil }, "\(name)")
         }
     }
 
-    /// A command stands only where it helps.
-    @Test func whatHelpsIsSaid() {
+    /// A command is shown only if it improves the guarantee.
+    @Test func `a help command is shown only if it helps`() {
         func help(_ change: (inout DesktopFacts) -> Void) -> [String?] {
             var facts = Self.best
             change(&facts)
@@ -130,14 +130,14 @@ import Testing
         #expect(help { $0.entry = .userUnit(.isNotEnabled) } == ["app install", "app install", nil])
     }
 
-    @Test func theyAreReadAgain() throws {
+    @Test func `guarantees are decoded as they were encoded`() throws {
         let guarantees = BackgroundGuarantees(Self.best)
         let read = try JSONDecoder().decode(BackgroundGuarantees.self, from: JSONEncoder().encode(guarantees))
         #expect(read == guarantees)
     }
 
-    /// Of the machine that runs the tests. Which they are is its own business; a ledger that is not there is not made.
-    @Test func thisMachineHasThem() {
+    /// The verdicts depend on the machine that runs the tests, so they are not checked.
+    @Test func `guarantees of this machine can be read without creating a ledger`() {
         let ledger = AppRuntime.ofProcess.directories.ledger.path
         let wasThere = FileManager.default.fileExists(atPath: ledger)
         #expect(BackgroundGuarantees(AppRuntime.ofProcess.desktopFacts).all.map(\.name) == Name.allCases)
@@ -155,7 +155,7 @@ import Testing
         return DesktopFacts(directories, environment: environment, recorded: recorded)
     }
 
-    @Test func buttonsAreThoseThatTheAgentSaw() {
+    @Test func `the state of the buttons follows from what the agent recorded`() {
         #expect(facts { _ in }.buttons == .noSession)
         #expect(facts(["DBUS_SESSION_BUS_ADDRESS": "unix:path=/bus"]) { _ in }.buttons == .unknown)
         #expect(facts { $0.knowsSession = true }.buttons == .unknown)
@@ -165,13 +165,13 @@ import Testing
         #expect(facts { ($0.serverHasButtons, $0.notificationsEnabled) = (true, false) }.buttons == .switchedOff)
     }
 
-    @Test func anEntryThatIsNotThereCountsByTheWork() {
+    @Test func `a missing login entry matters only if work is left`() {
         #expect(facts { _ in }.entry == .none(workIsLeft: false))
         #expect(facts { $0.hasWorkLeft = true }.entry == .none(workIsLeft: true))
         #expect(!facts { _ in }.hasUserManager)
     }
 
-    @Test func capabilitiesAreReadAsTheKernelWritesThem() {
+    @Test func `capabilities are parsed in the format of the kernel`() {
         let none = "Name:\tx\nCapPrm:\t000001ffffffffff\nCapEff:\t0000000000000000\nCapAmb:\t0000000000000000\n"
         #expect(ProcessCapabilities(status: none)?.has(.wakeAlarm) == false)
         #expect(ProcessCapabilities(status: "CapEff:\t0000000800000000\n")?.has(.wakeAlarm) == true)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import BackgroundRuntime
 
-/// When deliveries to the app count.
+/// The time at which deliveries to the app count.
 @Suite struct LaunchAcknowledgementsTests {
     private let acknowledgements = LaunchAcknowledgements()
 
@@ -22,8 +22,8 @@ import Testing
         #expect(!acknowledgements.add { _ in })
     }
 
-    /// Delivered again, they would make the app begin the transfer again.
-    @Test func `after the app began a transfer deliveries count at once`() {
+    /// If such an event were delivered again, the app would begin the transfer again.
+    @Test func `deliveries count immediately after the app began a transfer`() {
         #expect(!acknowledgements.add { _ in })
         #expect(acknowledgements.beginAtOnce().count == 1)
         #expect(acknowledgements.beginAtOnce().isEmpty)

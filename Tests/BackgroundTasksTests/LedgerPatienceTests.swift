@@ -3,14 +3,14 @@ import ProcessSupport
 import Synchronization
 import Testing
 
-/// Reads of the ledger that fail for a moment.
+/// Reads of the ledger that fail temporarily.
 @Suite final class LedgerPatienceTests: Sendable {
     private let now = Mutex(SuspendingClock.now)
     private let uses = Mutex(0)
 
     private func pass(_ time: Duration) { now.withLock { $0 = $0.advanced(by: time) } }
 
-    /// Its pauses take virtual time.
+    /// The pauses of the returned value take virtual time.
     private func makePatience() -> LedgerPatience {
         let time: @Sendable () -> SuspendingClock.Instant = { [self] in now.withLock { $0 } }
         return LedgerPatience(now: time) {
@@ -23,7 +23,7 @@ import Testing
 
     private var useCount: Int { uses.withLock { $0 } }
 
-    /// Fails so many times, and then returns the number of its uses.
+    /// Returns a function that fails `failures` times and then returns the number of its calls.
     private func use(failing failures: Int = 0, _ error: StoreError) -> () throws(StoreError) -> Int {
         { () throws(StoreError) in
             let count = self.uses.withLock { uses in
@@ -37,12 +37,12 @@ import Testing
 
     private let troubled = StoreError.troubled(path: "ledger", reason: "Input/output error")
 
-    @Test func `a use that fails for a moment is repeated until it succeeds`() throws {
+    @Test func `a use that fails temporarily is repeated until it succeeds`() throws {
         let patience = makePatience()
         #expect(try patience.run(for: .seconds(5), use(failing: 4, troubled)) == 5)
     }
 
-    @Test func `the error is thrown when the time is over`() {
+    @Test func `the error is thrown when the time limit is reached`() {
         let patience = makePatience()
         #expect(throws: troubled) { try patience.run(for: .seconds(5), use(failing: .max, troubled)) }
         #expect(useCount == 7)
@@ -54,7 +54,8 @@ import Testing
         #expect(useCount == 7 + 2)
     }
 
-    @Test(arguments: [(5, 1), (60, 6)]) func `uses that fail slowly end when the time is over`(_ seconds: Int, _ count: Int) {
+    @Test(arguments: [(5, 1), (60, 6)])
+    func `uses that fail slowly end when the time limit is reached`(_ seconds: Int, _ count: Int) {
         let patience = makePatience()
         let use = use(failing: .max, troubled)
         #expect(throws: troubled) {
@@ -76,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: [StoreError.readOnly(path: "ledger"), .notADatabase(path: "ledger"), .replaced(path: "ledger")])
-    func `an error that another try cannot help is thrown at once`(_ error: StoreError) {
+    func `an error that a retry cannot solve is thrown immediately`(_ error: StoreError) {
         let patience = makePatience()
         #expect(throws: error) { try patience.run(for: .seconds(5), use(failing: .max, error)) }
         #expect(useCount == 1)

@@ -7,12 +7,12 @@ import Testing
         (["LANG": "en_GB.UTF-8", "LANGUAGE": "sv:de_DE:en"], "sv,de-DE;q=0.9,de;q=0.8,en;q=0.7,en-GB;q=0.6"),
         (["LANG": "C.UTF-8", "LANGUAGE": "de"], "en"), ([:], "en"), (["LANG": "nonsense!!"], "en"), (["LANG": "de@euro"], "de"),
     ])
-    func languagesComeFromTheEnvironment(_ environment: [String: String], _ expected: String) {
+    func `the Accept-Language header follows from the environment`(_ environment: [String: String], _ expected: String) {
         #expect(PersonLocale.acceptLanguage(in: environment) == expected)
     }
 
-    /// Whatever the environment holds, it is a header of one line.
-    @Test func nothingElseComesIntoTheHeader() {
+    /// The value must stay a header of one line for every environment.
+    @Test func `an invalid environment adds no line break, colon or null byte to the header`() {
         let text = PersonLocale.acceptLanguage(in: ["LANG": "de\r\nX-Evil: 1", "LANGUAGE": "en;q=9,\u{0}:de"])
         #expect(!text.contains { $0.isNewline || $0 == "\0" || $0 == ":" })
     }

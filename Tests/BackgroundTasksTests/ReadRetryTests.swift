@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 @Suite struct ReadRetryTests {
-    /// A virtual clock with the repetitions that wait for it.
+    /// A virtual clock and the repetitions that wait for the clock.
     private final class VirtualTime: Sendable {
         private struct State {
             var now = SuspendingClock.now
@@ -22,7 +22,7 @@ import Testing
             }
         }
 
-        /// What a change notification calls. Fails so many times.
+        /// Reads as a change notification does. The first `failures` reads fail.
         func read(_ retry: ReadRetry, failures: Int) {
             let count = state.withLock { state in
                 state.reads += 1
@@ -36,7 +36,7 @@ import Testing
 
         /// Lets time pass until the next repetition.
         ///
-        /// - Returns: how many seconds that took. `nil` if none is planned.
+        /// - Returns: The number of seconds that passed; `nil` if no repetition is scheduled.
         func next() -> Double? {
             let alarm = state.withLock { state -> (seconds: Double, action: @Sendable () -> Void)? in
                 guard !state.alarms.isEmpty else { return nil }
@@ -61,7 +61,7 @@ import Testing
         #expect(time.reads == 8 && !retry.isFailing)
     }
 
-    @Test func `failures before the next read are one repetition`() {
+    @Test func `several failures before the next read cause one repetition`() {
         let retry = time.retry()
         for _ in 0..<3 { time.read(retry, failures: 3) }
         #expect(time.alarmCount == 1)
@@ -78,7 +78,7 @@ import Testing
         #expect(time.next() == 0.1)
     }
 
-    @Test func `the time of the failures counts from the first one`() {
+    @Test func `the duration of the failures counts from the first failure`() {
         let retry = time.retry()
         #expect(retry.failed(again: {}) == .zero)
         time.pass(.seconds(59))

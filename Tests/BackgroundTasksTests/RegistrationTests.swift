@@ -3,7 +3,8 @@ import Testing
 
 @testable import BackgroundTasks
 
-/// Apple raises an exception that Swift cannot catch; here the process ends with a message. Each in a process of its own.
+/// Apple raises an exception that Swift cannot catch. Here the process ends with a message, so each test uses a separate
+/// process.
 @Suite struct RegistrationTests {
     private static func permit(_ identifiers: String...) throws {
         let manifest: [String: Any] = [
@@ -13,7 +14,7 @@ import Testing
             propertyList: PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0))
     }
 
-    /// One that is thrown away, for a process of its own.
+    /// Changes the home of a separate process to a temporary folder, and returns the folder.
     private static func enterHome() -> URL {
         let home = FileManager.default.temporaryDirectory.appendingPathComponent("registration-" + UUID().uuidString)
         for name in ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"] { setenv(name, home.path, 1) }
@@ -21,7 +22,7 @@ import Testing
         return home
     }
 
-    @Test func registeringTwiceTraps() async {
+    @Test func `a second registration of an identifier traps`() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             try Self.permit("a")
             #expect(BGTaskScheduler.shared.register(forTaskWithIdentifier: "a", using: nil) { _ in })
@@ -31,7 +32,7 @@ import Testing
         #expect(said.contains("a launch handler for a is already registered"))
     }
 
-    @Test func registeringAfterRunTraps() async {
+    @Test func `a registration after run traps`() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             try Self.permit("a")
             BGTaskScheduler.shared.run()
@@ -41,8 +42,9 @@ import Testing
         #expect(said.contains("all launch handlers must be registered before run()"))
     }
 
-    /// Also where a GUI's main function goes on: a launch, whose process comes no further, would not find it.
-    @Test func registeringAfterTheLaunchWasAskedForTraps() async {
+    /// The trap is needed even if the main function of a GUI continues. A background launch ends inside `run()` and would not
+    /// find the later handler.
+    @Test func `a registration after BackgroundLaunch run traps`() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             try Self.permit("a", "b.*")
             let home = Self.enterHome()
@@ -55,8 +57,8 @@ import Testing
         #expect(said.contains("all launch handlers must be registered before run()"))
     }
 
-    /// A GUI evaluates its scenes whenever it likes.
-    @Test func anActionCountsOnceHoweverOftenItsSceneIsEvaluated() async {
+    /// A GUI evaluates its scenes at any time, so their actions may be declared repeatedly.
+    @Test func `an action that is declared again after run is ignored`() async {
         await #expect(processExitsWith: .success) {
             try Self.permit("a")
             let home = Self.enterHome()
@@ -69,8 +71,8 @@ import Testing
         }
     }
 
-    /// Continued processing is registered at the moment of use.
-    @Test func whatAWildcardPermitsIsRegisteredLate() async {
+    /// Apps register continued processing when they use it.
+    @Test func `an identifier that a wildcard permits can be registered after run`() async {
         await #expect(processExitsWith: .success) {
             try Self.permit("a.*")
             BGTaskScheduler.shared.run()
@@ -80,8 +82,8 @@ import Testing
         }
     }
 
-    /// In a process of its own, whose home is thrown away.
-    @Test func pendingRequestsAreCopies() async {
+    /// The test runs in a separate process with a temporary home.
+    @Test func `pending requests are copies of the submitted requests`() async {
         await #expect(processExitsWith: .success) {
             let home = Self.enterHome()
             defer { try? FileManager.default.removeItem(at: home) }
@@ -97,7 +99,7 @@ import Testing
             pending.earliestBeginDate = nil
             let again = await BGTaskScheduler.shared.pendingTaskRequests()
             #expect(again.first?.earliestBeginDate == Date(timeIntervalSince1970: 4_000_000_000))
-            // The other forms.
+            // The other forms of the functions have the same effect.
             await withCheckedContinuation { continuation in
                 BGTaskScheduler.shared.submitTaskRequest(BGAppRefreshTaskRequest(identifier: "b")) { error in
                     #expect(error == nil)
@@ -111,7 +113,7 @@ import Testing
             BGTaskScheduler.shared.cancel(taskRequestWithIdentifier: "a")
             BGTaskScheduler.shared.cancelAllTaskRequests()
             #expect(await BGTaskScheduler.shared.pendingTaskRequests().isEmpty)
-            // Refused, with Apple's codes, in the spellings of real apps.
+            // An invalid request is refused with the error code of Apple.
             let odd = BGAppRefreshTaskRequest(identifier: "b")
             odd.recurrence = .daily(.noon)
             odd.recurrenceDelay = .infinity
@@ -123,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func anAbstractRequestTraps() async {
+    @Test func `submitting a request of the abstract base class traps`() async {
         await #expect(processExitsWith: .failure) {
             try Self.permit("a")
             try BGTaskScheduler.shared.submit(BGTaskRequest(identifier: "a"))

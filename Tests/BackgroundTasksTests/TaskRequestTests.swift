@@ -4,7 +4,7 @@ import Testing
 @testable import BackgroundTasks
 
 @Suite struct TaskRequestTests {
-    @Test func aCopyIsIndependentAndEqualInContent() throws {
+    @Test func `a copy of a request has equal content and is independent`() throws {
         let request = BGProcessingTaskRequest(identifier: "a.process")
         request.requiresNetworkConnectivity = true
         request.requiresExternalPower = true
@@ -27,7 +27,7 @@ import Testing
         #expect(BGAppRefreshTaskRequest(identifier: "a").copy() is BGAppRefreshTaskRequest)
     }
 
-    @Test func errorCodesAreApplesNumbers() {
+    @Test func `error codes have the numbers of Apple`() {
         #expect(BGTaskScheduler.Error.Code.unavailable.rawValue == 1)
         #expect(BGTaskScheduler.Error.Code.tooManyPendingTaskRequests.rawValue == 2)
         #expect(BGTaskScheduler.Error.Code.notPermitted.rawValue == 3)
@@ -38,9 +38,9 @@ import Testing
     }
 }
 
-/// What a handler may do with its task, in whatever order it likes.
+/// A handler may use its task in any order.
 @Suite struct TaskTests {
-    /// Counts what the scheduler hears.
+    /// Records the results that the scheduler receives.
     private final class Results: @unchecked Sendable {  // because a test calls from one thread
         var all: [Bool] = []
     }
@@ -52,19 +52,19 @@ import Testing
         return BGAppRefreshTask(identifier: "a") { results.all.append($0) }
     }
 
-    @Test func theFirstCompletionCounts() {
+    @Test func `only the first completion of a task counts`() {
         let task = task()
         task.setTaskCompleted(success: false)
         task.setTaskCompleted(success: true)
         #expect(results.all == [false])
     }
 
-    @Test func withoutAnExpirationHandlerItIsUnsuccessful() {
+    @Test func `an expired task without an expiration handler is unsuccessful`() {
         task().expire()
         #expect(results.all == [false])
     }
 
-    @Test func theExpirationHandlerIsCalledOnceAndCleared() {
+    @Test func `the expiration handler is called once and cleared`() {
         let task = task()
         var calls = 0
         task.expirationHandler = { calls += 1 }
@@ -74,7 +74,7 @@ import Testing
         #expect(task.expirationHandler == nil)
     }
 
-    @Test func aHandlerSetLateIsStillCalled() {
+    @Test func `an expiration handler that is set after the expiration is called`() {
         let task = task()
         task.expirationHandler = {}
         task.expire()
@@ -84,7 +84,7 @@ import Testing
         #expect(wasCalled)
     }
 
-    @Test func completionClearsTheHandler() {
+    @Test func `a completion clears the expiration handler`() {
         let task = task()
         task.expirationHandler = { Issue.record("expired after its end") }
         task.setTaskCompleted(success: true)

@@ -2,7 +2,7 @@ import BackgroundRuntime
 import Synchronization
 import Testing
 
-/// What a process waits for before it leaves.
+/// A process waits for this work before it exits.
 @Suite final class WorkUnderWayTests: Sendable {
     private let work = WorkUnderWay()
     private let calls = Mutex(0)
@@ -10,12 +10,12 @@ import Testing
     private func callWhenNone() { work.whenNone { [self] in calls.withLock { $0 += 1 } } }
     private var count: Int { calls.withLock { $0 } }
 
-    @Test func `without work an action is called at once`() {
+    @Test func `an action is called immediately if nothing is running`() {
         callWhenNone()
         #expect(count == 1 && work.begun == 0)
     }
 
-    @Test func `the last work that ends calls the action once`() {
+    @Test func `the action is called once when the last work ends`() {
         work.run {
             work.run { callWhenNone() }
             #expect(count == 0 && !work.isEmpty)
@@ -25,7 +25,7 @@ import Testing
         #expect(count == 1)
     }
 
-    @Test func `work that throws has ended`() async {
+    @Test func `work that throws counts as ended`() async {
         struct Refused: Error {}
         #expect(throws: Refused.self) { try work.run { throw Refused() } }
         #expect(work.isEmpty && work.begun == 1)

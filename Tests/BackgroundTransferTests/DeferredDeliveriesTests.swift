@@ -4,7 +4,7 @@ import Testing
 
 @testable import BackgroundTransfer
 
-/// What waits for a delegate, or for a reader.
+/// Deliveries that wait for a delegate or for a reader.
 @Suite struct DeferredDeliveriesTests {
     private func bytes(_ deliveries: [Delivery]) -> [String] {
         deliveries.map { delivery in
@@ -17,15 +17,15 @@ import Testing
 
     private func bytes(_ text: String) -> Delivery { .bytes(Data(text.utf8)) }
 
-    @Test func anOpenOneKeepsNothing() {
+    @Test func `deliveries are not kept while nothing delays them`() {
         var deferred = DeferredDeliveries()
         let (isKept, cost) = deferred.keep(bytes("ab"))
         #expect(!isKept && cost == 2 + Delivery.costOfPiece)
         #expect(deferred.answer().isEmpty && deferred.release().isEmpty)
     }
 
-    /// A few stay as they came.
-    @Test func ofManyNeighboursBecomeOnePiece() {
+    /// A few pieces are not merged.
+    @Test func `adjacent pieces are merged if many pieces wait`() {
         var deferred = DeferredDeliveries()
         deferred.ask()
         for _ in 1..<DeferredDeliveries.mostApart { #expect(deferred.keep(bytes("x")).cost == 1 + Delivery.costOfPiece) }
@@ -36,8 +36,8 @@ import Testing
         #expect(!deferred.keep(bytes("e")).isKept)
     }
 
-    /// The question itself waits for the app alone.
-    @Test func theHeadComesBeforeWhatWaitsForItsAnswer() {
+    /// The call with the response headers waits only while the app has suspended the task.
+    @Test func `the response headers are delivered before the body that waits for a decision`() {
         var deferred = DeferredDeliveries()
         deferred.hold()
         deferred.ask()
@@ -50,8 +50,8 @@ import Testing
         #expect(bytes(deferred.release()).joined() == "body and more")
     }
 
-    /// As many as a server likes to send: nobody's work grows with their square.
-    @Test func aReaderGetsAtOnceWhatWaits() async throws {
+    /// A server may send any number of pieces. The work must not grow with the square of this number.
+    @Test func `a reader receives all waiting bytes at once`() async throws {
         let feed = ByteFeed()
         let wentOn = Mutex(0)
         feed.onRoom { wentOn.withLock { $0 += 1 } }

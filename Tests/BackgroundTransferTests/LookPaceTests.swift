@@ -2,11 +2,11 @@ import Testing
 
 @testable import BackgroundTransfer
 
-/// How often a session takes the ledger for itself.
+/// The pace at which a session reads the ledger.
 @Suite struct LookPaceTests {
     private let start = ContinuousClock.now
 
-    /// Looks as soon as it may, for so many seconds.
+    /// Returns the times of all reads within `seconds`. Each read begins as soon as the pace allows.
     private func looks(within seconds: Double) -> [Double] {
         var (pace, time, looks) = (LookPace(), 0.0, [Double]())
         while time < seconds {
@@ -17,15 +17,15 @@ import Testing
         return looks
     }
 
-    @Test func theFewOfAShortTransferWaitForNothing() { #expect(looks(within: 0.02).allSatisfy { $0 == 0 }) }
+    @Test func `the reads of a short transfer are not delayed`() { #expect(looks(within: 0.02).allSatisfy { $0 == 0 }) }
 
-    @Test func manyAreSpread() {
+    @Test func `many reads are spread over time`() {
         let count = looks(within: 10).count
         #expect(count > 300 && count < 360, "\(count)")
     }
 
-    /// After a while without any they may come at once again.
-    @Test func aRestIsCredited() {
+    /// After a pause, the next read may begin immediately.
+    @Test func `reads after a pause are not delayed`() {
         var pace = LookPace()
         for _ in 0..<100 { pace.note(start) }
         #expect(pace.pause(before: start + .seconds(0.1)) > 1)

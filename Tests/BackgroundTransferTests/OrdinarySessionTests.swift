@@ -11,12 +11,12 @@ import Testing
 
     init() async throws { server = try await FaultyServer.start() }
 
-    /// Compared here: told of two that differ, `#expect` would look for the shortest way from one to the other, for hours.
+    /// Compares outside of `#expect`. For two different values, `#expect` would search for the shortest edit for hours.
     private static func isFile(_ data: Data?) -> Bool { data == file.data }
 
     private func url(_ path: String) throws -> URL { try #require(URL(string: server.url + path)) }
 
-    /// Writes down what it hears, and answers as the test wants.
+    /// Records the calls, and responds as the test requires.
     private final class Listener: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate, Sendable {
         struct Heard {
             var lines: [String] = []
@@ -131,7 +131,7 @@ import Testing
 
         var lines: [String] { heard.withLock { $0.lines } }
 
-        /// Without the session's own end, which may come at any moment after the task's.
+        /// The lines without the end of the session, which may follow the end of the task at any time.
         var told: [String] { lines.filter { $0 != "invalid" } }
     }
 
@@ -144,9 +144,9 @@ import Testing
         return task
     }
 
-    // MARK: Awaited
+    // MARK: Async functions
 
-    @Test func asyncCalls() async throws {
+    @Test func `async functions return data, files and responses`() async throws {
         server.route("GET", "/f", .file(Self.file))
         server.route("PUT", "/f", .status(201, body: "made"))
         let session = URLSession(configuration: .ephemeral)
@@ -162,19 +162,19 @@ import Testing
         #expect(shared.count == 2_000_000)
     }
 
-    @Test func aCancelledAwaitEndsItsRequest() async throws {
+    @Test func `a cancelled async call ends its request`() async throws {
         server.route("GET", "/never", .silence)
         let work = Task { try await URLSession(configuration: .default).data(from: url("/never")) }
         try await server.waitForRequest { $0.path == "/never" }
         work.cancel()
         let error = await #expect(throws: URLError.self) { try await work.value }
         #expect(error?.code == .cancelled)
-        // The connection goes with it.
+        // The connection is also closed.
         try await server.waitUntil { $0.connectionsOpen == 0 }
     }
 
-    /// Cancelled before it began, or after it ended: one end, once.
-    @Test func aCancellationAtTheWrongMoment() async throws {
+    /// The first tasks are cancelled before they begin. The last task is cancelled after its end.
+    @Test func `a cancellation after the end of a task has no effect`() async throws {
         server.route("GET", "/f", .status(200, body: "x"))
         let place = try url("/f")
         for _ in 0..<50 {
@@ -190,7 +190,7 @@ import Testing
         #expect(task.state == .completed && task.error == nil)
     }
 
-    @Test func errorsAreThrown() async throws {
+    @Test func `connection errors and unsupported schemes are thrown`() async throws {
         let session = URLSession(configuration: .default)
         let refused = await #expect(throws: URLError.self) {
             try await session.data(from: #require(URL(string: "http://127.0.0.1:1/")))
@@ -200,7 +200,7 @@ import Testing
         #expect(other?.code == .unsupportedURL)
     }
 
-    @Test func aResourceTimeoutIsOfTheWhole() async throws {
+    @Test func `the resource timeout limits the complete transfer`() async throws {
         server.route(
             "GET", "/drip",
             ResponseScript([
@@ -216,7 +216,7 @@ import Testing
 
     // MARK: Handlers and delegates
 
-    @Test func aDataTaskTellsItsDelegate() async throws {
+    @Test func `a data task calls its delegate in order`() async throws {
         server.route("GET", "/f", .file(Self.file))
         let listener = Listener()
         let task = try await run(listener) { try $0.dataTask(with: url("/f")) }
@@ -225,14 +225,14 @@ import Testing
         #expect(task.state == .completed && task.countOfBytesReceived == 2_000_000 && task.error == nil)
     }
 
-    @Test func aDelegateThatWantsNoBodyGetsNone() async throws {
+    @Test func `a delegate can cancel the task when it receives the response headers`() async throws {
         server.route("GET", "/f", .file(Self.file))
         let listener = Listener(disposition: .cancel)
         _ = try await run(listener) { try $0.dataTask(with: url("/f")) }
         #expect(listener.heard.withLock { $0.error?.code } == .cancelled)
     }
 
-    @Test func aHandlerHearsInPlaceOfTheDelegate() async throws {
+    @Test func `a completion handler is called instead of the delegate`() async throws {
         server.route("GET", "/f", .status(404, body: "no"))
         let listener = Listener()
         let session = URLSession(configuration: .default, delegate: listener, delegateQueue: nil)
@@ -249,7 +249,7 @@ import Testing
         #expect(listener.told == ["created", "metrics 0"])
     }
 
-    @Test func anUploadTellsHowFarItIs() async throws {
+    @Test func `an upload task sends its complete file`() async throws {
         server.route("POST", "/up", .status(200, body: "ok"))
         let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try Self.file.data.write(to: file)
@@ -265,7 +265,7 @@ import Testing
         #expect(listener.heard.withLock { $0.data } == Data("ok".utf8))
     }
 
-    @Test func aFileThatIsNotThereIsAnError() async throws {
+    @Test func `an upload of a missing file is an error`() async throws {
         let listener = Listener()
         _ = try await run(listener) { session in
             try session.uploadTask(with: URLRequest(url: url("/up")), fromFile: URL(fileURLWithPath: "/nowhere/photo"))
@@ -275,7 +275,7 @@ import Testing
 
     // MARK: Redirects
 
-    @Test func redirectsAreAskedAbout() async throws {
+    @Test func `the delegate is called for each redirect`() async throws {
         server.route("GET", "/a", .redirect(302, to: "/b"))
         server.route("GET", "/b", .redirect(307, to: "/c"))
         server.route("GET", "/c", .status(200, body: "there"))
@@ -287,14 +287,14 @@ import Testing
             ])
     }
 
-    @Test func aRefusedRedirectIsTheAnswer() async throws {
+    @Test func `a refused redirect is the response of its task`() async throws {
         server.route("GET", "/a", .redirect(302, to: "/b"))
         let task = try await run(Listener(redirect: { _ in nil })) { try $0.dataTask(with: url("/a")) }
         #expect((task.response as? HTTPURLResponse)?.statusCode == 302 && task.error == nil)
         #expect(server.requests(matching: "/b").isEmpty)
     }
 
-    /// A task's own delegate that has only a few methods, or one.
+    /// A delegate of a task with a single method.
     private final class Ends: NSObject, URLSessionTaskDelegate, Sendable {
         let ended = Mutex(false)
         func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
@@ -303,8 +303,8 @@ import Testing
         }
     }
 
-    /// What a task's delegate lacks the session's hears: also methods of protocols that the task's does not conform to.
-    @Test func whatATasksDelegateLacksTheSessionsHears() async throws {
+    /// The methods may belong to protocols that the delegate of the task does not conform to.
+    @Test func `methods that the delegate of a task lacks are called on the delegate of the session`() async throws {
         server.route("GET", "/a", .redirect(302, to: "/b"))
         protect("Basic realm=\"home\"") { $0 == "Basic " + Data("tom:right".utf8).base64EncodedString() }
         let listener = Listener(
@@ -326,7 +326,7 @@ import Testing
         #expect((response as? HTTPURLResponse)?.statusCode == 200, "\(String(decoding: data, as: UTF8.self))")
     }
 
-    @Test func secretsDoNotGoToAnotherHost() async throws {
+    @Test func `secret headers are not sent to another host after a redirect`() async throws {
         let other = try await FaultyServer.start()
         server.route("GET", "/a", .redirect(302, to: other.url + "/b"))
         other.route("GET", "/b", .status(200))
@@ -336,9 +336,9 @@ import Testing
         request.setValue("de", forHTTPHeaderField: "Accept-Language")
         _ = try await URLSession(configuration: .default).data(for: request)
         let headers = try #require(other.requests(matching: "/b").first?.headers)
-        // Nobody can tell whether a header of the app's opens a door.
+        // Any header of the app may contain a secret.
         #expect(headers["Authorization"] == nil && headers["X-Photo-Token"] == nil && headers["Accept-Language"] == "de")
-        // Nor those of the session.
+        // The secret headers of the session are not sent either.
         let configuration = URLSessionConfiguration.default
         configuration.httpAdditionalHeaders = ["Authorization": "Bearer secret"]
         _ = try await URLSession(configuration: configuration).data(from: url("/a"))
@@ -347,7 +347,7 @@ import Testing
     }
 
     @Test(arguments: [(303, "GET"), (302, "GET"), (307, "POST"), (308, "POST")])
-    func aPostBecomesAGetWhereTheRuleSaysSo(_ status: Int, _ method: String) async throws {
+    func `a redirect with status 302 or 303 changes a POST to a GET`(_ status: Int, _ method: String) async throws {
         server.route("POST", "/a", .redirect(status, to: "/b"))
         server.route(nil, "/b", .status(200))
         var request = try URLRequest(url: url("/a"))
@@ -358,7 +358,7 @@ import Testing
         #expect(second.method == method && second.bodyByteCount == (method == "POST" ? 4 : 0))
     }
 
-    @Test func anUploadLeavesItsBodyBehindWhereItBecomesAGet() async throws {
+    @Test func `an upload that a redirect changes to a GET has no body`() async throws {
         server.route("PUT", "/a", .redirect(303, to: "/b"))
         server.route("GET", "/b", .status(200, body: "see"))
         let (data, _) = try await URLSession(configuration: .default).upload(
@@ -367,12 +367,12 @@ import Testing
     }
 
     @Test(arguments: ["file:///etc/passwd", "gopher://x/", "http://"])
-    func noRedirectLeadsToAnotherScheme(_ place: String) async throws {
+    func `a redirect to another scheme or to an invalid URL fails`(_ place: String) async throws {
         server.route("GET", "/a", .redirect(302, to: place))
         await #expect(throws: URLError.self) { try await URLSession(configuration: .default).data(from: url("/a")) }
     }
 
-    @Test func aLoopEnds() async throws {
+    @Test func `a redirect loop ends with an error`() async throws {
         server.route("GET", "/a", .redirect(302, to: "/a"))
         let error = await #expect(throws: URLError.self) { try await URLSession(configuration: .default).data(from: url("/a")) }
         #expect(error?.code == .httpTooManyRedirects)
@@ -389,7 +389,7 @@ import Testing
         }
     }
 
-    @Test func aBasicChallengeIsAnswered() async throws {
+    @Test func `a Basic challenge is answered with the credential of the delegate`() async throws {
         let wanted = "Basic " + Data("me:pass word".utf8).base64EncodedString()
         protect("Basic realm=\"home\"") { $0 == wanted }
         let listener = Listener(credential: URLCredential(user: "me", password: "pass word", persistence: .none))
@@ -398,7 +398,7 @@ import Testing
         #expect(listener.heard.withLock { $0.data } == Data("welcome".utf8))
     }
 
-    @Test func aDigestChallengeIsAnswered() async throws {
+    @Test func `a Digest challenge is answered with the credential of the delegate`() async throws {
         protect("Digest realm=\"home\", nonce=\"n0\", qop=\"auth\", algorithm=MD5") {
             $0.hasPrefix("Digest ") && $0.contains("username=\"me\"") && $0.contains("response=\"") && !$0.contains("secret word")
         }
@@ -411,7 +411,7 @@ import Testing
         )
     }
 
-    @Test func aWrongPasswordIsAskedForAgainThreeTimesAtMost() async throws {
+    @Test func `a wrong password causes three challenges and then the 401 response`() async throws {
         protect("Basic realm=\"home\"") { _ in false }
         let listener = Listener(credential: URLCredential(user: "me", password: "wrong", persistence: .none))
         let task = try await run(listener) { try $0.dataTask(with: url("/secret")) }
@@ -419,7 +419,7 @@ import Testing
         #expect((task.response as? HTTPURLResponse)?.statusCode == 401 && task.error == nil)
     }
 
-    @Test func withoutACredentialThe401IsTheAnswer() async throws {
+    @Test func `a challenge without a delegate returns the 401 response`() async throws {
         protect("Basic realm=\"home\"") { _ in false }
         let (data, response) = try await URLSession(configuration: .default).data(from: url("/secret"))
         #expect((response as? HTTPURLResponse)?.statusCode == 401 && data == Data("who are you".utf8))
@@ -427,14 +427,14 @@ import Testing
 
     // MARK: Downloads
 
-    /// Half of the file, and the rest when somebody comes back for it.
+    /// Serves half of the file first, and the rest for the next request.
     private func serveHalf() throws -> URL {
         server.route(
             "GET", "/half", .cutAfter(1_000_000, of: Self.file, etag: "\"v1\"", by: .stall), .file(Self.file, etag: "\"v1\""))
         return try url("/half")
     }
 
-    @Test func aDownloadGoesOnFromItsResumeData() async throws {
+    @Test func `a download continues from its resume data`() async throws {
         let half = try serveHalf()
         let listener = Listener()
         let session = URLSession(configuration: .default, delegate: listener, delegateQueue: nil)
@@ -449,14 +449,14 @@ import Testing
         #expect(Self.isFile(again.heard.withLock { $0.file }))
         #expect(again.lines.contains("resumed of 2000000"))
         #expect(server.requests(matching: "/half").last?.headers["If-Range"] == "\"v1\"")
-        // Used up: what was left is gone, and the file is fetched anew.
+        // The resume data was already used and the partial file is removed, so the complete file is loaded again.
         let third = Listener()
         _ = try await run(third) { $0.downloadTask(withResumeData: data) }
         #expect(Self.isFile(third.heard.withLock { $0.file }))
         #expect(server.requests(matching: "/half").last?.headers["Range"] == nil)
     }
 
-    @Test func aBrokenDownloadsErrorHasResumeData() async throws {
+    @Test func `the error of a broken download has resume data`() async throws {
         server.route("GET", "/cut", .cutAfter(1_000_000, of: Self.file, etag: "\"v1\""))
         let error = await #expect(throws: URLError.self) {
             try await URLSession(configuration: .default).download(from: url("/cut"))
@@ -464,20 +464,20 @@ import Testing
         #expect(error?.code == .networkConnectionLost)
         let data = try #require(error?.downloadTaskResumeData)
         server.route("GET", "/cut", .file(Self.file, etag: "\"v2\""))
-        // Another version by now: whole, not spliced.
+        // The file has another version now, so the complete file is loaded.
         let (file, _) = try await URLSession(configuration: .default).download(resumeFrom: data)
         #expect(try Self.isFile(Data(contentsOf: file)))
         try FileManager.default.removeItem(at: file)
     }
 
-    @Test func whatIsNoResumeDataIsRefused() async throws {
+    @Test func `invalid resume data is refused`() async throws {
         let error = await #expect(throws: URLError.self) {
             try await URLSession(configuration: .default).download(resumeFrom: Data("x".utf8))
         }
         #expect(error?.code == .unsupportedURL)
     }
 
-    @Test func aHeldDownloadGoesOnFromWhatIsHere() async throws {
+    @Test func `a suspended download continues from the received bytes`() async throws {
         let half = try serveHalf()
         let listener = Listener()
         let session = URLSession(configuration: .default, delegate: listener, delegateQueue: nil)
@@ -493,7 +493,7 @@ import Testing
         #expect(server.requests(matching: "/half").last?.headers["Range"]?.hasPrefix("bytes=") == true)
     }
 
-    @Test func aHeldDataTaskIsToldLater() async throws {
+    @Test func `a suspended data task calls its delegate after it is resumed`() async throws {
         server.route("GET", "/f", .status(200, body: "hello").after(.hold(until: "suspended")))
         let listener = Listener()
         let session = URLSession(configuration: .default, delegate: listener, delegateQueue: nil)
@@ -508,7 +508,7 @@ import Testing
         #expect(listener.heard.withLock { $0.data } == Data("hello".utf8))
     }
 
-    // MARK: Coded answers
+    // MARK: Compressed responses
 
     private static func gzip(_ command: String) throws -> Payload {
         let process = Process()
@@ -521,7 +521,7 @@ import Testing
         return .bytes(output.fileHandleForReading.readDataToEndOfFile())
     }
 
-    @Test func compressedAnswersAreDecoded() async throws {
+    @Test func `compressed responses are decoded`() async throws {
         let coded = try Self.gzip("printf 'hello hello hello' | gzip -9n")
         server.route("GET", "/gz", .status(200, headers: ["Content-Encoding": "gzip"], body: coded))
         let (data, _) = try await URLSession(configuration: .default).data(from: url("/gz"))
@@ -529,9 +529,9 @@ import Testing
         #expect(server.requests(matching: "/gz").first?.headers["Accept-Encoding"]?.contains("gzip") == true)
     }
 
-    /// The headers of Alamofire 5 and 4, of other libraries, and of an app that asks for no coding.
+    /// The headers of Alamofire 5 and 4, of other libraries, and of an app that requests no compression.
     @Test(arguments: ["br;q=1.0, gzip;q=0.9, deflate;q=0.8", "gzip;q=1.0, compress;q=0.5", "gzip, deflate", "identity"])
-    func `an app that names codings itself gets decoded bytes`(_ codings: String) async throws {
+    func `an app that sets Accept-Encoding receives decoded bytes`(_ codings: String) async throws {
         let coded = try Self.gzip("printf 'hello hello hello' | gzip -9n")
         server.route("GET", "/gz", .status(200, headers: ["Content-Encoding": "gzip", "ETag": "\"1\""], body: coded))
         let configuration = URLSessionConfiguration.ephemeral
@@ -546,7 +546,7 @@ import Testing
         #expect(sent == [codings, codings])
     }
 
-    @Test func `an app that names an unknown coding alone gets the bytes as they are sent`() async throws {
+    @Test func `an app that accepts only an unknown content coding receives the bytes unchanged`() async throws {
         server.route("GET", "/own", .status(200, headers: ["Content-Encoding": "x-own"], body: "coded"))
         var request = try URLRequest(url: url("/own"))
         request.setValue("x-own", forHTTPHeaderField: "Accept-Encoding")
@@ -554,7 +554,7 @@ import Testing
         #expect(data == Data("coded".utf8))
     }
 
-    @Test func aBombDoesNotGoOff() async throws {
+    @Test func `a decompression bomb is stopped at the maximum body size`() async throws {
         let bomb = try Self.gzip("head -c 67108864 /dev/zero | gzip -9n")
         server.route("GET", "/bomb", .status(200, headers: ["Content-Encoding": "gzip"], body: bomb))
         let configuration = URLSessionConfiguration.default
@@ -565,9 +565,9 @@ import Testing
         #expect(error?.code == .dataLengthExceedsMaximum)
     }
 
-    // MARK: The session's end
+    // MARK: Invalidation
 
-    @Test func finishingWaitsForWhatRuns() async throws {
+    @Test func `a session that finishes waits for its running tasks`() async throws {
         server.route("GET", "/f", ResponseScript.status(200, body: "late").after(.hold(until: "go")))
         let listener = Listener()
         let session = URLSession(configuration: .default, delegate: listener, delegateQueue: nil)
@@ -580,7 +580,7 @@ import Testing
         #expect(listener.lines.last == "invalid" && listener.heard.withLock { $0.error } == nil)
     }
 
-    @Test func cancellingEndsWhatRuns() async throws {
+    @Test func `a session that is invalidated and cancelled ends its running tasks`() async throws {
         server.route("GET", "/never", .silence)
         let listener = Listener()
         let session = URLSession(configuration: .default, delegate: listener, delegateQueue: nil)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BackgroundTransfer
 
-/// Where an ordinary download collects.
+/// The file that collects the bytes of an ordinary download.
 @Suite struct PartFileTests {
     private func part(of bytes: [UInt8]) throws -> PartFile {
         let part = try PartFile()
@@ -11,7 +11,7 @@ import Testing
         return part
     }
 
-    @Test func whatWasKeptIsTakenUp() throws {
+    @Test func `a kept part file is continued at the given length`() throws {
         let kept = try part(of: [1, 2, 3, 4])
         defer { kept.remove() }
         let again = try #require(PartFile(token: kept.token, holding: 3))
@@ -20,8 +20,8 @@ import Testing
         #expect(try Data(contentsOf: kept.url) == Data([1, 2, 3, 9]))
     }
 
-    /// After a power cut, or somebody who tidied up: going on would leave a hole.
-    @Test func oneThatIsShorterThanItWasIsNotTakenUp() throws {
+    /// The file can be too short after a power failure or a cleanup. A continued file would have a hole.
+    @Test func `a part file that is too short is not continued`() throws {
         let kept = try part(of: [1, 2, 3, 4])
         defer { kept.remove() }
         #expect(truncate(kept.url.path, 2) == 0)
@@ -29,8 +29,8 @@ import Testing
         #expect(PartFile(token: kept.token, holding: 2) != nil)
     }
 
-    /// Resume data that nobody uses: its part goes after a week, and nothing else does.
-    @Test func oneThatNobodyCameBackForIsRemoved() throws {
+    /// Newer part files and other files are not removed.
+    @Test func `an unused part file is removed after a week`() throws {
         let (old, new) = (try part(of: [1]), try part(of: [2]))
         let other = old.url.deletingLastPathComponent().appendingPathComponent("download-mine.part")
         defer { for file in [old.url, new.url, other] { unlink(file.path) } }
@@ -43,7 +43,7 @@ import Testing
         #expect([old.url, new.url, other].map { access($0.path, F_OK) == 0 } == [false, true, true])
     }
 
-    @Test(arguments: ["", "../../etc/passwd", "x"]) func aTokenLeadsNowhereElse(_ token: String) {
+    @Test(arguments: ["", "../../etc/passwd", "x"]) func `an invalid token opens no part file`(_ token: String) {
         #expect(PartFile(token: token, holding: 0) == nil)
     }
 }

@@ -5,7 +5,7 @@ import TransferMachines
 
 @testable import BackgroundTransfer
 
-/// Resume data is versioned, says no path, and knows when it was changed.
+/// Resume data has a version, contains no path, and detects changes.
 @Suite struct ResumeDataTests {
     private func resume(_ change: (inout TransferRecord) -> Void = { _ in }) -> ResumeData? {
         var record = TransferRecord(
@@ -21,7 +21,7 @@ import TransferMachines
         return ResumeData(record)
     }
 
-    @Test func itComesBackAsItWas() throws {
+    @Test func `resume data is read as it was written and contains no path`() throws {
         let made = try #require(resume())
         #expect(ResumeData(made.data) == made)
         #expect(made.byteCount == 1_000 && made.totalBytes == 5_000)
@@ -31,14 +31,14 @@ import TransferMachines
         #expect(!text.contains("secret place") && !text.contains("transfer-7"))
     }
 
-    /// A slice of other data has indices of its own.
-    @Test func aSliceIsAsGood() throws {
+    /// The indices of a slice do not begin at 0.
+    @Test func `a slice of other data is valid resume data`() throws {
         let made = try #require(resume())
         let slice = (Data([1, 2, 3]) + made.data)[3...]
         #expect(ResumeData(slice) == made)
     }
 
-    @Test func whereNothingCanBeGoneOnFromThereIsNone() {
+    @Test func `a transfer that cannot be continued has no resume data`() {
         #expect(resume { $0.partial = nil } == nil)
         #expect(resume { $0.partial?.durableBytes = 0 } == nil)
         #expect(resume { $0.partial?.validator = nil } == nil)
@@ -46,7 +46,7 @@ import TransferMachines
         #expect(resume { $0.kind = .upload } == nil)
     }
 
-    @Test func everyChangedBitIsSeen() throws {
+    @Test func `every changed bit is detected`() throws {
         let data = try #require(resume()).data
         for index in data.indices {
             for bit in 0..<8 {
@@ -57,7 +57,7 @@ import TransferMachines
         }
     }
 
-    @Test func everyShorterOrLongerOneIsRefused() throws {
+    @Test func `resume data of another length is refused`() throws {
         let data = try #require(resume()).data
         for count in 0..<data.count { #expect(ResumeData(data.prefix(count)) == nil, "\(count) bytes") }
         #expect(ResumeData(data + [0]) == nil)
@@ -65,7 +65,7 @@ import TransferMachines
     }
 }
 
-/// Equal requests have equal keys, others do not.
+/// Equal requests have equal keys, and different requests have different keys.
 @Suite struct OrderTests {
     private func key(_ change: (inout URLRequest) -> Void = { _ in }, session: String = "s") throws -> String {
         var request = URLRequest(url: URL(string: "https://example.org/file")!)
@@ -73,7 +73,7 @@ import TransferMachines
         return try WireOrder(request, .background(withIdentifier: session)).key(session: session)
     }
 
-    @Test func equalRequestsHaveEqualKeys() throws {
+    @Test func `equal requests have equal keys`() throws {
         #expect(try key() == key())
         #expect(
             try key {
@@ -86,7 +86,7 @@ import TransferMachines
                 })
     }
 
-    @Test func whatDiffersMakesAnotherKey() throws {
+    @Test func `different requests have different keys`() throws {
         let plain = try key()
         #expect(try key { $0.httpMethod = "HEAD" } != plain)
         #expect(try key { $0.url = URL(string: "https://example.org/file?") } != plain)
@@ -101,7 +101,7 @@ import TransferMachines
     }
 
     @Test(arguments: ["file:///etc/passwd", "ftp://example.org/", "http:///nohost", "data:,x"])
-    func otherAddressesAreRefused(_ text: String) throws {
+    func `a URL with another scheme or without a host is refused`(_ text: String) throws {
         let url = try #require(URL(string: text))
         #expect(throws: URLError.self) { try WireOrder(URLRequest(url: url), .background(withIdentifier: "s")) }
     }
@@ -124,7 +124,7 @@ import TransferMachines
         #expect(throws: URLError.self) { try WireOrder(request, .background(withIdentifier: "s")) }
     }
 
-    @Test func theConfigurationsHeadersComeWhereTheRequestHasNone() throws {
+    @Test func `a header of the configuration is used if the request does not set the header`() throws {
         let configuration = URLSessionConfiguration.background(withIdentifier: "s")
         configuration.httpAdditionalHeaders = ["accept": "b", "X-App": "1"]
         var request = URLRequest(url: URL(string: "https://example.org/")!)
@@ -134,7 +134,7 @@ import TransferMachines
         #expect(order.headers.count == 2)
     }
 
-    @Test func whatASessionAllowsIsWhatItsTransfersNeed() throws {
+    @Test func `the needs of a transfer follow from the configuration of its session`() throws {
         let configuration = URLSessionConfiguration.background(withIdentifier: "s")
         let request = URLRequest(url: URL(string: "https://example.org:8443/x")!)
         func record() throws -> TransferRecord {

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// What an author relies on, row by row of `URLSession`'s documentation: requests, redirects, errors, metrics.
+/// Behaviour that the documentation of `URLSession` describes: requests, redirects, errors and metrics.
 @Suite(.timeLimit(.minutes(30))) struct SessionBehaviourTests {
     let server: FaultyServer
 
@@ -16,7 +16,7 @@ import Testing
 
     // MARK: Requests
 
-    @Test func aFormHasItsType() async throws {
+    @Test func `a POST body has the content type of a form unless the request sets another type`() async throws {
         server.route(nil, "/form", .status(200))
         var request = try URLRequest(url: url("/form"))
         request.httpMethod = "POST"
@@ -32,7 +32,7 @@ import Testing
         #expect(server.requests().last?.headers["Content-Type"] == nil)
     }
 
-    @Test func aGetHasNoBody() async throws {
+    @Test func `a GET request with a body is refused`() async throws {
         var request = try URLRequest(url: url("/x"))
         request.httpBody = Data("x".utf8)
         let asked = request
@@ -45,7 +45,7 @@ import Testing
         #expect(second?.code == .dataLengthExceedsMaximum)
     }
 
-    @Test func thePersonsLanguagesAreSaid() async throws {
+    @Test func `the languages of the user are sent unless the request sets other languages`() async throws {
         server.route(nil, "/x", .status(200))
         _ = try await session.data(from: url("/x"))
         #expect(server.requests().last?.headers["Accept-Language"]?.isEmpty == false)
@@ -55,7 +55,7 @@ import Testing
         #expect(server.requests().last?.headers["Accept-Language"] == "de")
     }
 
-    @Test func aPortThatIsNoneIsABadAddress() async throws {
+    @Test func `a URL with an invalid port is a bad URL`() async throws {
         let place = try #require(URL(string: "http://127.0.0.1:999999/"))
         let error = await #expect(throws: URLError.self) { try await session.data(from: place) }
         #expect(error?.code == .badURL)
@@ -89,7 +89,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [302, 307]) func aHandlersRequestIsHonouredWhole(_ status: Int) async throws {
+    @Test(arguments: [302, 307])
+    func `the request that a redirect handler returns is used completely`(_ status: Int) async throws {
         let other = try await FaultyServer.start()
         other.route(nil, "/b", .status(200))
         server.route("POST", "/a", .redirect(status, to: other.url + "/b"))
@@ -116,8 +117,7 @@ import Testing
         #expect(second.headers["X-Token"] == nil)
     }
 
-    /// The new request's own timeout ends it.
-    @Test func aHandlersTimeoutCounts() async throws {
+    @Test func `the timeout that a redirect handler sets is used`() async throws {
         server.route("GET", "/a", .redirect(302, to: "/silent"))
         server.route("GET", "/silent", .silence)
         let handler = Redirector { request in
@@ -129,7 +129,7 @@ import Testing
         #expect(error?.code == .timedOut && error?.failingURL?.path == "/silent")
     }
 
-    @Test(arguments: [true, false]) func aRefusedRedirectIsTheAnswer(_ isDelegated: Bool) async throws {
+    @Test(arguments: [true, false]) func `a refused redirect returns its response and body`(_ isDelegated: Bool) async throws {
         server.route(
             "GET", "/a",
             .init([.status(302), .headers(["Location": "/b", "Content-Length": "5"]), .body("moved")]))
@@ -150,7 +150,7 @@ import Testing
         #expect(server.requests(matching: "/a").count == 1 && server.requests(matching: "/b").isEmpty)
     }
 
-    @Test func theCurrentRequestFollows() async throws {
+    @Test func `the current request of a task follows a redirect`() async throws {
         server.route("GET", "/a", .redirect(302, to: "/b"))
         server.route("GET", "/b", .status(200))
         let (ends, ended) = AsyncStream.makeStream(of: Void.self)
@@ -160,15 +160,15 @@ import Testing
         #expect(task.originalRequest?.url?.path == "/a" && task.currentRequest?.url?.path == "/b")
     }
 
-    /// A 401 without anybody's credential is asked for once.
-    @Test func anUnansweredChallengeIsTheAnswer() async throws {
+    /// The server receives one request.
+    @Test func `a challenge without a credential returns the 401 response`() async throws {
         server.route(nil, "/secret", .status(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""], body: "who?"))
         let (data, response) = try await session.data(from: url("/secret"))
         #expect(String(decoding: data, as: UTF8.self) == "who?" && (response as? HTTPURLResponse)?.statusCode == 401)
         #expect(server.requests(matching: "/secret").count == 1)
     }
 
-    @Test func aStoredCredentialIsTriedOnce() async throws {
+    @Test func `a stored credential is tried once`() async throws {
         server.handle(nil, "/secret") { request in
             request.headers["Authorization"] == "Basic " + Data("tom:right".utf8).base64EncodedString()
                 ? .status(200, body: "in") : .status(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""], body: "who?")
@@ -189,7 +189,7 @@ import Testing
 
     // MARK: Errors and lists
 
-    @Test func everyErrorNamesItsAddress() async throws {
+    @Test func `every error contains the URL of its request`() async throws {
         let place = try #require(URL(string: "http://127.0.0.1:1/closed"))
         let error = await #expect(throws: URLError.self) { try await session.data(from: place) }
         #expect(error?.failingURL == place && error?.failureURLString == place.absoluteString)
@@ -200,7 +200,7 @@ import Testing
         #expect(cancelled.code == .cancelled && cancelled.failingURL == place && cancelled.localizedDescription == "cancelled")
     }
 
-    @Test func theSharedSessionCannotBeEnded() async throws {
+    @Test func `the shared session cannot be invalidated`() async throws {
         server.route("GET", "/x", .status(200, body: "x"))
         URLSession.shared.invalidateAndCancel()
         URLSession.shared.finishTasksAndInvalidate()
@@ -208,7 +208,7 @@ import Testing
         #expect(data.count == 1)
     }
 
-    @Test func anInvalidatedSessionListsNothing() async throws {
+    @Test func `an invalidated session lists no tasks`() async throws {
         server.route("GET", "/never", .silence)
         let session = URLSession(configuration: .ephemeral)
         for resumes in [true, true, false] {
@@ -222,7 +222,7 @@ import Testing
         #expect(await session.allTasks.isEmpty)
     }
 
-    @Test func whoHearsOfAnEndFindsItGone() async throws {
+    @Test func `a task is not listed any more when its completion handler is called`() async throws {
         server.route("GET", "/x", .status(200))
         let (counts, counted) = AsyncStream.makeStream(of: Int.self)
         let session = session
@@ -236,10 +236,10 @@ import Testing
         for await count in counts { #expect(count == 0) }
     }
 
-    // MARK: Coded answers
+    // MARK: Compressed responses
 
-    /// Identity was asked for, and the server codes all the same.
-    @Test func aCodedDownloadIsDecoded() async throws {
+    /// The request accepts no compression, but the server compresses the response.
+    @Test func `a compressed download is decoded`() async throws {
         let hello = try #require(Data(base64Encoded: "H4sIAAAAAAAAA8tIzcnJBwCGphA2BQAAAA=="))
         server.route(
             "GET", "/f",
@@ -252,7 +252,7 @@ import Testing
 
     // MARK: Metrics
 
-    @Test func metricsSayHowItWent() async throws {
+    @Test func `metrics contain a transaction for each response`() async throws {
         final class Collector: NSObject, URLSessionTaskDelegate, Sendable {
             let (all, got) = AsyncStream.makeStream(of: URLSessionTaskMetrics.self)
             func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
@@ -273,7 +273,7 @@ import Testing
             #expect((second.response as? HTTPURLResponse)?.statusCode == 200 && second.request.url?.path == "/b")
             #expect(second.networkProtocolName == "http/1.1" && second.resourceFetchType == .networkLoad)
             #expect(second.remoteAddress == "127.0.0.1" && second.remotePort == server.port)
-            // Other tests of this process may have had the pool's place.
+            // Other tests of this process may use the place in the connection pool.
             #expect(second.isReusedConnection == (server.connectionCount == 1))
             #expect((second.connectStartDate == nil) == second.isReusedConnection)
             #expect(second.countOfResponseBodyBytesReceived == 5)

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// The cache of ordinary sessions, each test's own. Its rule is proven without a socket in `CacheRuleTests`.
+/// The cache of ordinary sessions. Each test has a separate cache. `CacheRuleTests` tests the cache rule without a socket.
 @Suite(.timeLimit(.minutes(30))) struct SessionCacheTests {
     let server: FaultyServer
     private let configuration = URLSessionConfiguration.ephemeral
@@ -39,19 +39,19 @@ import Testing
         return try await String(decoding: URLSession(configuration: configuration).data(for: request).0, as: UTF8.self)
     }
 
-    @Test func whatIsFreshIsNotAskedForAgain() async throws {
+    @Test func `a fresh response is not requested again`() async throws {
         serve("/f", ["Date": Self.date(Date()), "Cache-Control": "max-age=600"])
         #expect(try await get("/f") == "answer 1")
         #expect(try await get("/f") == "answer 1")
         #expect(server.requests(matching: "/f").count == 1)
-        // Who wants the server's word gets it.
+        // A request that ignores the cache reaches the server.
         #expect(try await get("/f", .reloadIgnoringLocalCacheData) == "answer 2")
         #expect(try await get("/f", .reloadIgnoringLocalAndRemoteCacheData) == "answer 3")
         #expect(server.requests(matching: "/f").last?.headers["Cache-Control"] == "no-cache")
         #expect(try await get("/f", .returnCacheDataDontLoad) == "answer 3")
     }
 
-    @Test func whatIsStaleIsAskedAbout() async throws {
+    @Test func `a stale response is validated by the server`() async throws {
         serve("/f", ["Date": Self.date(Date()), "Cache-Control": "no-cache", "ETag": "\"7\""])
         #expect(try await get("/f") == "answer 1")
         #expect(try await get("/f") == "answer 1")
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: [["Cache-Control": "no-store"], ["Cache-Control": "max-age=600", "Vary": "Cookie"], [:]] as [HeaderList])
-    func whatMayNotBeKeptIsNot(_ headers: HeaderList) async throws {
+    func `a response that must not be cached is not cached`(_ headers: HeaderList) async throws {
         serve("/f", headers)
         #expect(try await get("/f") == "answer 1")
         #expect(try await get("/f") == "answer 2")
@@ -67,9 +67,9 @@ import Testing
         #expect(error?.code == .resourceUnavailable)
     }
 
-    /// Every app that uses Alamofire names codings in each request.
+    /// Every app that uses Alamofire sets Accept-Encoding in each request.
     @Test(arguments: [("br;q=1.0, gzip;q=0.9, deflate;q=0.8", 1), ("x-own", 2)])
-    func `a decoded response is kept, and one that only its app can decode is not`(_ codings: String, _ count: Int) async throws {
+    func `a response is cached only if the session can decode it`(_ codings: String, _ count: Int) async throws {
         serve("/f", ["Date": Self.date(Date()), "Cache-Control": "max-age=600", "Vary": "Accept-Encoding"])
         configuration.httpAdditionalHeaders = ["Accept-Encoding": codings]
         #expect(try await get("/f") == "answer 1")
@@ -77,7 +77,7 @@ import Testing
         #expect(server.requests(matching: "/f").count == count)
     }
 
-    @Test func aDelegateHasASayInIt() async throws {
+    @Test func `a delegate decides whether a response is cached`() async throws {
         final class Choosing: NSObject, URLSessionDataDelegate, Sendable {
             let keeps: Bool
             let (ends, ended) = AsyncStream.makeStream(of: Void.self)
@@ -100,12 +100,12 @@ import Testing
             for await _ in choosing.ends {}
             session.finishTasksAndInvalidate()
         }
-        // The second one's answer, and only it.
+        // Only the response of the second session is cached.
         while configuration.urlCache?.cachedResponse(for: try URLRequest(url: url("/f"))) == nil { await Task.yield() }
         #expect(try await get("/f") == "answer 2")
     }
 
-    @Test func aChangeForgetsIt() async throws {
+    @Test func `a PUT request removes the cached response`() async throws {
         serve("/f", ["Date": Self.date(Date()), "Cache-Control": "max-age=600"])
         server.route("PUT", "/f", .status(204))
         #expect(try await get("/f") == "answer 1")
@@ -115,7 +115,7 @@ import Testing
         #expect(try await get("/f") == "answer 2")
     }
 
-    @Test func withoutACacheNothingIsKept() async throws {
+    @Test func `a session without a cache requests every response again`() async throws {
         configuration.urlCache = nil
         serve("/f", ["Date": Self.date(Date()), "Cache-Control": "max-age=600"])
         #expect(try await get("/f") == "answer 1")

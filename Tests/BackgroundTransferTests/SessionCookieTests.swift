@@ -6,7 +6,7 @@ import TransferMachines
 
 @testable import BackgroundTransfer
 
-/// Cookies of ordinary sessions. Each test has a store of its own: that of an ephemeral configuration.
+/// Cookies of ordinary sessions. Each test has the separate store of an ephemeral configuration.
 @Suite(.timeLimit(.minutes(30))) struct SessionCookieTests {
     let server: FaultyServer
     let configuration = URLSessionConfiguration.ephemeral
@@ -19,10 +19,10 @@ import TransferMachines
 
     private func url(_ path: String) throws -> URL { try #require(URL(string: server.url + path)) }
 
-    /// What the server saw of a request to this path.
+    /// Returns the Cookie header of the last request to the path.
     private func cookie(_ path: String = "/see") -> String? { server.requests(matching: path).last?.headers["Cookie"] }
 
-    @Test func theDefaultStoresAreTheProcesss() {
+    @Test func `default configurations use the shared cookie store`() {
         #expect(URLSessionConfiguration.default.httpCookieStorage === HTTPCookieStorage.shared)
         #expect(URLSessionConfiguration().httpCookieStorage === HTTPCookieStorage.shared)
         let other = URLSessionConfiguration.ephemeral
@@ -31,27 +31,27 @@ import TransferMachines
         #expect(URLSessionConfiguration.background(withIdentifier: "b").httpCookieStorage == nil)
     }
 
-    @Test func whatIsSetIsSentLater() async throws {
+    @Test func `a cookie that a response sets is sent with later requests`() async throws {
         let session = URLSession(configuration: configuration)
         _ = try await session.data(from: url("/set"))
         #expect(configuration.httpCookieStorage?.cookies?.map(\.name) == ["fruit"])
         _ = try await session.data(from: url("/see"))
         #expect(cookie() == "fruit=apple")
-        // Another session of the same configuration has the same store, another configuration has not.
+        // Another session of the same configuration has the same store. Another configuration has another store.
         _ = try await URLSession(configuration: configuration).data(from: url("/see"))
         #expect(cookie() == "fruit=apple")
         _ = try await URLSession(configuration: .ephemeral).data(from: url("/see"))
         #expect(cookie() == nil)
     }
 
-    @Test func aRedirectSetsAndCarriesThem() async throws {
+    @Test func `a cookie of a redirect is sent to its target`() async throws {
         server.route(
             "GET", "/login", .init([.status(302), .headers(["Set-Cookie": "s=1", "Location": "/see", "Content-Length": "0"])]))
         _ = try await URLSession(configuration: configuration).data(from: url("/login"))
         #expect(cookie() == "s=1")
     }
 
-    @Test func ofSeveralEachIsKept() async throws {
+    @Test func `several cookies of one response are all stored`() async throws {
         let day = "Wed, 21 Oct 2065 07:28:00 GMT"
         server.route(
             "GET", "/two",
@@ -64,7 +64,7 @@ import TransferMachines
         #expect(cookie() == "a=1; b=2")
     }
 
-    @Test func theRequestsOwnStaysBesideTheStores() async throws {
+    @Test func `a cookie of the request takes precedence over the stored cookie`() async throws {
         let session = URLSession(configuration: configuration)
         _ = try await session.data(from: url("/set"))
         var request = try URLRequest(url: url("/see"))
@@ -75,7 +75,7 @@ import TransferMachines
 
     enum Off: CaseIterable { case noStore, notSent, notHandled, never }
 
-    @Test(arguments: Off.allCases) func theyCanBeTurnedOff(_ off: Off) async throws {
+    @Test(arguments: Off.allCases) func `cookies can be turned off`(_ off: Off) async throws {
         var request = try URLRequest(url: url("/see"))
         let first = URLSession(configuration: configuration)
         if off != .never { _ = try await first.data(from: url("/set")) }
@@ -91,13 +91,13 @@ import TransferMachines
         #expect(cookie() == nil)
     }
 
-    /// Foundation's store gives out every cookie of a host.
+    /// The store of Foundation returns every cookie of a host, so the session must select the cookies.
     @Test(arguments: [
         "a=1; Path=/other", "a=1; Expires=Wed, 21 Oct 2015 07:28:00 GMT", "a=1; Secure", "a=1; Domain=com", "a=1; Max-Age=0",
         "a=1; Domain=example.org",
         "__Host-a=1; Path=/", "__Secure-a=1", "a=1; Domain=0.0.1",
     ])
-    func whatIsForElsewhereIsNotSent(_ cookie: String) async throws {
+    func `an expired cookie or a cookie for another place is not sent`(_ cookie: String) async throws {
         server.route("GET", "/odd", .status(200, headers: ["Set-Cookie": cookie]))
         let session = URLSession(configuration: configuration)
         _ = try await session.data(from: url("/odd"))
@@ -105,8 +105,7 @@ import TransferMachines
         #expect(self.cookie() == nil)
     }
 
-    /// Of another host not even where the store has some for it.
-    @Test func theyStayWithTheirHost() async throws {
+    @Test func `cookies are not sent to another host after a redirect`() async throws {
         let other = try await FaultyServer.start()
         other.route("GET", "/b", .status(200))
         let away = other.url.replacingOccurrences(of: "127.0.0.1", with: "localhost") + "/b"
@@ -118,8 +117,8 @@ import TransferMachines
         #expect(self.cookie("/away") == "fruit=apple")
     }
 
-    /// Of no path it is for the folder that it came from.
-    @Test func aCookieStaysInItsFolder() async throws {
+    /// The folder is the folder from which the cookie was received.
+    @Test func `a cookie without a path is sent only to its folder`() async throws {
         server.route("GET", "/deep/in/set", .status(200, headers: ["Set-Cookie": "a=1"]))
         server.route(nil, "/deep/*", .status(200))
         let session = URLSession(configuration: configuration)
@@ -139,21 +138,21 @@ import TransferMachines
 
     private var stored: [HTTPCookie] { configuration.httpCookieStorage?.cookies ?? [] }
 
-    @Test func ofAFloodOnlySomeAreKept() async throws {
+    @Test func `the number of cookies that one response can set is limited`() async throws {
         server.route("GET", "/flood", setting((0..<900).map { "c\($0)=some value" }))
         let session = URLSession(configuration: configuration)
         _ = try await session.data(from: url("/flood"))
         #expect(stored.count == SessionCookies.mostPerAnswer && stored.contains { $0.name == "c0" })
     }
 
-    @Test func anOversizedOneIsNotKept() async throws {
+    @Test func `a cookie that is too long is not stored`() async throws {
         let long = String(repeating: "x", count: 4094)
         server.route("GET", "/long", setting(["a=" + long, "b=1" + long, "c=1; Comment=" + long, "d=1"]))
         _ = try await URLSession(configuration: configuration).data(from: url("/long"))
         #expect(stored.map(\.name).sorted() == ["a", "d"])
     }
 
-    @Test func theOldestOfADomainMakeRoom() async throws {
+    @Test func `new cookies of a domain replace its oldest cookies`() async throws {
         server.handle("GET", "/some") { [self] request in setting((0..<50).map { "c\(request.query ?? "")-\($0)=1" }) }
         let session = URLSession(configuration: configuration)
         for number in 1...5 { _ = try await session.data(from: url("/some?\(number)")) }
@@ -162,19 +161,19 @@ import TransferMachines
         #expect((0..<50).allSatisfy { names.contains("c5-\($0)") && names.contains("c3-\($0)") && !names.contains("c1-\($0)") })
     }
 
-    @Test func theOldestOfAllMakeRoom() throws {
+    @Test func `new cookies replace the oldest cookies of all domains`() throws {
         func cookie(_ number: Int, _ domain: String) throws -> HTTPCookie {
             try #require(HTTPCookie(properties: [.name: "\(number)", .value: "1", .domain: domain, .path: "/"]))
         }
         let held = try (0..<SessionCookies.mostInAll).map { try cookie($0, "\($0 % 30).test") }
         let new = try [cookie(1, "new.test"), cookie(2, "new.test"), cookie(3, "3.test")]
-        // The third takes the place of one that is there.
+        // The third cookie replaces the stored cookie with the same name and domain.
         let displaced = SessionCookies.displaced(by: new, of: held.shuffled(), now: Date())
         #expect(displaced.map(\.name).sorted() == ["0", "1"])
     }
 
-    /// The longest paths first; what does not fit is left out.
-    @Test func theHeaderIsBounded() async throws {
+    /// Cookies with the longest paths come first. Cookies that do not fit are left out.
+    @Test func `the length of the Cookie header is limited`() async throws {
         let value = String(repeating: "x", count: 4000)
         server.route(
             "GET", "/set-long",
@@ -190,8 +189,8 @@ import TransferMachines
 
     // MARK: Order
 
-    /// A store may be slow. Everybody else's requests go on, this session's wait, and so does the end that they belong to.
-    @Test(arguments: ["/set", "/login"]) func aSlowStoreKeepsItsOwnSessionAlone(_ path: String) async throws {
+    /// Requests of other sessions continue. Requests of this session and the end of its first task wait for the store.
+    @Test(arguments: ["/set", "/login"]) func `a slow cookie store delays only its session`(_ path: String) async throws {
         server.route(
             "GET", "/set",
             .init([.hold(until: "go"), .status(200), .headers(["Set-Cookie": "fruit=apple; Path=/", "Content-Length": "0"])]))
@@ -217,11 +216,11 @@ import TransferMachines
         let disk = DispatchSemaphore(value: 0)
         engine.cookies.store { disk.wait() }
         server.openGate("go")
-        // Somebody else's goes on, until this session's answer has come with its cookie, and after that.
+        // Requests of another session continue until the response has arrived with its cookie, and afterwards.
         repeat {
             _ = try await URLSession(configuration: .ephemeral).data(from: url("/ping"))
         } while engine.cookies.pendingCount < 2
-        // The same session's next one.
+        // The next request of the same session waits.
         let place = try url("/see")
         async let next = session.data(from: place)
         _ = try await URLSession(configuration: .ephemeral).data(from: url("/ping"))
@@ -232,7 +231,7 @@ import TransferMachines
         #expect(server.requests(matching: "/see").allSatisfy { $0.headers["Cookie"] == "fruit=apple" })
     }
 
-    @Test func whoeverHearsTheHeadFindsItsCookies() async throws {
+    @Test func `cookies are stored before the response headers are delivered`() async throws {
         final class Looking: NSObject, URLSessionDataDelegate, Sendable {
             let storage: HTTPCookieStorage
             let (heads, head) = AsyncStream.makeStream(of: Int.self)

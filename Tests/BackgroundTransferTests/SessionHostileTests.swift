@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// What goes wrong between a session, its server and an app that changes its mind.
+/// Faults of servers, unusual delegates, and cancellations at unusual times.
 @Suite(.timeLimit(.minutes(30))) struct SessionHostileTests {
     let server: FaultyServer
 
@@ -22,15 +22,15 @@ import Testing
 
     // MARK: The cache
 
-    /// Foundation archives what goes to the disk, and finds it by host and path alone.
-    @Test func aCacheOnTheDiskAnswersOnlyItsOwnQuestion() async throws {
+    /// Foundation stores cached responses on the disk, and finds them by host and path only.
+    @Test func `a cache on the disk is used only for the same URL`() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("cache-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
         let fresh: HeaderList = ["Date": Self.date(Date()), "Cache-Control": "max-age=600"]
         server.handle("GET", "/search") { .status(200, headers: fresh, body: .text($0.query ?? "none")) }
         func configuration() -> URLSessionConfiguration {
             let configuration = URLSessionConfiguration.ephemeral
-            // Nothing of it is in memory: what is found was on the disk.
+            // The cache has no memory, so a cached response comes from the disk.
             configuration.urlCache = URLCache(memoryCapacity: 0, diskCapacity: 20 << 20, directory: folder)
             return configuration
         }
@@ -47,7 +47,7 @@ import Testing
         #expect(server.requests(matching: "/search").count == 3)
     }
 
-    @Test func whatAPasswordOpenedIsNotKept() async throws {
+    @Test func `a response that required a password is not cached`() async throws {
         let fresh: HeaderList = ["Date": Self.date(Date()), "Cache-Control": "max-age=600"]
         server.handle(nil, "/secret") { request in
             request.headers["Authorization"] != nil
@@ -66,7 +66,7 @@ import Testing
         #expect(String(decoding: other, as: UTF8.self) == "who?")
     }
 
-    @Test func aChangedAnswerTakesTheOldOnesPlace() async throws {
+    @Test func `a changed response replaces the cached response`() async throws {
         let version = Mutex(1)
         server.handle("GET", "/f") { request in
             let tag = version.withLock { "\"\($0)\"" }
@@ -82,9 +82,9 @@ import Testing
         #expect(server.requests(matching: "/f").map(\.status) == [200, 200, 304])
     }
 
-    // MARK: What goes out
+    // MARK: Sent requests
 
-    @Test func privateMarksAreNotSent() async throws {
+    @Test func `internal properties of a request are not sent as headers`() async throws {
         server.route(nil, "/x", .status(200))
         var request = try URLRequest(url: url("/x"))
         (request.allowsExpensiveNetworkAccess, request.assumesHTTP3Capable) = (false, true)
@@ -95,8 +95,8 @@ import Testing
         #expect(!names.contains { $0.hasPrefix("url") }, "\(names)")
     }
 
-    /// The configuration's secrets are for the app's own server, also when a download goes on that was led to another.
-    @Test func resumeDataBringsNoSecretsToAnotherHost() async throws {
+    /// The headers of the configuration are for the server of the app, even if a redirect leads the download to another server.
+    @Test func `a resumed download sends no secret headers to another host`() async throws {
         let other = try await FaultyServer.start()
         let file = Payload.pattern(4_000_000)
         server.route("GET", "/f", .redirect(302, to: other.url + "/cdn"))
@@ -120,9 +120,8 @@ import Testing
         #expect(other.requests(matching: "/cdn").last?.headers["Range"] == "bytes=1000000-")
     }
 
-    @Test(arguments: ["file:///etc/hostname", "data:,x"]) func nobodyIsLedIntoThisMachinesFilesUnasked(_ place: String)
-        async throws
-    {
+    @Test(arguments: ["file:///etc/hostname", "data:,x"])
+    func `a redirect to a file URL or a data URL is refused`(_ place: String) async throws {
         final class Leading: BackgroundTransfer.URLProtocol {
             override class func canInit(with request: URLRequest) -> Bool { request.url?.host == "lead.test" }
             override func startLoading() {
@@ -140,10 +139,10 @@ import Testing
         #expect(error?.code == .unsupportedURL)
     }
 
-    // MARK: Changing one's mind
+    // MARK: Cancellations
 
-    /// Its delegate never gives it a stream: a cancellation ends it all the same.
-    @Test func aTaskThatWaitsForItsStreamCanBeCancelled() async throws {
+    /// The delegate provides no stream before the cancellation.
+    @Test func `a task that waits for its body stream can be cancelled`() async throws {
         final class Silent: NSObject, URLSessionTaskDelegate, Sendable {
             let (asks, asked) = AsyncStream.makeStream(of: Void.self)
             let (ends, ended) = AsyncStream.makeStream(of: URLError?.self)
@@ -170,15 +169,14 @@ import Testing
         for await _ in silent.asks {}
         task.cancel()
         for await error in silent.ends { #expect(error?.code == .cancelled) }
-        // Too late: nothing is sent any more.
+        // A stream after the end is not sent.
         silent.answer.withLock { $0 }?(InputStream(data: Data("late".utf8)))
         server.route("GET", "/ping", .status(200))
         _ = try await URLSession(configuration: .ephemeral).data(from: url("/ping"))
         #expect(server.requests(matching: "/s").isEmpty)
     }
 
-    /// Resumed and cancelled in one breath, again and again: each ends, once.
-    @Test func aTaskThatIsCancelledAtOnceEnds() async throws {
+    @Test func `tasks that are cancelled immediately after their start end`() async throws {
         server.route("GET", "/never", .silence)
         let session = URLSession(configuration: .ephemeral)
         let (ends, ended) = AsyncStream.makeStream(of: URLError?.self)
@@ -196,8 +194,9 @@ import Testing
         try await server.waitUntil { $0.connectionsOpen == 0 }
     }
 
-    /// All of the answer is here when the delegate cancels instead of answering.
-    @Test(arguments: [true, false]) func aDelegateThatCancelsOverTheHeadHearsTheEnd(_ answersToo: Bool) async throws {
+    /// The response is so small that all of it can arrive before the delegate decides.
+    @Test(arguments: [true, false])
+    func `a delegate that cancels the task at the response headers receives one end`(_ answersToo: Bool) async throws {
         final class Cancelling: NSObject, URLSessionDataDelegate, Sendable {
             let answersToo: Bool
             let heard = Mutex<[String]>([])
@@ -233,8 +232,7 @@ import Testing
         #expect(cancelling.heard.withLock { $0.filter { $0 == "end" }.count == 1 && $0.last == "end" })
     }
 
-    /// Held when its answer came, and then cancelled.
-    @Test func aHeldTaskWhoseAnswerIsHereCanBeCancelled() async throws {
+    @Test func `a suspended task that has received its response can be cancelled`() async throws {
         server.route("GET", "/small", .status(200, body: "small"))
         let (ends, ended) = AsyncStream.makeStream(of: URLError?.self)
         let session = URLSession(configuration: .ephemeral)
@@ -250,8 +248,7 @@ import Testing
         for await error in ends { #expect(error?.code == .cancelled) }
     }
 
-    /// A loop that is left: nobody can read any more.
-    @Test func whoeverLeavesTheLoopLetsGoOfTheConnection() async throws {
+    @Test func `the connection is closed when the app leaves the loop over the bytes`() async throws {
         server.route(
             "GET", "/events",
             .init([.status(200), .headers(["Transfer-Encoding": "chunked"]), .chunked("one\ntwo\n"), .stall]))
@@ -266,7 +263,7 @@ import Testing
         while await !session.allTasks.isEmpty { await Task.yield() }
     }
 
-    @Test func aProtocolThatSaysNothingTimesOut() async throws {
+    @Test func `a URL protocol class that never responds times out`() async throws {
         final class Mute: BackgroundTransfer.URLProtocol {
             override class func canInit(with request: URLRequest) -> Bool { true }
             override func startLoading() {}
@@ -280,16 +277,15 @@ import Testing
         #expect(error?.code == .timedOut)
     }
 
-    /// A coding that nobody knows is taken as it is sent.
-    @Test func anUnknownCodingIsTakenAsItIs() async throws {
+    @Test func `a download with an unknown content coding is not decoded`() async throws {
         server.route("GET", "/f", .status(200, headers: ["Content-Encoding": "aws-chunked"], body: "as it is"))
         let (place, _) = try await URLSession(configuration: .ephemeral).download(from: url("/f"))
         #expect(try String(contentsOf: place, encoding: .utf8) == "as it is")
         try FileManager.default.removeItem(at: place)
     }
 
-    /// A name and a password hold for a server, wherever on it a redirect leads.
-    @Test func aCredentialHoldsForItsServer() async throws {
+    /// The delegate receives one challenge.
+    @Test func `a credential is also used for redirects on the same server`() async throws {
         server.handle(nil, "/in*") { request in
             guard request.headers["Authorization"] != nil else {
                 return .status(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""])
@@ -312,9 +308,9 @@ import Testing
         #expect(String(decoding: data, as: UTF8.self) == "in" && once.asked.withLock { $0 } == 1)
     }
 
-    // MARK: After the second reading
+    // MARK: Further cases
 
-    @Test func nothingIsNoPiece() async throws {
+    @Test func `an empty body has no bytes`() async throws {
         final class Empty: BackgroundTransfer.URLProtocol {
             override class func canInit(with request: URLRequest) -> Bool { true }
             override func startLoading() {
@@ -334,7 +330,7 @@ import Testing
         for try await _ in other { Issue.record("a byte of nothing") }
     }
 
-    /// Writes down what it hears, and answers when it is told to.
+    /// Records the calls, and responds when the test requires it.
     private final class Slow: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, Sendable {
         let heard = Mutex<[String]>([])
         let answer = Mutex<(@Sendable () -> Void)?>(nil)
@@ -380,7 +376,7 @@ import Testing
         await withCheckedContinuation { done in session.delegateQueue.addOperation { done.resume() } }
     }
 
-    @Test func aCancelledTaskBecomesNothing() async throws {
+    @Test func `a cancelled data task does not become a download`() async throws {
         server.route("GET", "/small", .status(200, body: "small"))
         let slow = Slow()
         let session = URLSession(configuration: .ephemeral, delegate: slow, delegateQueue: nil)
@@ -398,7 +394,7 @@ import Testing
         #expect(slow.heard.withLock { $0 } == ["head", "end"])
     }
 
-    @Test func nothingIsToldAfterTheEnd() async throws {
+    @Test func `the delegate receives no calls after the end`() async throws {
         server.route("GET", "/a", .init([.status(302), .headers(["Location": "/b", "Content-Length": "5"]), .body("moved")]))
         let slow = Slow()
         let session = URLSession(configuration: .ephemeral, delegate: slow, delegateQueue: nil)
@@ -411,8 +407,7 @@ import Testing
         #expect(slow.heard.withLock { $0 } == ["redirect", "end"])
     }
 
-    /// Whoever adds up what was written has the whole.
-    @Test func whatWasWrittenAddsUp() async throws {
+    @Test func `the byte counts of the progress calls add up to the total`() async throws {
         final class Sum: NSObject, URLSessionDownloadDelegate, Sendable {
             let sum = Mutex<Int64>(0)
             let total = Mutex<Int64>(0)

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// What an author from iOS counts on without saying so: the last progress, the answer asked for once, an end for every await.
+/// Behaviour that iOS developers expect: the last progress, one decision for each call, and an end for every async call.
 @Suite(.timeLimit(.minutes(30))) struct SessionPromiseTests {
     let server: FaultyServer
 
@@ -15,7 +15,7 @@ import Testing
     private final class Recorder: NSObject, URLSessionDownloadDelegate, Sendable {
         let lines = Mutex<[String]>([])
         let counts = Mutex<[Int64]>([])
-        /// What it does when it is asked about a redirect, before it follows.
+        /// Called for a redirect, before the redirect is accepted.
         let onRedirect: @Sendable (URLSessionTask) -> Void
         private let ends = AsyncStream.makeStream(of: Void.self)
 
@@ -59,7 +59,7 @@ import Testing
 
     // MARK: Progress
 
-    @Test func theLastProgressIsTheWhole() async throws {
+    @Test func `the last progress is the complete size`() async throws {
         server.route("GET", "/f", .file(.pattern(8_000_000), etag: "\"1\""))
         server.route("PUT", "/u", .status(201))
         let (download, upload) = (Recorder(), Recorder())
@@ -80,10 +80,10 @@ import Testing
         #expect(up.countOfBytesSent == 8_000_000 && down.countOfBytesReceived == 8_000_000)
     }
 
-    // MARK: Questions
+    // MARK: Decisions of delegates
 
-    /// Whoever holds a download while it is asked where to go begins no second request to where it comes from.
-    @Test func aDownloadHeldAtARedirectGoesOnFromThere() async throws {
+    /// The download sends no second request to the first location.
+    @Test func `a download that is suspended at a redirect continues at the new location`() async throws {
         server.route("GET", "/a", .status(302, headers: ["Location": "/b"]))
         server.route("GET", "/b", .file("there", etag: "\"1\""))
         let recorder = Recorder {
@@ -95,8 +95,8 @@ import Testing
         #expect(server.requests().map(\.path) == ["/a", "/b"])
     }
 
-    /// A delegate that answers twice is heard once, through a task's own delegate that leaves the question out, too.
-    @Test func whoAnswersTwiceIsHeardOnce() async throws {
+    /// The delegate of the session is also called if the delegate of the task lacks the method.
+    @Test func `only the first decision of a delegate is used`() async throws {
         server.route("GET", "/a", .status(302, headers: ["Location": "/b"]))
         server.route("GET", "/b", .status(200, body: "there"))
         final class Twice: NSObject, URLSessionTaskDelegate, Sendable {
@@ -116,8 +116,8 @@ import Testing
         }
     }
 
-    /// A redirect's body is nobody's where no delegate could refuse to go on: one that drips holds nothing up.
-    @Test func aRedirectsLongBodyIsNotWaitedFor() async throws {
+    /// The body of a redirect is needed only if a delegate can refuse the redirect.
+    @Test func `a redirect does not wait for its body`() async throws {
         server.route(
             "GET", "/a",
             ResponseScript([
@@ -128,10 +128,10 @@ import Testing
         #expect(String(decoding: data, as: UTF8.self) == "there")
     }
 
-    // MARK: The session's end
+    // MARK: Invalidation
 
-    /// Tasks that were made are outstanding, resumed or not.
-    @Test func aSessionThatFinishesWaitsForWhatWasMade() async throws {
+    /// A task is outstanding from its creation.
+    @Test func `a session that finishes waits for tasks that are not resumed yet`() async throws {
         server.route("GET", "/f", .file("whole", etag: "\"1\""))
         let recorder = Recorder()
         let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
@@ -143,7 +143,8 @@ import Testing
         #expect(await recorder.untilItEnds() == ["file 5", "end 0", "invalid"])
     }
 
-    @Test(arguments: ["GET", "HEAD", "POST", "download"]) func withoutTheNetworkNothingIsAsked(_ kind: String) async throws {
+    @Test(arguments: ["GET", "HEAD", "POST", "download"])
+    func `a request that allows only the cache does not reach the server`(_ kind: String) async throws {
         server.route(nil, "/a", .status(200, body: "network"))
         var request = URLRequest(url: try url("/a"), cachePolicy: .returnCacheDataDontLoad)
         if kind != "download" { request.httpMethod = kind }
@@ -158,8 +159,9 @@ import Testing
         #expect(error?.code == .resourceUnavailable && server.requests().isEmpty)
     }
 
-    /// Whoever wants a proxy wants nothing to go past it.
-    @Test(arguments: ["HTTPSEnable", "SOCKSEnable"]) func noRequestGoesPastAProxy(_ key: String) async throws {
+    /// An app that sets a proxy does not want direct connections.
+    @Test(arguments: ["HTTPSEnable", "SOCKSEnable"])
+    func `a request with an unsupported proxy fails and is not sent directly`(_ key: String) async throws {
         server.route("GET", "/a", .status(200, body: "direct"))
         let configuration = URLSessionConfiguration.ephemeral
         configuration.connectionProxyDictionary = [key: 1, "HTTPSProxy": "proxy.example.org", "HTTPSPort": 3128]
@@ -167,7 +169,7 @@ import Testing
             _ = try await URLSession(configuration: configuration).data(from: url("/a"))
         }
         #expect(error?.code == .unsupportedURL && server.requests().isEmpty)
-        // None, in so many words.
+        // These values turn the proxy off.
         for none: [AnyHashable: Any] in [[:], [key: 0], [key: false]] {
             configuration.connectionProxyDictionary = none
             let (data, _) = try await URLSession(configuration: configuration).data(from: url("/a"))
@@ -175,8 +177,8 @@ import Testing
         }
     }
 
-    /// An await that was cancelled before it began says what it was about.
-    @Test func aCancelledAwaitSaysItsAddress() async throws {
+    /// The call is cancelled before it begins.
+    @Test func `the error of a cancelled async call contains its URL`() async throws {
         let address = try url("/never")
         let started = AsyncStream.makeStream(of: Void.self)
         let task = Task {
@@ -189,8 +191,8 @@ import Testing
         #expect(error?.code == .cancelled && error?.failingURL == address)
     }
 
-    /// Whoever opens a pipe would wait for its other end, on the thread that resumed the task.
-    @Test func aPipeIsNoFileToSend() async throws {
+    /// Opening a pipe would wait for its other end, on the thread that resumed the task.
+    @Test func `a named pipe cannot be uploaded`() async throws {
         let pipe = FileManager.default.temporaryDirectory.appendingPathComponent("pipe-\(UUID().uuidString)")
         defer { unlink(pipe.path) }
         try #require(mkfifo(pipe.path, 0o600) == 0)

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Bodies that come and go piece by piece: bytes, streams, back-pressure, tasks that become others.
+/// Bodies that are sent or received in pieces: bytes, streams, back-pressure, and data tasks that become downloads.
 @Suite(.timeLimit(.minutes(30))) struct SessionStreamTests {
     let server: FaultyServer
     private let session = URLSession(configuration: .ephemeral)
@@ -15,7 +15,7 @@ import Testing
 
     // MARK: bytes(for:)
 
-    @Test func bytesComeAsTheyAreSent() async throws {
+    @Test func `bytes are received as they are sent`() async throws {
         server.route(
             "GET", "/lines",
             .init([
@@ -27,13 +27,13 @@ import Testing
         var lines: [String] = []
         for try await line in bytes.lines {
             lines.append(line)
-            // The rest is not sent before these two were read.
+            // The rest is sent after the first two lines were read.
             if lines.count == 2 { server.openGate("read") }
         }
         #expect(lines == ["one", "two", "three"])
     }
 
-    @Test func bytesThatBreakOffEndInTheError() async throws {
+    @Test func `bytes of a broken connection end with an error`() async throws {
         server.route(
             "GET", "/cut", .init([.status(200), .headers(["Content-Length": "10"]), .body("four"), .cut]))
         let (bytes, _) = try await session.bytes(from: url("/cut"))
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func whoeverReadsIsCancelled() async throws {
+    @Test func `a cancelled reader of bytes receives a cancellation error`() async throws {
         server.route("GET", "/endless", .init([.status(200), .headers(["Content-Length": "10"]), .body("four"), .stall]))
         let (session, place) = (session, try url("/endless"))
         let (starts, started) = AsyncStream.makeStream(of: Void.self)
@@ -60,15 +60,15 @@ import Testing
         try await server.waitUntil { $0.connectionsOpen == 0 }
     }
 
-    /// Nobody reads: the server is made to wait, and nothing is lost.
-    @Test func aSlowReaderMakesTheServerWait() async throws {
+    /// While the app reads nothing, the server waits. No bytes are lost.
+    @Test func `a slow reader of bytes makes the server wait`() async throws {
         let file = Payload.pattern(32 << 20)
         server.route("GET", "/large", .status(200, body: file))
         server.route("GET", "/ping", .status(200))
         let (bytes, _) = try await session.bytes(from: url("/large"))
         var iterator = bytes.makeAsyncIterator()
         _ = try await iterator.next()
-        // What it could send without a reader: what both sides' sockets and the session hold.
+        // Without a reader, the server can send only as much as the sockets and the session hold.
         let (before, during) = try await settledCount("/large")
         #expect(before == during && during < 24 << 20, "\(during) bytes were sent to nobody")
         var count = 1
@@ -76,11 +76,11 @@ import Testing
         #expect(count == 32 << 20)
     }
 
-    /// Bytes that the server has handed to its socket, twice, after it was given the time to hand over more.
+    /// Returns the last two counts of bytes that the server has written to its socket, when the count does not grow any more.
     private func settledCount(_ path: String) async throws -> (Int, Int) {
         var last = -1
         while true {
-            // A round trip through the server's only thread.
+            // The server has one thread, so every request gives the thread time to send more.
             for _ in 0..<20 { _ = try await URLSession(configuration: .ephemeral).data(from: url("/ping")) }
             let now = server.requests(matching: path).last?.bodyBytesSent ?? 0
             if now == last { return (last, now) }
@@ -90,7 +90,7 @@ import Testing
 
     // MARK: Back-pressure of a delegate
 
-    @Test func aSlowDelegateMakesTheServerWait() async throws {
+    @Test func `a slow delegate makes the server wait`() async throws {
         final class Slow: NSObject, URLSessionDataDelegate, Sendable {
             let gate = DispatchSemaphore(value: 0)
             let count = Mutex(0)
@@ -117,8 +117,8 @@ import Testing
         #expect(slow.count.withLock { $0 } == 32 << 20)
     }
 
-    /// Byte by byte, while the delegate thinks about the head or the app holds the task: it hears of many as one.
-    @Test(arguments: [true, false]) func piecesThatWaitAreToldTogether(_ isHeld: Bool) async throws {
+    /// The server sends single bytes while the delegate decides about the response or the app suspends the task.
+    @Test(arguments: [true, false]) func `waiting pieces are delivered together`(_ isHeld: Bool) async throws {
         final class Late: NSObject, URLSessionDataDelegate, Sendable {
             let isHeld: Bool
             let answer = Mutex<(@Sendable () -> Void)?>(nil)
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    @Test func aStreamIsUploaded() async throws {
+    @Test func `a stream is uploaded and created again for a redirect`() async throws {
         let content = Payload.pattern(700_000).data
         server.route("POST", "/a", .redirect(307, to: "/b"))
         server.route("POST", "/b", .status(201))
@@ -191,12 +191,12 @@ import Testing
         for await error in streamer.ends { #expect(error == nil) }
         let last = try #require(server.requests(matching: "/b").last)
         #expect(last.bodyByteCount == 700_000 && last.headers["Transfer-Encoding"] == "chunked")
-        // Once for each server that wanted it.
+        // The delegate creates one stream for each of the two requests.
         #expect(streamer.made.withLock { $0 } == 2)
         #expect((task.response as? HTTPURLResponse)?.statusCode == 201)
     }
 
-    @Test(arguments: [nil, "5"]) func aRequestsStreamIsItsBody(_ length: String?) async throws {
+    @Test(arguments: [nil, "5"]) func `the stream of a request is sent as its body`(_ length: String?) async throws {
         server.route("PUT", "/s", .status(200))
         var request = try URLRequest(url: url("/s"))
         request.httpMethod = "PUT"
@@ -207,7 +207,7 @@ import Testing
         #expect(sent.bodyByteCount == 5 && sent.headers["Content-Length"] == length)
     }
 
-    @Test func withoutAStreamItFails() async throws {
+    @Test func `a redirected request without a new stream fails`() async throws {
         let (ends, ended) = AsyncStream.makeStream(of: URLError?.self)
         var request = try URLRequest(url: url("/s"))
         request.httpMethod = "PUT"
@@ -223,7 +223,7 @@ import Testing
 
     // MARK: Becoming a download
 
-    @Test func aDataTaskBecomesADownload() async throws {
+    @Test func `a data task becomes a download if the delegate decides so`() async throws {
         final class Changing: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, Sendable {
             let heard = Mutex<[String]>([])
             let file = Mutex(Data())

@@ -3,14 +3,14 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Web sockets of ordinary sessions, against a server of another make.
+/// Web sockets of ordinary sessions, tested against another implementation of web sockets.
 @Suite(.timeLimit(.minutes(30))) struct SessionWebSocketTests {
     let server: SocketServer
     let configuration = URLSessionConfiguration.ephemeral
 
     init() async throws { server = try await SocketServer.start() }
 
-    /// What a delegate hears, in order, to the end of a task.
+    /// Records the calls of a delegate in order, until the end of a task.
     private final class Recorder: NSObject, URLSessionWebSocketDelegate, Sendable {
         let lines = Mutex<[String]>([])
         let (ends, ended) = AsyncStream.makeStream(of: Void.self)
@@ -58,7 +58,7 @@ import Testing
 
     // MARK: Messages
 
-    @Test func messagesGoBothWays() async throws {
+    @Test func `messages are sent and received`() async throws {
         let (task, recorder) = begin("/echo")
         try await task.send(.string("Grüße"))
         try await task.send(.data(Data([0x20, 0x22, 0x10, 0x03])))
@@ -79,12 +79,12 @@ import Testing
         #expect(await code { try await task.sendPing() } == .networkConnectionLost)
     }
 
-    @Test func handlersAreCalledOnTheDelegatesQueue() async throws {
+    @Test func `completion handlers are called on the delegate queue`() async throws {
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
         let session = URLSession(configuration: configuration, delegate: nil, delegateQueue: queue)
         let task = session.webSocketTask(with: server.url("/echo"))
-        // What is asked before it runs waits for it.
+        // Calls before the start of the task wait for the start.
         let (lines, note) = AsyncStream.makeStream(of: String.self)
         task.receive { result in
             if case .success(.string(let text)) = result { note.yield("\(text) \(OperationQueue.current === queue)") }
@@ -103,19 +103,20 @@ import Testing
         #expect(await iterator.next() == "-999")
     }
 
-    @Test func theServersPingIsAnswered() async throws {
+    @Test func `a ping of the server is answered`() async throws {
         let (task, _) = begin("/ping")
         guard case .string("answered") = try await task.receive() else { throw CancellationError() }
         task.cancel()
     }
 
-    @Test func partsAreOneMessage() async throws {
+    @Test func `the fragments of a message are received as one message`() async throws {
         let (task, _) = begin("/fragments")
         guard case .string("Hello") = try await task.receive() else { throw CancellationError() }
         task.cancel()
     }
 
-    @Test(arguments: [0, 125, 126, 65_535, 65_536, 1 << 20, 5 << 20]) func anyLengthGoesBothWays(_ count: Int) async throws {
+    @Test(arguments: [0, 125, 126, 65_535, 65_536, 1 << 20, 5 << 20])
+    func `messages of every length are sent and received`(_ count: Int) async throws {
         let (task, _) = begin("/echo")
         task.maximumMessageSize = 8 << 20
         let data = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) })
@@ -126,8 +127,8 @@ import Testing
         task.cancel()
     }
 
-    /// Both sides have more to say than their sockets hold.
-    @Test func manyMessagesKeepTheirOrder() async throws {
+    /// Both sides send more than their sockets hold.
+    @Test func `many messages keep their order`() async throws {
         let (task, _) = begin("/echo")
         let count = 3000
         let sending = Task {
@@ -141,7 +142,7 @@ import Testing
         task.cancel()
     }
 
-    @Test func aMessageTooLongEndsIt() async throws {
+    @Test func `a message that is too long ends the connection`() async throws {
         let (task, recorder) = begin("/large/\((1 << 20) + 1)")
         #expect(await code { _ = try await task.receive() } == .dataLengthExceedsMaximum)
         #expect(await recorder.untilItEnds() == ["open -", "close 1009 -", "end -1103"])
@@ -152,15 +153,15 @@ import Testing
         whole.cancel()
     }
 
-    /// Nobody reads: the server is made to wait, and nothing is lost.
-    @Test func aSlowReaderMakesTheServerWait() async throws {
+    /// While the app reads nothing, the server waits. No messages are lost.
+    @Test func `a slow reader of messages makes the server wait`() async throws {
         let (task, _) = begin("/flood/32")
         let (other, _) = begin("/echo")
         var last = -1
-        // What both sides' sockets and the session hold, after the server was given the time for more.
+        // The server can send only as much as the sockets and the session hold.
         while server.now.flooded != last || last == 0 {
             last = server.now.flooded
-            // A round trip through the server's only thread.
+            // The server has one thread, so every ping gives the thread time to send more.
             for _ in 0..<20 { try await other.sendPing() }
         }
         #expect(last < 24, "\(last) megabytes were sent to nobody")
@@ -172,7 +173,7 @@ import Testing
         other.cancel()
     }
 
-    @Test func whoeverWaitsCanGiveUp() async throws {
+    @Test func `a cancelled receive call does not lose the next message`() async throws {
         let (task, recorder) = begin("/echo")
         for await _ in recorder.openings {}
         let waiting = Task { try await task.receive() }
@@ -186,7 +187,7 @@ import Testing
 
     // MARK: The handshake
 
-    @Test func aProtocolIsChosen() async throws {
+    @Test func `the delegate receives the protocol that the server selected`() async throws {
         let recorder = Recorder()
         let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
         let task = session.webSocketTask(with: server.url("/protocol"), protocols: ["chatbot", "IRC", "BulletinBoard"])
@@ -197,7 +198,7 @@ import Testing
         #expect(server.now.requests.first?.headers["Sec-WebSocket-Protocol"] == ["chatbot, IRC, BulletinBoard"])
     }
 
-    @Test func headersAndCookiesGoWithIt() async throws {
+    @Test func `the handshake has headers and cookies`() async throws {
         configuration.httpAdditionalHeaders = ["X-Session": "s", "X-Both": "session"]
         var request = URLRequest(url: server.url("/cookie"))
         request.setValue("mine", forHTTPHeaderField: "X-Both")
@@ -216,7 +217,7 @@ import Testing
         #expect(seen.last?.headers["Host"] == ["127.0.0.1:\(server.port)"])
     }
 
-    @Test func noWebSocketIsABadAnswer() async throws {
+    @Test func `a server without a web socket is a bad server response`() async throws {
         let (refused, recorder) = begin("/refuse")
         #expect(await code { _ = try await refused.receive() } == .badServerResponse)
         #expect(await recorder.untilItEnds() == ["end -1011"])
@@ -230,14 +231,14 @@ import Testing
         #expect(silent.closeCode == .invalid && silent.closeReason == nil)
     }
 
-    @Test func nobodyAnswersInTime() async throws {
+    @Test func `a handshake without a response times out`() async throws {
         configuration.timeoutIntervalForRequest = 1
         let (task, recorder) = begin("/wait")
         #expect(await code { try await task.send(.string("x")) } == .timedOut)
         #expect(await recorder.untilItEnds() == ["end -1001"])
     }
 
-    @Test func nobodyIsThere() async throws {
+    @Test func `a closed port is a connection error`() async throws {
         let closed = try await SocketServer.start()
         let address = closed.url("/echo")
         await closed.stop()
@@ -246,16 +247,15 @@ import Testing
         #expect(await recorder.untilItEnds() == ["end -1004"])
     }
 
-    @Test(arguments: ["ftp://127.0.0.1/", "ws:///x", "file:///etc/passwd"]) func otherAddressesAreRefused(_ address: String)
-        async throws
-    {
+    @Test(arguments: ["ftp://127.0.0.1/", "ws:///x", "file:///etc/passwd"])
+    func `a URL with another scheme or without a host is refused`(_ address: String) async throws {
         let (task, recorder) = begin(URLRequest(url: try #require(URL(string: address))))
         #expect(await code { _ = try await task.receive() } == .unsupportedURL)
         #expect(await recorder.untilItEnds() == ["end -1002"])
     }
 
-    /// A line break would be another header, written by whoever wrote the value.
-    @Test func noHeaderIsSmuggled() async throws {
+    /// A line break in the value would begin another header.
+    @Test func `a line break in a protocol name adds no header`() async throws {
         let session = URLSession(configuration: configuration)
         let task = session.webSocketTask(with: server.url("/bye/1000"), protocols: ["a\r\nX-Evil: 1"])
         task.resume()
@@ -263,8 +263,7 @@ import Testing
         #expect(server.now.requests.allSatisfy { $0.headers["X-Evil"].isEmpty })
     }
 
-    /// A cancelled await ends, whatever the server does.
-    @Test func aCancelledPingEnds() async throws {
+    @Test func `a cancelled ping ends although the server does not respond`() async throws {
         let (task, _) = begin("/wait")
         let waiting = Task { try await task.sendPing() }
         waiting.cancel()
@@ -273,22 +272,24 @@ import Testing
         task.cancel()
     }
 
-    // MARK: Ends
+    // MARK: Closing
 
     @Test(arguments: [(1000, "BuhBye", 1000), (1011, "", 1011), (4001, "log in", 4001), (0, "", 1005)])
-    func theServerSaysTheEnd(_ number: Int, _ reason: String, _ code: Int) async throws {
+    func `the close code and reason of the server are reported and sent back`(
+        _ number: Int, _ reason: String, _ code: Int
+    ) async throws {
         let (task, recorder) = begin("/bye/\(number)/\(reason)".replacingOccurrences(of: " ", with: "_"))
         #expect(await self.code { _ = try await task.receive() } == .networkConnectionLost)
         let text = reason.replacingOccurrences(of: " ", with: "_")
         #expect(await recorder.untilItEnds() == ["open -", "close \(code) \(text.isEmpty ? "-" : text)", "end 0"])
         #expect(task.closeCode.rawValue == code)
         await server.wait { !$0.closes.isEmpty }
-        // The same is said back.
+        // The task sends the same code and reason back.
         let said = server.now.closes.map { "\($0.code ?? 0) \($0.reason)" }
         #expect(said == ["\(number) \(text)"])
     }
 
-    @Test func messagesBeforeTheEndAreKept() async throws {
+    @Test func `messages that arrived before the end can be received after the end`() async throws {
         let (task, recorder) = begin("/echo")
         try await task.send(.string("a"))
         try await task.send(.string("b"))
@@ -300,7 +301,7 @@ import Testing
         #expect(await code { _ = try await task.receive() } == .networkConnectionLost)
     }
 
-    @Test func theServerLeavesInOrderWithoutAWord() async throws {
+    @Test func `a connection that ends without a close frame is an error`() async throws {
         let (task, recorder) = begin("/lost")
         #expect(await code { _ = try await task.receive() } == .networkConnectionLost)
         #expect(await recorder.untilItEnds() == ["open -", "close 1000 -", "end -1005"])
@@ -308,14 +309,14 @@ import Testing
         #expect(await code { _ = try await task.receive() } == .networkConnectionLost)
     }
 
-    @Test func theConnectionBreaks() async throws {
+    @Test func `a connection that is reset is an error`() async throws {
         let (task, recorder) = begin("/reset")
         try await task.send(.string("x"))
         #expect(await code { _ = try await task.receive() } == .networkConnectionLost)
         #expect(await recorder.untilItEnds() == ["open -", "close 1006 -", "end -1005"])
     }
 
-    @Test func theServerBreaksARule() async throws {
+    @Test func `a server that breaks the protocol is a bad server response`() async throws {
         let (task, recorder) = begin("/masked")
         #expect(await code { _ = try await task.receive() } == .badServerResponse)
         #expect(await recorder.untilItEnds() == ["open -", "close 1002 -", "end -1011"])
@@ -323,8 +324,7 @@ import Testing
         #expect(server.now.closes.first?.code == 1002)
     }
 
-    /// What was sent before goes out before.
-    @Test func theAppSaysTheEndAndTheServerLeaves() async throws {
+    @Test func `a close by the app succeeds even if the server sends no close frame`() async throws {
         let (task, recorder) = begin("/drop-at-close")
         for await _ in recorder.openings {}
         for _ in 0..<20 { task.send(.data(Data(count: 100_000))) { _ in } }
@@ -339,7 +339,8 @@ import Testing
 
     enum Moment: CaseIterable { case unbegun, connecting, open, twice, withCode }
 
-    @Test(arguments: Moment.allCases) func cancelEndsItAtOnce(_ moment: Moment) async throws {
+    @Test(arguments: Moment.allCases)
+    func `a cancelled task ends with a cancellation error in every state`(_ moment: Moment) async throws {
         let recorder = Recorder()
         let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
         let task = session.webSocketTask(with: server.url(moment == .connecting || moment == .withCode ? "/wait" : "/echo"))
@@ -355,7 +356,7 @@ import Testing
         #expect(await session.allTasks.isEmpty)
     }
 
-    @Test func aHeldTaskReadsNothing() async throws {
+    @Test func `a task that was suspended and resumed receives all messages`() async throws {
         let (task, recorder) = begin("/flood/32")
         for await _ in recorder.openings {}
         task.suspend()
@@ -366,7 +367,7 @@ import Testing
         task.cancel()
     }
 
-    @Test func theSessionsEndEndsIt() async throws {
+    @Test func `an invalidated session ends its web sockets`() async throws {
         let recorder = Recorder()
         let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
         let task = session.webSocketTask(with: server.url("/echo"))
@@ -377,9 +378,9 @@ import Testing
         #expect(await recorder.untilItEnds() == ["open -", "end -999"])
     }
 
-    // MARK: Who hears
+    // MARK: Delegates and sessions
 
-    @Test func aTasksOwnDelegateHandsOn() async throws {
+    @Test func `methods that the delegate of a task lacks are called on the delegate of the session`() async throws {
         final class Own: NSObject, URLSessionWebSocketDelegate, Sendable {
             let opened = Mutex(0)
             func urlSession(
@@ -395,7 +396,7 @@ import Testing
         #expect(own.opened.withLock { $0 } == 1)
     }
 
-    @Test func aBackgroundSessionHasNone() async throws {
+    @Test func `a background session does not support web sockets`() async throws {
         let session = URLSession(configuration: .background(withIdentifier: "sockets-\(UUID().uuidString)"))
         let task = session.webSocketTask(with: server.url("/echo"))
         let error = await #expect(throws: URLError.self) { _ = try await task.receive() }

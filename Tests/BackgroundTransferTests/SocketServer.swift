@@ -5,20 +5,22 @@ import NIOPosix
 import NIOWebSocket
 import Synchronization
 
-/// A server of web sockets on loopback, by another implementation than what it tests. What it does is in the path:
+/// A web socket server on loopback, with another implementation than the tested client. The path selects the behaviour:
 ///
-/// - `/echo` sends back what comes; `/protocol` has chosen the second of the protocols offered, `/cookie` sets one;
-/// - `/ping` asks, and says "answered" when it is; `/fragments` sends "Hello" in parts around a ping; `/large/N` a message of N bytes;
-/// - `/flood/N` sends N messages of a megabyte as fast as they are taken;
-/// - `/bye/CODE/REASON` says the end; `/drop-at-close` leaves when the client says it, without a word; `/lost` leaves at once, in order;
-/// - `/reset` breaks the connection when it hears a message; `/masked` breaks a rule;
-/// - `/refuse` answers 403, `/hang-up` nothing at all, `/wait` nothing for ever.
+/// - `/echo` sends each message back. `/protocol` selects the second protocol of the request. `/cookie` sets a cookie.
+/// - `/ping` sends a ping, and the message "answered" after the pong. `/fragments` sends "Hello" in fragments around a ping.
+/// - `/large/N` sends a message of N bytes. `/flood/N` sends N messages of 1 MiB as fast as the client accepts them.
+/// - `/bye/CODE/REASON` sends a close frame. `/drop-at-close` closes the connection without a close frame when the client sends
+///   one.
+/// - `/lost` closes the connection immediately, in order. `/reset` resets the connection when a message arrives.
+/// - `/masked` sends a masked frame, which servers must not do.
+/// - `/refuse` responds with status 403, `/hang-up` closes the connection without a response, and `/wait` never responds.
 final class SocketServer: Sendable {
     struct Seen: Sendable {
         var requests: [HTTPRequestHead] = []
-        /// Codes and reasons that clients said, and `nil` for an end without a code.
+        /// The codes and reasons that clients sent; a code is `nil` if a close frame has no code.
         var closes: [(code: Int?, reason: String)] = []
-        /// Messages that the system took of a flood.
+        /// The number of messages of a flood that the system accepted.
         var flooded = 0
     }
 
@@ -27,7 +29,7 @@ final class SocketServer: Sendable {
     let port: Int
     private let listener: any Channel
     private let log: Log
-    /// Each close that a client says, and each connection that ends.
+    /// Yields after each recorded event and after the end of each connection.
     let changes: AsyncStream<Void>
 
     static func start() async throws -> SocketServer {
@@ -74,7 +76,7 @@ final class SocketServer: Sendable {
 
     var now: Seen { log.seen.withLock { $0 } }
 
-    /// Until it has seen that.
+    /// Waits until the recorded events meet the condition.
     func wait(until isSeen: (Seen) -> Bool) async {
         if isSeen(now) { return }
         for await _ in changes { if isSeen(now) { return } }
@@ -91,7 +93,7 @@ final class SocketServer: Sendable {
         }
     }
 
-    /// What the channels write to.
+    /// The record that all channels write to.
     final class Log: Sendable {
         let seen = Mutex(Seen())
         private let change: AsyncStream<Void>.Continuation
@@ -105,7 +107,7 @@ final class SocketServer: Sendable {
     }
 }
 
-/// What answers where there is no web socket.
+/// Responds to requests that are not upgraded to a web socket.
 private final class Plain: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -194,7 +196,7 @@ private final class Talker: ChannelInboundHandler {
         case .text, .binary:
             if words.first == "reset" {
                 let channel = context.channel
-                // Closed with a linger of nothing, a connection is broken.
+                // A connection that is closed with a linger time of 0 is reset.
                 (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in
                     channel.close(promise: nil)
                 }

@@ -4,10 +4,10 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Answers in the network's place what its address says.
+/// A test double that responds instead of the network. The path selects the response.
 private class Stub: BackgroundTransfer.URLProtocol {
     static let stops = Mutex(0)
-    /// Loads that say nothing.
+    /// The number of loads without a response.
     static let silences = Mutex(0)
 
     override class func canInit(with request: URLRequest) -> Bool { request.url?.host == "stub.test" }
@@ -63,7 +63,7 @@ private class Stub: BackgroundTransfer.URLProtocol {
     override func stopLoading() { Self.stops.withLock { $0 += 1 } }
 }
 
-/// What an author has who imports FoundationNetworking in the file with the stub.
+/// The class that an app gets if it imports FoundationNetworking in the file with its test double.
 private final class Foreign: FoundationNetworking.URLProtocol {}
 
 @Suite(.timeLimit(.minutes(30)), .serialized) struct URLProtocolTests {
@@ -75,7 +75,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
 
     private func url(_ path: String) throws -> URL { try #require(URL(string: "https://stub.test" + path)) }
 
-    @Test func itAnswersInTheNetworksPlace() async throws {
+    @Test func `a URL protocol class responds instead of the network`() async throws {
         let session = URLSession(configuration: stubbed)
         let (data, response) = try await session.data(from: url("/answer"))
         let head = try #require(response as? HTTPURLResponse)
@@ -90,9 +90,8 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         #expect(String(decoding: answer, as: UTF8.self) == "stubbed")
     }
 
-    /// Head, pieces, end: in their order.
-    /// As most stubs are installed: the list is there from the start.
-    @Test func oneThatIsInsertedAnswers() async throws {
+    /// Most apps insert their class into the default list.
+    @Test func `a URL protocol class that is inserted into the list is used`() async throws {
         for configuration in [URLSessionConfiguration.default, .ephemeral] {
             configuration.protocolClasses?.insert(Stub.self, at: 0)
             let (data, _) = try await URLSession(configuration: configuration).data(from: url("/answer"))
@@ -100,8 +99,9 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         }
     }
 
-    /// As on iOS: the configuration's headers are there, and the body is a stream, whatever the app gave.
-    @Test(arguments: ["request", "data", "file"]) func itSeesWhatWouldBeSent(_ body: String) async throws {
+    /// The behaviour is the same on iOS: the request has the headers of the configuration, and the body is always a stream.
+    @Test(arguments: ["request", "data", "file"])
+    func `a URL protocol class receives all headers, and the body as a stream`(_ body: String) async throws {
         stubbed.httpAdditionalHeaders = ["X-Token": "secret"]
         let session = URLSession(configuration: stubbed)
         let bytes = Data(repeating: 65, count: 1_000)
@@ -124,8 +124,8 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         #expect(head.value(forHTTPHeaderField: "X-Token") == "secret")
     }
 
-    /// The configuration's patience is for a protocol, too.
-    @Test func oneThatSaysNothingTimesOut() async throws {
+    /// The timeout of the configuration also applies to a URL protocol class.
+    @Test func `a load without a response times out`() async throws {
         stubbed.timeoutIntervalForRequest = 0.2
         let error = await #expect(throws: URLError.self) {
             _ = try await URLSession(configuration: stubbed).data(from: url("/silent"))
@@ -133,8 +133,8 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         #expect(error?.code == .timedOut)
     }
 
-    /// Nobody is led into the files of this machine, whether there is a delegate or not.
-    @Test(arguments: [false, true]) func aRedirectLeadsIntoNoFile(_ hasDelegate: Bool) async throws {
+    @Test(arguments: [false, true])
+    func `a redirect to a local file is refused with and without a delegate`(_ hasDelegate: Bool) async throws {
         final class Silent: NSObject, URLSessionTaskDelegate, Sendable {}
         let error = await #expect(throws: URLError.self) {
             _ = try await URLSession(configuration: stubbed).data(from: url("/file"), delegate: hasDelegate ? Silent() : nil)
@@ -142,7 +142,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         #expect(error?.code == .unsupportedURL)
     }
 
-    @Test func aDelegateHearsItAsAnAnswer() async throws {
+    @Test func `a delegate receives the response of a URL protocol class in order`() async throws {
         final class Heard: NSObject, URLSessionDataDelegate, Sendable {
             let (lines, said) = AsyncStream.makeStream(of: String.self)
             func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse) async
@@ -168,7 +168,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         session.invalidateAndCancel()
     }
 
-    @Test func itsRedirectsAreAskedAbout() async throws {
+    @Test func `a delegate can refuse the redirect of a URL protocol class`() async throws {
         final class Refusing: NSObject, URLSessionTaskDelegate, Sendable {
             func urlSession(
                 _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
@@ -182,7 +182,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         #expect((refused as? HTTPURLResponse)?.statusCode == 302)
     }
 
-    @Test func itsErrorsAreTheTasks() async throws {
+    @Test func `an error of a URL protocol class is the error of the task`() async throws {
         let session = URLSession(configuration: stubbed)
         let offline = await #expect(throws: URLError.self) { try await session.data(from: url("/fails")) }
         #expect(offline?.code == .notConnectedToInternet && offline?.failingURL?.path == "/fails")
@@ -190,7 +190,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         #expect(odd?.code == .unknown && (odd?.userInfo[NSUnderlyingErrorKey] as? NSError)?.domain == NSCocoaErrorDomain)
     }
 
-    @Test func aCancelledLoadIsStopped() async throws {
+    @Test func `a cancelled load is stopped`() async throws {
         let (stops, silences) = (Stub.stops.withLock { $0 }, Stub.silences.withLock { $0 })
         let session = URLSession(configuration: stubbed)
         let (ends, ended) = AsyncStream.makeStream(of: URLError?.self)
@@ -199,15 +199,15 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
             ended.finish()
         }
         waiting.resume()
-        // Cancelled before it began it is not stopped either.
+        // A load that is cancelled before it begins is not stopped.
         while Stub.silences.withLock({ $0 }) == silences { await Task.yield() }
         waiting.cancel()
         for await error in ends { #expect(error?.code == .cancelled) }
         while Stub.stops.withLock({ $0 }) == stops { await Task.yield() }
     }
 
-    /// Not the real network in silence.
-    @Test func aClassThatIsNoneIsAnError() async throws {
+    /// The request must not reach the real network without an error.
+    @Test func `a subclass of the URL protocol of FoundationNetworking is an error`() async throws {
         let server = try await FaultyServer.start()
         server.route(nil, "/x", .status(200))
         let configuration = URLSessionConfiguration.ephemeral
@@ -218,7 +218,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         #expect(server.requests().isEmpty)
     }
 
-    @Test func aRegisteredClassIsAskedByTheSharedSession() async throws {
+    @Test func `a registered class is used by the shared session`() async throws {
         BackgroundTransfer.URLProtocol.registerClass(Stub.self)
         let (data, _) = try await URLSession.shared.data(from: url("/answer"))
         BackgroundTransfer.URLProtocol.unregisterClass(Stub.self)
@@ -226,7 +226,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         #expect(!BackgroundTransfer.URLProtocol.registerClass(NSObject.self))
     }
 
-    @Test func itMarksRequests() throws {
+    @Test func `a property of a request can be set, read and removed`() throws {
         let request = try NSMutableURLRequest(url: url("/answer"))
         BackgroundTransfer.URLProtocol.setProperty(true, forKey: "seen", in: request)
         #expect(BackgroundTransfer.URLProtocol.property(forKey: "seen", in: request as URLRequest) as? Bool == true)
@@ -234,14 +234,14 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         #expect(BackgroundTransfer.URLProtocol.property(forKey: "seen", in: request as URLRequest) == nil)
     }
 
-    // MARK: Addresses that hold their answer
+    // MARK: Data and file URLs
 
     @Test(arguments: [
         ("data:,A%20brief%20note", "A brief note", "text/plain", nil),
         ("data:text/html;charset=utf-8;base64,PGI+", "<b>", "text/html", "utf-8"),
         ("data:application/json;charset=iso-8859-1;key=value,,123", ",123", "application/json", "iso-8859-1"),
     ])
-    func aDataAddressLoads(_ address: String, _ text: String, _ type: String, _ charset: String?) async throws {
+    func `a data URL is loaded`(_ address: String, _ text: String, _ type: String, _ charset: String?) async throws {
         let (data, response) = try await URLSession(configuration: .ephemeral).data(from: #require(URL(string: address)))
         #expect(String(decoding: data, as: UTF8.self) == text)
         #expect(response.mimeType == type && response.textEncodingName == charset)
@@ -249,13 +249,13 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
     }
 
     @Test(arguments: ["data://blah", "data:text;base64,***", "data:a/b;x=%31,"])
-    func aDataAddressThatIsNoneIsABadAddress(_ address: String) async throws {
+    func `an invalid data URL is a bad URL`(_ address: String) async throws {
         let place = try #require(URL(string: address))
         let error = await #expect(throws: URLError.self) { try await URLSession(configuration: .ephemeral).data(from: place) }
         #expect(error?.code == .badURL)
     }
 
-    @Test func aFileLoads() async throws {
+    @Test func `a file URL is loaded`() async throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("note-\(UUID().uuidString).txt")
         try Data("a note".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }

@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Lets virtual time pass, in short steps, until `work` has ended, which awaits something that only time can bring.
+/// Lets virtual time pass in short steps until `work` has ended. `work` may wait for events that need time.
 func whileTimePasses<Value: Sendable>(
     _ driver: TestDriver, _ work: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
@@ -19,8 +19,8 @@ func whileTimePasses<Value: Sendable>(
     return try await value.get()
 }
 
-/// Continued processing runs in this process: its end is waited for while virtual time stands still, as its work would else be found to
-/// stand still.
+/// Waits for the end of continued processing, which runs in this process. Virtual time does not pass during the wait, because
+/// the agent would find that the work makes no progress.
 func ended(_ launch: LaunchReport, _ driver: TestDriver) async throws -> LaunchReport {
     while driver.ledger.running.contains(where: { $0.id == launch.id }) {
         await Task.yield()
@@ -35,7 +35,7 @@ extension Result where Failure == any Error {
     }
 }
 
-/// A folder of a test's own, which goes with it.
+/// Creates a folder for a test and removes the folder after the test.
 func withFolder<Value>(
     isolation: isolated (any Actor)? = #isolation, _ body: (URL) async throws -> Value
 ) async throws -> Value {

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// `ChatApp.swift`.
+/// Tests of `ChatApp.swift`.
 @Suite struct ChatAppTests {
     private static let refresh = "com.example.chat.refresh"
     private static let messages = """
@@ -23,7 +23,7 @@ import UserNotifications
         }
     }
 
-    @Test func messagesComeInTheBackground() async throws {
+    @Test func `messages are received in the background`() async throws {
         try await run { driver, chat, server in
             server.route("GET", "/messages", .json(Self.messages), .json("[]"))
             let launch = try await driver.finish(driver.advanceToNextLaunch())
@@ -40,7 +40,7 @@ import UserNotifications
         }
     }
 
-    @Test func aReplyIsSentFromTheNotification() async throws {
+    @Test func `a reply is sent from the notification`() async throws {
         try await run { driver, chat, server in
             server.route("GET", "/messages", .json(Self.messages))
             server.route("POST", "/messages", .status(201))
@@ -59,7 +59,7 @@ import UserNotifications
         }
     }
 
-    @Test func aSlowServerExpiresTheTask() async throws {
+    @Test func `a task expires if the server does not respond`() async throws {
         try await run { driver, chat, server in
             server.route("GET", "/messages", .silence)
             let launch = try await driver.finish(driver.advanceToNextLaunch())
@@ -70,7 +70,7 @@ import UserNotifications
     }
 }
 
-/// `HealthExporterApp.swift`.
+/// Tests of `HealthExporterApp.swift`.
 @Suite struct HealthExporterAppTests {
     private struct Samples: HealthSampleSource {
         let count: Int
@@ -95,12 +95,12 @@ import UserNotifications
         }
     }
 
-    @Test func samplesAreExportedOnPowerAndNetwork() async throws {
+    @Test func `samples are exported when power and network are available`() async throws {
         try await run { driver, exporter, anchors, server in
             server.route("POST", "/samples", .status(201))
             try await driver.setConditions { $0.isOnExternalPower = false }
             await exporter.schedule()
-            // Once is enough.
+            // A second call schedules nothing new.
             await exporter.schedule()
             try await driver.advance(by: .seconds(3_600))
             #expect(server.requests().isEmpty)
@@ -111,19 +111,19 @@ import UserNotifications
         }
     }
 
-    @Test func whatIsCutShortGoesOnAtItsAnchor() async throws {
+    @Test func `an interrupted export continues at its anchor`() async throws {
         try await run { driver, exporter, anchors, server in
             try await cutShort(driver, exporter, anchors, server)
             await exporter.schedule()
             try await driver.setConditions { ($0.isOnExternalPower, $0.isNetworkAvailable) = (true, true) }
             #expect(try await driver.finish(driver.advanceToNextLaunch()).outcome == .completed)
             #expect(anchors.anchor == 250)
-            // The second batch was sent again, and nothing else.
+            // Only the second batch was sent again.
             #expect(server.requests().count == 4)
         }
     }
 
-    /// One batch is sent, and the next is under way when network and power go.
+    /// Sends one batch, and stops the launch while the second batch is sent.
     private func cutShort(
         _ driver: TestDriver, _ exporter: HealthExporter, _ anchors: AnchorStore, _ server: VirtualServer
     ) async throws {
@@ -136,16 +136,16 @@ import UserNotifications
         #expect(anchors.anchor == 100)
     }
 
-    /// The handler asks for another night unless one is pending, which the one that runs is not.
+    /// The handler submits a request unless one is pending. The request of the running launch is not pending.
     @Test
-    func whatIsCutShortAsksForAnotherNight() async throws {
+    func `an interrupted export submits a new request`() async throws {
         try await run { driver, exporter, anchors, server in
             try await cutShort(driver, exporter, anchors, server)
             #expect(driver.ledger.requests.map(\.id) == [HealthExporter.taskIdentifier])
         }
     }
 
-    @Test func researchIsNotPermitted() async throws {
+    @Test func `a research request is not permitted`() async throws {
         try await run { _, exporter, _, _ in
             #expect(throws: BGTaskScheduler.Error(.notPermitted)) { try exporter.scheduleResearch() }
         }

@@ -5,14 +5,14 @@ import ServerScripts
 import Synchronization
 import Testing
 
-/// `FeedReaderApp.swift`: as its author's own tests would have it.
+/// Tests of `FeedReaderApp.swift`, in the form that the author of the app would write.
 @Suite struct FeedReaderAppTests {
     private static let feed = """
         [{"id": 2, "title": "Two", "timestamp": "2026-01-02T00:00:00Z"},
          {"id": 1, "title": "One", "timestamp": "2020-01-01T00:00:00Z"}]
         """
 
-    // The app asks `Date()`, so the virtual clock begins with the real one.
+    // The app reads `Date()`, so the virtual clock begins at the time of the real clock.
     private func run(_ body: @Sendable (TestDriver, FeedAppDelegate, VirtualServer) async throws -> Void) async throws {
         try await TestDriver.run(
             permitting: [FeedAppDelegate.refreshIdentifier, FeedAppDelegate.cleanIdentifier], start: .now
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func theFeedIsRefreshedAndTheNextRefreshIsAskedFor() async throws {
+    @Test func `the feed is refreshed and the next refresh is submitted`() async throws {
         try await run { driver, app, server in
             server.route("GET", "/entries.json", .json(Self.feed))
             try await driver.setConditions { $0.isOnExternalPower = false }
@@ -36,13 +36,13 @@ import Testing
             #expect(try await driver.finish(launch).outcome == .completed)
             #expect(app.store.all.map(\.title) == ["One", "Two"])
             #expect(server.requests().count == 1)
-            // The next refresh, and the cleaning, which waits for power.
+            // The next refresh is pending, and the cleaning waits for power.
             let waiting = driver.ledger.requests.map(\.id).sorted()
             #expect(waiting == [FeedAppDelegate.cleanIdentifier, FeedAppDelegate.refreshIdentifier])
         }
     }
 
-    @Test func aServerThatIsSilentEndsInExpiryAndALaterRunSucceeds() async throws {
+    @Test func `a refresh without a response expires, and a later refresh succeeds`() async throws {
         try await run { driver, app, server in
             server.route("GET", "/entries.json", .silence, .json(Self.feed))
             app.scheduleAppRefresh()
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func aServerThatFailsFailsTheTask() async throws {
+    @Test func `a server error fails the task`() async throws {
         try await run { driver, app, server in
             server.route("GET", "/entries.json", .status(500))
             app.scheduleAppRefresh()
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func oldEntriesAreCleanedOnPower() async throws {
+    @Test func `old entries are removed when power is available`() async throws {
         try await run { driver, app, _ in
             app.store.insert([
                 FeedEntry(id: 1, title: "Old", timestamp: Date(timeIntervalSinceNow: -60 * 86_400)),
@@ -80,14 +80,14 @@ import Testing
             #expect(try await driver.finish(driver.advanceToNextLaunch()).outcome == .completed)
             #expect(app.store.all.map(\.title) == ["New"])
             #expect(app.lastCleaned != nil)
-            // Not twice a week.
+            // The cleaning is scheduled at most once a week.
             app.scheduleDatabaseCleaningIfNeeded()
             #expect(driver.ledger.requests.isEmpty)
         }
     }
 }
 
-/// `PodcastApp.swift`.
+/// Tests of `PodcastApp.swift`.
 @Suite struct PodcastAppTests {
     private final class Listener: EpisodeDownloadManagerDelegate {
         let finished = Mutex<[URL]>([])
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func aPausedDownloadGoesOnWhereItWas() async throws {
+    @Test func `a paused download continues at its offset`() async throws {
         try await run(.file(sound, etag: "\"v1\"")) { driver, manager, episode, listener in
             manager.startDownload(episode)
             try await driver.advance(by: .seconds(10))
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func aConnectionThatBreaksIsNoFailure() async throws {
+    @Test func `a download continues after a broken connection`() async throws {
         try await run(.cutAfter(150_000, of: sound, etag: "\"v1\""), .file(sound, etag: "\"v1\"")) {
             driver, manager, episode, listener in
             manager.startDownload(episode)
@@ -161,10 +161,10 @@ import Testing
         }
     }
 
-    @Test func aFailureLeavesResumeDataInItsError() async throws {
+    @Test func `the error of a failed download has resume data`() async throws {
         try await run(.cutAfter(150_000, of: sound, etag: "\"v1\""), .hangUp) { driver, manager, episode, listener in
             manager.startDownload(episode)
-            // Longer than `timeoutIntervalForResource`.
+            // The time is longer than `timeoutIntervalForResource`.
             try await driver.advance(by: .seconds(8 * 3_600))
             #expect(listener.failed.withLock { $0.count } == 1)
             #expect(manager.download(for: episode.audioURL)?.resumeData != nil)
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    @Test func aCancelledDownloadLeavesNothing() async throws {
+    @Test func `a cancelled download leaves no file`() async throws {
         try await run(.file(sound, etag: "\"v1\"")) { driver, manager, episode, listener in
             manager.startDownload(episode)
             try await driver.advance(by: .seconds(5))
@@ -190,8 +190,8 @@ import Testing
         }
     }
 
-    /// A refresh begins a download and is over; the app is started again for what became of it.
-    @Test func theAppIsStartedForItsDownload() async throws {
+    /// A refresh begins a download and ends. The app is launched again when the download has ended.
+    @Test func `the app is launched for the end of its download`() async throws {
         try await withFolder { folder in
             try await TestDriver.run(permitting: ["com.example.podcast.refresh"]) { driver in
                 driver.network.server("https://podcast.test").route("GET", "/42.mp3", .file(sound).after(.delay(40)))
@@ -215,7 +215,7 @@ import Testing
                 #expect(launch.kind == .urlSession && launch.outcome == .completed)
                 #expect(launch.identifier == EpisodeDownloadManager.backgroundSessionIdentifier)
                 let manager = try #require(delegate.manager)
-                // It was called, and let go.
+                // The completion handler was called and removed.
                 #expect(manager.backgroundCompletionHandler == nil)
                 let file = try #require(listener.finished.withLock { $0.first })
                 #expect(try Data(contentsOf: file) == sound.data)
@@ -223,8 +223,7 @@ import Testing
         }
     }
 
-    /// What a session knows of its tasks when the app is started again.
-    @Test func whatIsUnderWayIsFoundAgainByItsLabel() async throws {
+    @Test func `a running download is found by its description after a restart`() async throws {
         try await run(.file(sound, etag: "\"v1\"")) { driver, manager, episode, _ in
             manager.startDownload(episode)
             try await driver.advance(by: .seconds(2))

@@ -5,9 +5,9 @@ import ServerScripts
 import Synchronization
 import Testing
 
-/// `ForecastWidgetApp.swift`.
+/// Tests of `ForecastWidgetApp.swift`.
 @Suite struct ForecastWidgetAppTests {
-    @Test func eachPlaceHasASessionThatWakesTheApp() async throws {
+    @Test func `each place has a session that launches the app`() async throws {
         try await TestDriver.run(permitting: [ForecastScheduler.identifier], start: .now) { driver in
             await driver.adopt(ForecastApp.self)
             let server = driver.network.server("https://forecast.test")
@@ -18,12 +18,12 @@ import Testing
             ForecastScheduler.scheduleAppRefresh()
 
             let begun = try await driver.advanceToNextLaunch()
-            // The next request is submitted. This app reads the real clock, so the request is due as soon as this launch has ended.
+            // The next request is submitted. This app reads the real clock, so the request is due when this launch has ended.
             #expect(driver.ledger.requests.map(\.id) == [ForecastScheduler.identifier])
             BGTaskScheduler.shared.cancel(taskRequestWithIdentifier: ForecastScheduler.identifier)
             let refresh = try await driver.finish(begun)
             #expect(refresh.kind == .appRefresh && refresh.outcome == .completed)
-            // What it began goes on without it.
+            // The downloads continue after the launch.
             #expect(await ForecastFetcher.shared.forecasts.isEmpty)
             var launches: [LaunchReport] = []
             while launches.count < 2 { launches.append(try await driver.finish(driver.advanceToNextLaunch())) }
@@ -38,9 +38,9 @@ import Testing
     }
 }
 
-/// `MigrationApp.swift`.
+/// Tests of `MigrationApp.swift`.
 @Suite @MainActor struct MigrationAppTests {
-    /// Moves an album when the test lets it.
+    /// Moves an album when the test permits it.
     private final class HeldMover: AlbumMoving {
         private let mover: FolderMover
         private let begun = AsyncStream.makeStream(of: String.self)
@@ -55,7 +55,7 @@ import Testing
             try await mover.move(album)
         }
 
-        /// The next one to be moved. Any other ends the test, which would else wait for one that never comes.
+        /// Waits for the next album to be moved. Another album fails the test, which would otherwise wait forever.
         func expect(_ name: String) async throws {
             let next = await begun.stream.first { _ in true }
             try #require(next == name)
@@ -89,12 +89,12 @@ import Testing
         return launch
     }
 
-    @Test func eachAlbumIsToldOfWhileItIsMoved() async throws {
+    @Test func `the notification shows each album while it is moved`() async throws {
         try await run { driver, migrator, mover, destination in
             let launch = try await begin(driver, migrator)
             for (number, name) in ["Alps", "Baltic", "Crete"].enumerated() {
                 try await mover.expect(name)
-                // What it says changes at most once a second.
+                // The text of the notification changes at most once a second.
                 try await driver.advance(by: .seconds(2))
                 let shown = try #require(driver.notifications.shown.last)
                 #expect(shown.title.contains("Moving Your Library"))
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test func whatAPersonCancelsGoesOnWhereItWas() async throws {
+    @Test func `a cancelled migration continues at the same album`() async throws {
         try await run { driver, migrator, mover, destination in
             _ = try await begin(driver, migrator)
             try await mover.expect("Alps")

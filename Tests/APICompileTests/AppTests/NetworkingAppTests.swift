@@ -3,7 +3,7 @@ import BackgroundTransfer
 import ServerScripts
 import Testing
 
-/// `APIClientApp.swift`.
+/// Tests of `APIClientApp.swift`.
 @Suite struct APIClientAppTests {
     private struct User: Codable, Equatable, Sendable {
         let userName: String
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func aChallengeIsAnsweredWithTheCredential() async throws {
+    @Test func `a challenge is answered with the credential`() async throws {
         try await run(credentials: ["api.test": credential]) { driver, client, delegate, server in
             guarded(server)
             let user = try await whileTimePasses(driver) { try await client.send(Endpoint<User>(path: "me")) }
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test
-    func metricsAreTold() async throws {
+    func `the delegate receives metrics`() async throws {
         try await run { driver, client, delegate, server in
             server.route("GET", "/me", .json(#"{"user_name": "ada"}"#))
             _ = try await whileTimePasses(driver) { try await client.send(Endpoint<User>(path: "me")) }
@@ -52,10 +52,10 @@ import Testing
         }
     }
 
-    @Test func withoutACredentialItIsUnauthorized() async throws {
+    @Test func `a request without a credential is cancelled at the challenge`() async throws {
         try await run { driver, client, delegate, server in
             guarded(server)
-            // Cancelled challenges are cancelled requests.
+            // The delegate cancels the challenge, which cancels the request.
             await #expect(throws: CancellationError.self) {
                 try await whileTimePasses(driver) { try await client.send(Endpoint<User>(path: "me")) }
             }
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func aWrongCredentialIsNotTriedForEver() async throws {
+    @Test func `a wrong credential is tried once`() async throws {
         let wrong = URLCredential(user: "ada", password: "guess", persistence: .none)
         try await run(credentials: ["api.test": wrong]) { driver, client, delegate, server in
             guarded(server)
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func aTasksOwnDelegateAnswersToo() async throws {
+    @Test func `the delegate of a task answers a challenge`() async throws {
         try await run { driver, client, _, server in
             guarded(server)
             let own = SessionAuthenticator(credentials: ["api.test": credential])
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test
-    func asyncDelegateMethodsAreAsked() async throws {
+    func `async methods of a delegate are called`() async throws {
         try await run { driver, client, _, server in
             guarded(server)
             let own = AsyncAuthenticator(user: "ada", password: "enchantress")
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func aBusyServerIsAskedAgainWhenItSays() async throws {
+    @Test func `a request to a busy server is repeated after the Retry-After time`() async throws {
         try await run { driver, client, _, server in
             server.route("GET", "/me", .status(503, headers: ["Retry-After": "30"]), .json(#"{"user_name": "ada"}"#))
             let user = try await whileTimePasses(driver) { try await client.send(Endpoint<User>(path: "me")) }
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func retriesEnd() async throws {
+    @Test func `a request is tried three times`() async throws {
         try await run { driver, client, _, server in
             server.route("GET", "/me", .status(500))
             server.route("GET", "/gone", .hangUp)
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func aRedirectToAnotherHostIsRefused() async throws {
+    @Test func `a redirect to another host is refused`() async throws {
         try await run { driver, client, _, server in
             server.route("GET", "/me", .redirect(302, to: "https://elsewhere.test/me"))
             await #expect(throws: APIError.status(302)) {
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func aBodyIsPosted() async throws {
+    @Test func `a body is sent with its headers`() async throws {
         try await run { driver, client, _, server in
             server.route("POST", "/users", .json(#"{"user_name": "ada"}"#, status: 201))
             let endpoint = try Endpoint<User>.post("users", User(userName: "ada"))
@@ -143,11 +143,12 @@ import Testing
     }
 }
 
-/// `StubbedClientApp.swift`: that app's own test suite. No server is there: what reached the network would fail the run.
+/// Tests of `StubbedClientApp.swift`, in the form of the tests of this app. No server exists, so a request to the network would
+/// fail the run.
 @Suite(.serialized) struct StubbedClientAppTests {
     private let potsdam = CurrentWeather(city: "Potsdam", celsius: 21.5)
 
-    // One run at a time: the stub's handler is the process's.
+    // The runs are serialized, because the process has only one handler of the stub.
     private func run(
         _ handler: @escaping MockURLProtocol.RequestHandler, _ body: @Sendable (TestDriver, WeatherClient) async throws -> Void
     ) async throws {
@@ -164,7 +165,7 @@ import Testing
                 url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: ["Content-Type": "application/json"]))
     }
 
-    @Test func theStubAnswers() async throws {
+    @Test func `the stub responds instead of the server`() async throws {
         let answer = try JSONEncoder().encode(potsdam)
         try await run({ (try Self.response($0, 200), answer) }) { driver, client in
             let weather = try await whileTimePasses(driver) { try await client.current(in: "Potsdam") }
@@ -175,12 +176,13 @@ import Testing
         }
     }
 
-    /// The way of older suites.
+    /// Older test suites register their stubs in this way.
     @Test
-    func aRegisteredStubAnswersTheSharedSession() async throws {
+    func `a registered stub responds to the shared session`() async throws {
         let answer = try JSONEncoder().encode(potsdam)
         try await run({ (try Self.response($0, 200), answer) }) { driver, _ in
-            // Within the run, which other tests are kept out of: the stub would answer them, too.
+            // The stub is registered during the run. No other test runs then, so the stub cannot respond to requests of other
+            // tests.
             #expect(URLProtocol.registerClass(MockURLProtocol.self))
             defer { URLProtocol.unregisterClass(MockURLProtocol.self) }
             let weather = try await whileTimePasses(driver) { try await WeatherClient().current(in: "Potsdam") }
@@ -188,7 +190,7 @@ import Testing
         }
     }
 
-    @Test func aStatusIsAnError() async throws {
+    @Test func `an error status is an error of the client`() async throws {
         try await run({ (try Self.response($0, 404), Data()) }) { driver, client in
             await #expect(throws: WeatherClient.Failure.notFound) {
                 try await whileTimePasses(driver) { try await client.current(in: "Atlantis") }
@@ -196,7 +198,7 @@ import Testing
         }
     }
 
-    @Test func theStubsErrorIsTheRequests() async throws {
+    @Test func `the error of the stub is the error of the request`() async throws {
         try await run({ _ in throw URLError(.notConnectedToInternet) }) { driver, client in
             let error = await #expect(throws: URLError.self) {
                 try await whileTimePasses(driver) { try await client.current(in: "Potsdam") }
@@ -205,7 +207,7 @@ import Testing
         }
     }
 
-    @Test func theStubSeesTheBody() async throws {
+    @Test func `the stub receives the body`() async throws {
         try await run({ (try Self.response($0, 202), Data()) }) { driver, client in
             let status = try await whileTimePasses(driver) {
                 try await withCheckedThrowingContinuation { continuation in

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// `ReminderApp.swift`.
+/// Tests of `ReminderApp.swift`.
 @Suite struct ReminderAppTests {
     private final class Handler: ReminderHandling, Sendable {
         let calls = Mutex<[String]>([])
@@ -21,7 +21,8 @@ import UserNotifications
             repetition: repetition)
     }
 
-    /// At ten in the morning of a Tuesday, in the zone of this machine, which the app's triggers ask.
+    /// Runs a driver that begins on a Tuesday at 10:00 in the time zone of this machine. The triggers of the app use this time
+    /// zone.
     private func run(_ body: @Sendable (TestDriver, ReminderScheduler, Handler) async throws -> Void) async throws {
         let start = try #require(Calendar.current.date(from: DateComponents(year: 2025, month: 6, day: 10, hour: 10)))
         try await TestDriver.run(permitting: [], start: start, zone: .current) { driver in
@@ -44,7 +45,7 @@ import UserNotifications
         if let error { throw error }
     }
 
-    @Test func aReminderIsShownAtItsTimeWithItsButtons() async throws {
+    @Test func `a reminder is shown at its time with its buttons`() async throws {
         try await run { driver, scheduler, handler in
             let once = reminder("Pills", hour: 12, .never)
             try await schedule(once, scheduler)
@@ -65,7 +66,7 @@ import UserNotifications
         }
     }
 
-    @Test func snoozedItComesAgain() async throws {
+    @Test func `a snoozed reminder is shown again`() async throws {
         try await run { driver, scheduler, _ in
             let once = reminder("Pills", hour: 12, .never)
             try await schedule(once, scheduler)
@@ -82,7 +83,7 @@ import UserNotifications
         }
     }
 
-    @Test func aDailyOneIsShownEachDayUntilItIsDeleted() async throws {
+    @Test func `a daily reminder is shown each day until it is deleted`() async throws {
         try await run { driver, scheduler, _ in
             let daily = reminder("Pills", hour: 9, .daily)
             try await schedule(daily, scheduler)
@@ -96,12 +97,12 @@ import UserNotifications
         }
     }
 
-    @Test func aWeeklyOneIsShownOnItsDay() async throws {
+    @Test func `a weekly reminder is shown on its day`() async throws {
         try await run { driver, scheduler, handler in
             let weekly = reminder("Bins", hour: 12, .weekly)
             try await schedule(weekly, scheduler)
             try await driver.advance(by: .seconds(15 * 86_400))
-            // On three Tuesdays.
+            // The reminder was shown on three Tuesdays.
             #expect(driver.notifications.history.count == 3)
             #expect(driver.notifications.press(on: weekly.id.uuidString))
             try await driver.finish(driver.advanceToNextLaunch())
@@ -112,7 +113,7 @@ import UserNotifications
     }
 }
 
-/// `UploadManagerApp.swift`.
+/// Tests of `UploadManagerApp.swift`.
 @Suite @MainActor struct UploadManagerAppTests {
     private static let picture = Payload.pattern(300_000)
 
@@ -133,7 +134,7 @@ import UserNotifications
         }
     }
 
-    @Test func theBodyArrivesAsItWasWrittenAndItsFileIsRemoved() async throws {
+    @Test func `the uploaded body is complete and its file is removed`() async throws {
         try await run { driver, manager, store, photo in
             var ended: [PhotoUpload] = []
             manager.onFinish = { ended.append($0) }
@@ -156,7 +157,7 @@ import UserNotifications
         }
     }
 
-    @Test func anUploadWaitsForItsServer() async throws {
+    @Test func `an upload waits for its server`() async throws {
         try await run { driver, manager, store, photo in
             driver.network.takeAway("https://photos.test")
             let upload = try manager.upload(photo: photo, album: "Summer")
@@ -170,7 +171,7 @@ import UserNotifications
     }
 
     @Test(.disabled("a POST that may have acted is not sent again"))
-    func anUploadSurvivesABrokenConnection() async throws {
+    func `an upload continues after a broken connection`() async throws {
         try await run { driver, manager, store, photo in
             store.cutUploads(afterBytes: 100_000, method: "POST")
             let upload = try manager.upload(photo: photo, album: "Summer")
@@ -180,7 +181,7 @@ import UserNotifications
         }
     }
 
-    @Test func aRefusalIsAFailure() async throws {
+    @Test func `a refused upload fails`() async throws {
         try await run { driver, manager, store, photo in
             store.refuse(status: 413)
             let upload = try manager.upload(photo: photo, album: "Summer")
@@ -194,7 +195,7 @@ import UserNotifications
         }
     }
 
-    @Test func whatIsUnderWayIsFoundAgain() async throws {
+    @Test func `a running upload is found again after a restart`() async throws {
         try await run { driver, manager, _, photo in
             let upload = try manager.upload(photo: photo, album: "Summer")
             try await driver.advance(by: .seconds(2))

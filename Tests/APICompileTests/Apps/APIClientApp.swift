@@ -1,5 +1,5 @@
-// A networking layer without Combine: typed requests, retries, and answers to challenges. As its author wrote it for iOS, but for the
-// imports.
+// A networking layer without Combine: typed requests, retries, and responses to challenges. The code is in the form for iOS,
+// except for the imports.
 import BackgroundTransfer
 
 struct Endpoint<Response: Decodable & Sendable>: Sendable {
@@ -112,7 +112,7 @@ final class APIClient: Sendable {
     }
 }
 
-/// Answers for the session, and notes how its tasks went.
+/// The delegate of the session, which answers challenges and records metrics.
 final class SessionAuthenticator: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     private let credentials: [String: URLCredential]
     private let lock = NSLock()
@@ -154,12 +154,12 @@ final class SessionAuthenticator: NSObject, URLSessionTaskDelegate, @unchecked S
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
     ) {
-        // No password to another host.
+        // No password is sent to another host.
         completionHandler(request.url?.host == task.originalRequest?.url?.host ? request : nil)
     }
 }
 
-/// The same in the form that newer code has.
+/// The same delegate in the form of newer code.
 final class AsyncAuthenticator: NSObject, URLSessionTaskDelegate, Sendable {
     private let user: String
     private let password: String

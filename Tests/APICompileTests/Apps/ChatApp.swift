@@ -1,5 +1,5 @@
-// A chat: its messages come in the background, and can be answered from the notification. As its author wrote it for iOS, but for the
-// imports.
+// A chat app. Its messages are received in the background and can be answered from the notification. The code is in the form for
+// iOS, except for the imports.
 import BackgroundTasks
 import BackgroundTransfer
 import UserNotifications

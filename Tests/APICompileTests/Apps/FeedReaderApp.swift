@@ -1,5 +1,5 @@
-// A feed reader in the shape of Apple's sample of 2019: a refresh that fetches by chained operations, and a cleaning of its database at
-// night. As its author wrote it for iOS, but for the imports.
+// A feed reader in the form of the sample of Apple of 2019. A refresh loads the feed with chained operations, and the database
+// is cleaned at night. The code is in the form for iOS, except for the imports.
 import BackgroundTasks
 import BackgroundTransfer
 
@@ -9,7 +9,7 @@ struct FeedEntry: Codable, Hashable, Sendable {
     let timestamp: Date
 }
 
-/// What stands in for Core Data.
+/// A replacement for Core Data.
 final class FeedStore: @unchecked Sendable {
     private let lock = NSLock()
     private var entries: [Int: FeedEntry] = [:]
@@ -21,7 +21,7 @@ final class FeedStore: @unchecked Sendable {
     func deleteEntries(before date: Date) { lock.withLock { entries = entries.filter { $0.value.timestamp >= date } } }
 }
 
-/// An operation that goes on after `start()` has returned.
+/// An operation that continues after `start()` has returned.
 final class DownloadEntriesOperation: Operation, @unchecked Sendable {
     enum OperationError: Error { case cancelled, badResponse }
 

@@ -1,5 +1,5 @@
-// Forecasts for a widget, fetched by one background session for each place, which wakes the app. As its author wrote it for iOS, but for the
-// imports.
+// Forecasts for a widget. Each place has a background session, which launches the app. The code is in the form for iOS, except
+// for the imports.
 import BackgroundScenes
 import BackgroundTransfer
 
@@ -63,7 +63,7 @@ actor ForecastFetcher {
     private var waiting: [String: CheckedContinuation<Void, Never>] = [:]
     private var finished: Set<String> = []
 
-    /// Made anew in each launch, so that its delegate hears what ended meanwhile.
+    /// Created in each launch, so that the delegate receives the ends of earlier downloads.
     private func session(_ identifier: String) -> URLSession {
         let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
         configuration.sessionSendsLaunchEvents = true
@@ -81,7 +81,7 @@ actor ForecastFetcher {
         }
     }
 
-    /// Returns when the session's delegate has heard of all.
+    /// Returns when the delegate of the session has received all events.
     func handleEvents(forSession identifier: String) async {
         handled.append(identifier)
         _ = session(identifier)
@@ -103,7 +103,7 @@ actor ForecastFetcher {
 
 private final class ForecastDownloads: NSObject, URLSessionDownloadDelegate, @unchecked Sendable {
     private let fetcher: ForecastFetcher
-    private var arrived: [Forecast] = []  // on the delegate queue alone
+    private var arrived: [Forecast] = []  // used only on the delegate queue
 
     init(fetcher: ForecastFetcher) { self.fetcher = fetcher }
 

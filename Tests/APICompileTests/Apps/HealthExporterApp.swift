@@ -1,5 +1,5 @@
-// Exports the samples of a health store in batches, at night, on power, and goes on where it was stopped. As its author wrote it for iOS,
-// but for the imports.
+// Exports the samples of a health store in batches at night on external power. An interrupted export continues at its anchor.
+// The code is in the form for iOS, except for the imports.
 import BackgroundTasks
 import BackgroundTransfer
 
@@ -9,13 +9,13 @@ struct HealthSample: Codable, Sendable, Equatable {
     let value: Double
 }
 
-/// Stands between this and HealthKit, so that it can be tested.
+/// Separates this app from HealthKit, so that the app can be tested.
 protocol HealthSampleSource: Sendable {
-    /// The samples after an anchor, and the anchor behind them.
+    /// Returns the samples after an anchor and the new anchor.
     func samples(after anchor: Int, limit: Int) async throws -> (samples: [HealthSample], anchor: Int)
 }
 
-/// `BGTaskScheduler` as the tests of this app replace it.
+/// The interface of `BGTaskScheduler`, which the tests of this app replace.
 protocol TaskScheduling: Sendable {
     func submit(_ taskRequest: BGTaskRequest) throws
     func pendingTaskRequests() async -> [BGTaskRequest]
@@ -89,7 +89,7 @@ final class HealthExporter: Sendable {
         }
     }
 
-    /// Where the app is part of a study.
+    /// Used if the app is part of a study.
     func scheduleResearch() throws {
         let request = BGHealthResearchTaskRequest(identifier: Self.researchIdentifier)
         request.protectionTypeOfRequiredData = .completeUntilFirstUserAuthentication
@@ -107,7 +107,7 @@ final class HealthExporter: Sendable {
                 try await self?.exportAll()
                 task.setTaskCompleted(success: true)
             } catch {
-                // Cut short: what is left is for another night.
+                // The export was interrupted. The rest is exported another night.
                 await self?.schedule()
                 task.setTaskCompleted(success: false)
             }
@@ -117,7 +117,7 @@ final class HealthExporter: Sendable {
         }
     }
 
-    /// - Returns: how many were sent.
+    /// - Returns: The number of sent samples.
     @discardableResult
     func exportAll(batchSize: Int = 100) async throws -> Int {
         var count = 0

@@ -1,5 +1,5 @@
-// Moves a library of photos into a new layout, which a person begins and the system shows. As its author wrote it for iOS 26, but for the
-// imports.
+// Moves a photo library into a new layout. The user starts the migration, and the system shows its progress. The code is in the
+// form for iOS 26, except for the imports.
 import BackgroundTasks
 
 struct LibraryAlbum: Sendable, Equatable {
@@ -7,7 +7,7 @@ struct LibraryAlbum: Sendable, Equatable {
     let files: [URL]
 }
 
-/// One album at a time.
+/// Moves one album at a time.
 protocol AlbumMoving: Sendable {
     func move(_ album: LibraryAlbum) async throws
 }
@@ -41,7 +41,7 @@ final class LibraryMigrator {
         self.mover = mover
     }
 
-    /// The result of the person's tap.
+    /// Called when the user taps the button.
     func startMigration() {
         let identifier = "\(Self.identifierPrefix).\(UUID().uuidString)"
         let request = BGContinuedProcessingTaskRequest(
@@ -51,7 +51,7 @@ final class LibraryMigrator {
             request.requiredResources = .gpu
         }
 
-        // Launch handlers of continued processing are registered as they are needed.
+        // Launch handlers of continued processing are registered when they are needed.
         BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: .main) { [weak self] task in
             guard let task = task as? BGContinuedProcessingTask else { return }
             MainActor.assumeIsolated { self?.run(task) }

@@ -1,5 +1,5 @@
-// A podcast player's downloads, which can be paused and taken up again, also where they failed. As its author wrote it for iOS, but for the
-// imports.
+// The downloads of a podcast player. A download can be paused and resumed, also after a failure. The code is in the form for
+// iOS, except for the imports.
 import BackgroundTasks
 import BackgroundTransfer
 import UserNotifications
@@ -53,7 +53,7 @@ class EpisodeDownloadManager: NSObject, @unchecked Sendable {
         super.init()
     }
 
-    /// Called at launch: creates the session again, so that its delegate hears of what happened meanwhile.
+    /// Creates the session again at launch, so that the delegate receives earlier events.
     func restore() async {
         for case let task as URLSessionDownloadTask in await session.allTasks {
             guard let download = download(of: task) else { continue }
@@ -63,7 +63,7 @@ class EpisodeDownloadManager: NSObject, @unchecked Sendable {
         }
     }
 
-    /// The label outlives the app.
+    /// The description of a task is kept when the app ends.
     private func download(of task: URLSessionTask) -> EpisodeDownload? {
         if let url = task.originalRequest?.url, let known = download(for: url) { return known }
         guard let data = task.taskDescription?.data(using: .utf8),

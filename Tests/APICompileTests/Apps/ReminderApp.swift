@@ -1,4 +1,4 @@
-// Reminders by the calendar, with buttons to be done with them or to be told later. As its author wrote it for iOS, but for the imports.
+// Calendar reminders with buttons to complete or to snooze a reminder. The code is in the form for iOS, except for the imports.
 import UserNotifications
 
 struct Reminder: Codable, Identifiable, Hashable, Sendable {
@@ -91,7 +91,7 @@ final class ReminderScheduler: NSObject, @unchecked Sendable {
         }
     }
 
-    /// A daily one matches on the time alone, a weekly one on the day of the week besides.
+    /// A daily reminder matches only the time. A weekly reminder also matches the weekday.
     private func components(of reminder: Reminder) -> DateComponents {
         switch reminder.repetition {
         case .never: return reminder.date
@@ -107,7 +107,7 @@ final class ReminderScheduler: NSObject, @unchecked Sendable {
         notificationCenter.removeDeliveredNotifications(withIdentifiers: [reminder.id.uuidString])
     }
 
-    /// When each that waits is told next.
+    /// Returns the next date of each pending reminder.
     func upcoming() async -> [(identifier: String, date: Date)] {
         await notificationCenter.pendingNotificationRequests().compactMap { request in
             switch request.trigger {

@@ -1,4 +1,5 @@
-// A client of a weather service, and what its test suite stubs the network with. As its author wrote it for iOS, but for the imports.
+// A client of a weather service, and the stub that its tests use instead of the network. The code is in the form for iOS, except
+// for the imports.
 import BackgroundTransfer
 
 struct CurrentWeather: Codable, Equatable, Sendable {
@@ -37,7 +38,7 @@ struct WeatherClient: Sendable {
     }
 }
 
-/// Answers in place of any server.
+/// A stub that responds instead of a server.
 final class MockURLProtocol: URLProtocol, @unchecked Sendable {
     typealias RequestHandler = @Sendable (URLRequest) throws -> (HTTPURLResponse, Data)
 
@@ -78,7 +79,7 @@ final class MockURLProtocol: URLProtocol, @unchecked Sendable {
 }
 
 extension URLSession {
-    /// What the tests of this app give to what they test.
+    /// Returns a session that uses the stub, for the tests of this app.
     static func stubbed(_ handler: @escaping MockURLProtocol.RequestHandler) -> URLSession {
         MockURLProtocol.requestHandler = handler
         let configuration = URLSessionConfiguration.ephemeral
@@ -88,7 +89,7 @@ extension URLSession {
 }
 
 extension URLRequest {
-    /// A body reaches a protocol as a stream.
+    /// A URL protocol class receives the body as a stream.
     var bodyData: Data? {
         if let httpBody { return httpBody }
         guard let stream = httpBodyStream else { return nil }

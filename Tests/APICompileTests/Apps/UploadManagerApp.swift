@@ -1,5 +1,5 @@
-// Uploads of photos as forms, whose bodies are written to disk as a background session wants them. As its author wrote it for iOS, but for
-// the imports.
+// Uploads photos as forms. The bodies are written to files, because background sessions upload only files. The code is in the
+// form for iOS, except for the imports.
 import BackgroundTransfer
 
 struct MultipartFormWriter {
@@ -9,7 +9,7 @@ struct MultipartFormWriter {
 
     var contentType: String { "multipart/form-data; boundary=\(boundary)" }
 
-    /// Streams the file into the body, so that a film never lies in memory.
+    /// Streams the file into the body, so that a video is never loaded into memory as a whole.
     func write(file: URL, fieldName: String, mimeType: String, parameters: [String: String], to body: URL) throws {
         guard let output = OutputStream(url: body, append: false) else { throw CocoaError(.fileWriteUnknown) }
         output.open()
@@ -89,7 +89,7 @@ final class PhotoUploadManager: NSObject {
         savedCompletionHandler = completionHandler
     }
 
-    /// What was under way when the app was ended.
+    /// Restores the uploads that were running when the app was ended.
     func reconnect() async {
         let (_, uploadTasks, _) = await session.tasks
         for task in uploadTasks {
